@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { FINDING_CODES } from '#domain/findings.js';
+import { ERRORS, type ErrorCode } from '#domain/refusal.js';
+
+/** Shapes that several route families share. Field descriptions are those of the specification. */
+
+export const SeriesPayload = z
+  .strictObject({
+    index: z.array(z.string()).meta({ description: 'Dates YYYY-MM-DD, strictly ascending.' }),
+    data: z.array(z.number().nullable()).meta({ description: 'One value per date.' }),
+    name: z.string().nullable(),
+  })
+  .meta({ id: 'SeriesPayload', description: 'A dated series; pd.Series(**payload) works as is.' });
+export type SeriesPayload = z.infer<typeof SeriesPayload>;
+
+export const TableFrame = z
+  .strictObject({
+    index: z.array(z.union([z.string(), z.int()])),
+    columns: z.array(z.string()),
+    data: z.array(z.array(z.unknown())),
+  })
+  .meta({ id: 'TableFrame', description: 'A table in pandas "split" form; pd.DataFrame(**frame) works as is.' });
+export type TableFrame = z.infer<typeof TableFrame>;
+
+export const Finding = z
+  .strictObject({
+    severity: z.enum(['error', 'warning', 'info']),
+    code: z.enum(FINDING_CODES),
+    message: z.string(),
+    path: z.string(),
+    row_id: z.string().nullable().optional(),
+    accepted: z.array(z.string()).nullable().optional(),
+    value: z.unknown().optional(),
+  })
+  .meta({ id: 'Finding', description: 'What a check has to say about one place.' });
+
+export const ValidationReport = z
+  .strictObject({ valid: z.boolean(), findings: z.array(Finding) })
+  .meta({ id: 'ValidationReport' });
+
+export const SkippedCauses = z
+  .strictObject({ unreadable: z.int().min(0), invalid: z.int().min(0), unsupported: z.int().min(0) })
+  .meta({ id: 'SkippedCauses' });
+
+/** The members every listing has beside its documents. */
+export const skippedFields = { skipped: z.int().min(0), skipped_causes: SkippedCauses };
+
+export const ErrorDetail = z
+  .strictObject({
+    code: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]),
+    message: z.string(),
+    detail: z.record(z.string(), z.unknown()).nullable(),
+  })
+  .meta({ id: 'ErrorDetail' });
+
+export const ErrorEnvelope = z.strictObject({ error: ErrorDetail }).meta({ id: 'ErrorEnvelope' });
+
+export const BenchmarkRef = z
+  .strictObject({
+    id: z.string().min(1).max(64),
+    kind: z.enum(['index', 'identifier']),
+    price_column: z.string().min(1).max(64).default('CLOSE'),
+  })
+  .meta({ id: 'BenchmarkRef' });
+export type BenchmarkRef = z.infer<typeof BenchmarkRef>;
+
+export const ParameterSpec = z
+  .strictObject({
+    name: z.string(),
+    label: z.string(),
+    type: z.enum(['number', 'integer', 'boolean', 'string', 'json']),
+    required: z.boolean(),
+    default: z.unknown().optional(),
+    order: z.int().min(0),
+    choices: z.array(z.string()).nullable(),
+    help: z.string().nullable(),
+    ref: z.string().nullable(),
+  })
+  .meta({ id: 'ParameterSpec' });
+
+export const TypeSpec = z
+  .strictObject({
+    type: z.string(),
+    label: z.string(),
+    category: z.enum(['selection', 'weighting', 'constraint']),
+    help: z.string().nullable(),
+    parameters: z.array(ParameterSpec),
+    unit: z.enum(['fraction', 'count', 'value']).nullable(),
+    kind: z.enum(['eq', 'ineq']).nullable(),
+    convex: z.boolean().nullable(),
+    example: z.record(z.string(), z.unknown()).nullable(),
+  })
+  .meta({ id: 'TypeSpec' });
+
+/** Listing queries: the whole listing unless `limit` is given. */
+export const listingQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(1000).optional().meta({ description: 'At most so many entries.' }),
+  after: z.string().max(64).optional().meta({ description: 'Only entries whose id comes after this one.' }),
+});

@@ -1,0 +1,60 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '#domain/refusal.js';
+
+/** What a key must be allowed to do; `open` routes need no key. */
+export const SCOPES = ['read', 'write', 'run', 'data', 'admin'] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/**
+ * One route of the service, declared once. Routing, 405 answers, scopes, parsing, OpenAPI and the documentation
+ * are derived from it; a route without a handler does not compile.
+ */
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Template with `{name}` parameters, as in the OpenAPI document. */
+  readonly path: string;
+  readonly scope: Scope | 'open';
+  readonly tag: string;
+  readonly summary: string;
+  /** More than a sentence about behaviour, in Markdown. */
+  readonly description?: string;
+  /** Path parameters. Ids are checked before anything is looked up. */
+  readonly params?: z.ZodObject;
+  /** Query parameters; unknown ones are refused unless `openQuery` is set. Arrays accept repetition and commas. */
+  readonly query?: z.ZodObject;
+  /** The query is ignored altogether (health and its probes). */
+  readonly openQuery?: boolean;
+  readonly body?: Body;
+  readonly success: Success;
+  /** Error codes beside those that every route can answer. */
+  readonly errors: readonly ErrorCode[];
+}
+
+export interface Body {
+  readonly schema: z.ZodType;
+  /** No body, an empty body, `null` and `{}` are all accepted and parsed as `{}`. */
+  readonly optional?: boolean;
+  /** Longest accepted body; LIMITS.MAX_BODY_BYTES unless given. */
+  readonly bytesMax?: number;
+  /**
+   * A document is handed to its service as parsed JSON: the service's own validation words the findings
+   * and drops unknown fields with a warning. Other bodies are parsed strictly by `schema`.
+   */
+  readonly document?: boolean;
+  readonly example?: unknown;
+}
+
+export interface Success {
+  readonly status: 200 | 201 | 202 | 204;
+  readonly description: string;
+  /** Schema of a JSON body; absent for 204 and for binary bodies. */
+  readonly schema?: z.ZodType;
+  /** Media types of a body that is not JSON, or of alternatives to JSON by `Accept`. */
+  readonly media?: readonly string[];
+  readonly example?: unknown;
+}
+
+/** Keeps the literal types of a table of routes, by operation id. */
+export function routes<const T extends Record<string, Route>>(table: T): T {
+  return table;
+}

@@ -1,0 +1,48 @@
+/**
+ * Every limit that a client can meet, by the name under which `GET /health` publishes it.
+ * Sizes are bytes, durations carry their unit in the name.
+ */
+export const LIMITS = {
+  /** Rebalance snapshots served per book; 33 years of monthly rebalances. */
+  MAX_REBALANCES: 400,
+  /** Rows of a served weights panel: three years of sessions. */
+  MAX_WEIGHT_DATES: 756,
+  /** Rows of a served positions table. */
+  MAX_POSITION_ROWS: 20_000,
+  /** Annualisation constant, on every calendar. */
+  PERIODS_PER_YEAR: 252,
+  /** How far a schedule looks ahead of its `asof` date. */
+  SCHEDULE_LOOKAHEAD_DAYS: 366,
+  /** Default age, in sessions of its own calendar, past which a bar no longer prices a name. */
+  MAX_STALE_SESSIONS: 5,
+  /** Returns a name needs to take part in a covariance estimate. */
+  MIN_NAME_OBSERVATIONS: 20,
+  /** Complete rows a covariance estimate needs. */
+  MIN_MODEL_OBSERVATIONS: 20,
+  /** Trailing returns behind the risk model of a derived index. */
+  DERIVED_RISK_SESSIONS: 504,
+  /** Body of every route but the import. */
+  MAX_BODY_BYTES: 1_048_576,
+  /** Body of `POST /data/import`. */
+  MAX_IMPORT_BYTES: 67_108_864,
+  /** Nesting of a JSON body. */
+  MAX_JSON_DEPTH: 64,
+  /** Age of a heartbeat past which a running job is queued again. */
+  HEARTBEAT_TIMEOUT_SECONDS: 60,
+  /** Wall time of one attempt of a job. */
+  MAX_JOB_SECONDS: 3600,
+  /** Time a cancelled job has to give its worker back. */
+  CANCEL_GRACE_SECONDS: 2,
+  /** Runs of `GET /analytics/compare`. */
+  MAX_COMPARE_IDS: 32,
+  /** Starts of one job before it counts as poison. */
+  MAX_ATTEMPTS: 3,
+  /** Jobs waiting for a worker. */
+  MAX_QUEUED_JOBS: 10_000,
+  /** Depth of an expression tree. */
+  MAX_EXPRESSION_DEPTH: 16,
+  /** Nodes of an expression tree. */
+  MAX_EXPRESSION_NODES: 256,
+} as const;
+
+export type LimitName = keyof typeof LIMITS;

@@ -1,0 +1,95 @@
+import type { Day } from '../days.js';
+
+/** Price basis of CLOSE in a store: as traded, divided by later splits, or by splits and dividends. */
+export type Adjustment = 'none' | 'splits' | 'total';
+
+/** How the cash of ordinary dividends enters a return: not at all, whole, or after withholding tax. */
+export type ReturnVariant = 'price' | 'total' | 'net';
+
+/**
+ * One loaded version of a store: dense panels over two integer axes, and the tables beside them.
+ * Immutable by convention: the panels lie in shared memory that every worker reads.
+ */
+export interface MarketData {
+  readonly storeId: string;
+  /** SHA-256 over the canonical content; changes exactly when a value changes. */
+  readonly contentHash: string;
+  readonly adjustment: Adjustment;
+  /** Column axis: identifiers in code-point order, [N]. */
+  readonly identifiers: readonly string[];
+  /** Row axis: every day on which any name has a bar, ascending, [T]. */
+  readonly dates: Int32Array;
+  /** Field name to panel [T x N], row-major, NaN where there is no value. `CLOSE` is always there. */
+  readonly fields: ReadonlyMap<string, Float64Array>;
+  readonly reference: ReferenceTable;
+  /** In the order of identifier, ex day, type. */
+  readonly actions: readonly CorporateAction[];
+  /** In the order of universe, identifier, start. */
+  readonly universes: readonly Membership[];
+}
+
+export type ReferenceValue = string | number | boolean | null;
+
+export interface ReferenceTable {
+  /** Columns held, in file order, keys excluded. */
+  readonly columns: readonly string[];
+  /** Identifier to its rows, by `validFrom` ascending, null (always valid) first. */
+  readonly rows: ReadonlyMap<string, readonly ReferenceRow[]>;
+}
+
+export interface ReferenceRow {
+  readonly validFrom: Day | null;
+  /** One value per column of the table. */
+  readonly values: readonly ReferenceValue[];
+}
+
+export const ACTION_KINDS = {
+  DIVIDEND: 'cash',
+  SPECIAL_DIVIDEND: 'cash',
+  RETURN_OF_CAPITAL: 'cash',
+  SPLIT: 'ratio',
+  STOCK_DIVIDEND: 'ratio',
+  BONUS_ISSUE: 'ratio',
+  RIGHTS_ISSUE: 'structural',
+  SPIN_OFF: 'structural',
+  MERGER: 'structural',
+  ACQUISITION: 'structural',
+  DELISTING: 'structural',
+  TICKER_CHANGE: 'structural',
+} as const;
+export type ActionType = keyof typeof ACTION_KINDS;
+export type ActionStatus = 'announced' | 'paid' | 'cancelled';
+
+export interface CorporateAction {
+  readonly identifier: string;
+  readonly type: ActionType;
+  /** Per-share cash, share-count multiplier or structural ratio, by the type's kind. */
+  readonly value: number;
+  readonly exDay: Day;
+  readonly payDay: Day | null;
+  readonly status: ActionStatus | null;
+  readonly announcedDay: Day | null;
+  /** Other identifier of a spin-off, merger or ticker change. */
+  readonly related: string | null;
+  readonly subscriptionPrice: number | null;
+}
+
+/** One spell of a name in a universe: from `start` (null: always) until before `end` (null: still a member). */
+export interface Membership {
+  readonly universe: string;
+  readonly identifier: string;
+  readonly start: Day | null;
+  readonly end: Day | null;
+}
+
+/** Value of a reference column as known on a day: the latest row valid at or before it. */
+export function referenceAt(table: ReferenceTable, identifier: string, column: string, day: Day): ReferenceValue {
+  const position = table.columns.indexOf(column);
+  if (position < 0) return null;
+  let value: ReferenceValue = null;
+  for (const row of table.rows.get(identifier) ?? []) {
+    if (row.validFrom !== null && row.validFrom > day) break;
+    value = row.values[position] ?? null;
+  }
+  return value;
+}

@@ -1,0 +1,19 @@
+/**
+ * Position of the last element at most `value` in an ascending array, -1 when every element is greater.
+ * @cost O(log n)
+ */
+export function lastAtMost(ascending: ArrayLike<number>, value: number): number {
+  let low = 0;
+  let high = ascending.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (ascending[middle]! <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/** Position of the first element at least `value` in an ascending array, its length when every element is smaller. */
+export function firstAtLeast(ascending: ArrayLike<number>, value: number): number {
+  return lastAtMost(ascending, value - 1) + 1;
+}

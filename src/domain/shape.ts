@@ -1,0 +1,169 @@
+import { z } from 'zod';
+import { parseDay } from './days.js';
+import { smallValue, type Finding, type FindingCode } from './findings.js';
+
+/** Letters, digits, dash and underscore, at most 64: every id of the service. */
+export const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
+
+// oxlint-disable-next-line no-control-regex -- control characters are what is refused here
+const ASSET_PATTERN = /^[^\u0000-\u001f\u007f/]{1,64}$/u;
+
+/** An id as a schema. */
+export const Id = z
+  .string()
+  .refine((text) => ID_PATTERN.test(text), { params: { finding: 'BAD_IDENTIFIER' }, error: 'must be 1 to 64 letters, digits, dashes and underscores' })
+  .meta({ pattern: ID_PATTERN.source, example: 'CORE-100' });
+
+/** An asset identifier: 1 to 64 characters without control characters or `/`. */
+export const AssetIdentifier = z
+  .string()
+  .refine((text) => ASSET_PATTERN.test(text), { params: { finding: 'BAD_IDENTIFIER' }, error: 'must be 1 to 64 characters without control characters or /' })
+  .meta({ minLength: 1, maxLength: 64, example: 'AAPL' });
+
+/** A real calendar day, `YYYY-MM-DD`. */
+export const IsoDate = z
+  .string()
+  .refine((text) => parseDay(text) !== undefined, { params: { finding: 'BAD_DATE' }, error: 'must be a real day, YYYY-MM-DD' })
+  .meta({ format: 'date', example: '2024-01-02' });
+
+export interface Shaped<T> {
+  /** The value, defaults filled in and unknown fields dropped; undefined when a finding is an error. */
+  readonly value: T | undefined;
+  readonly findings: Finding[];
+}
+
+export interface ShapeOptions {
+  /** Path of the value in what the client sent; findings are placed below it. */
+  readonly path?: string;
+  /** Severity of a field the schema does not know: documents drop it with a warning, requests refuse it. */
+  readonly unknownFields?: 'error' | 'warning';
+  /** Code of an unknown field; parameters of catalogue rows have their own. */
+  readonly unknownCode?: FindingCode;
+  readonly rowId?: string | null;
+}
+
+/**
+ * Parses a value by its schema and says everything that is wrong with its shape in one pass.
+ * Objects in the schema are strict; `options.unknownFields` decides what an unknown field means.
+ */
+export function checkShape<S extends z.ZodType>(schema: S, value: unknown, options: ShapeOptions = {}): Shaped<z.output<S>> {
+  const { unknownFields = 'error' } = options;
+  const first = schema.safeParse(value, { reportInput: true });
+  if (first.success) return { value: first.data, findings: [] };
+  const issues = flatten(first.error.issues);
+  const findings = issues.flatMap((issue) => toFindings(issue, value, options));
+  const unknown = issues.filter((issue) => issue.code === 'unrecognized_keys');
+  if (unknownFields === 'error' || unknown.length === 0) return { value: undefined, findings };
+  const second = schema.safeParse(withoutUnknown(value, unknown), { reportInput: true });
+  return { value: second.success ? second.data : undefined, findings };
+}
+
+type Issue = z.core.$ZodIssue;
+
+/** Issues of a union are those of its nearest branch: the one whose discriminator or shape fits best. */
+function flatten(issues: readonly Issue[]): Issue[] {
+  return issues.flatMap((issue) => {
+    if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [issue];
+    const branches = issue.errors.map((branch) => flatten(branch as Issue[]));
+    const depth = (branch: Issue[]) => Math.max(...branch.map((inner) => inner.path.length));
+    const wrongType = (branch: Issue[]) => branch.some((inner) => inner.path.length === 0 && inner.code === 'invalid_type');
+    const fitting = branches.filter((branch) => !wrongType(branch));
+    if (fitting.length === 0) return [{ ...issue, errors: [] } as Issue];
+    const best = fitting.toSorted((a, b) => depth(b) - depth(a) || a.length - b.length)[0]!;
+    return best.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue);
+  });
+}
+
+function withoutUnknown(value: unknown, unknown: readonly Issue[]): unknown {
+  const copy = structuredClone(value);
+  for (const issue of unknown) {
+    const holder = at(copy, issue.path) as Record<string, unknown>;
+    for (const key of (issue as z.core.$ZodIssueUnrecognizedKeys).keys) delete holder[key];
+  }
+  return copy;
+}
+
+function at(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[key], value);
+}
+
+/** A JSON path the way a client reads it: `pipeline.selection[0].params.count`. */
+export function pathText(base: string, keys: readonly PropertyKey[]): string {
+  return keys.reduce<string>((text, key) => {
+    if (typeof key === 'number') return `${text}[${key}]`;
+    return text === '' ? String(key) : `${text}.${String(key)}`;
+  }, base);
+}
+
+function toFindings(issue: Issue, root: unknown, options: ShapeOptions): Finding[] {
+  const { path: base = '', unknownFields = 'error', unknownCode = 'UNKNOWN_FIELD', rowId } = options;
+  const row = rowId === undefined ? {} : { row_id: rowId };
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      severity: unknownFields,
+      code: unknownCode,
+      message: unknownFields === 'warning' ? `The field ${key} is not known and was dropped.` : `The field ${key} is not known.`,
+      path: pathText(base, [...issue.path, key]),
+      ...row,
+    }));
+  }
+  const value = at(root, issue.path);
+  const path = pathText(base, issue.path);
+  const name = path === '' ? 'The value' : path;
+  const { code, message, accepted } = describe(issue, value, name);
+  return [{ severity: 'error', code, message, path, ...row, ...(accepted ? { accepted } : {}), ...smallValue(value) }];
+}
+
+interface Description {
+  readonly code: FindingCode;
+  readonly message: string;
+  readonly accepted?: readonly string[];
+}
+
+function describe(issue: Issue, value: unknown, name: string): Description {
+  const got = printable(value);
+  if (value === undefined && issue.code !== 'custom') return { code: 'REQUIRED', message: `${name} is required.` };
+  switch (issue.code) {
+    case 'invalid_type':
+      if (issue.expected === 'int') return { code: 'WRONG_TYPE', message: `${name} must be a whole number, not ${got}.` };
+      return { code: 'WRONG_TYPE', message: `${name} must be ${article(issue.expected)}, not ${got}.` };
+    case 'invalid_union':
+      return { code: 'WRONG_TYPE', message: `${name} has none of the accepted forms: ${got}.` };
+    case 'invalid_value': {
+      const accepted = issue.values.map(String);
+      return { code: 'NOT_IN_CHOICES', message: `${name} is ${got}; the accepted set is ${accepted.join(', ')}.`, accepted };
+    }
+    case 'too_small':
+      return { code: 'OUT_OF_RANGE', message: `${name} is ${measured(issue.origin, value)}; ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${unitOf(issue.origin)} is needed.` };
+    case 'too_big':
+      return { code: 'OUT_OF_RANGE', message: `${name} is ${measured(issue.origin, value)}; ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}${unitOf(issue.origin)} is accepted.` };
+    case 'not_multiple_of':
+      return { code: 'WRONG_TYPE', message: `${name} is ${got}; a multiple of ${issue.divisor} is needed.` };
+    default: {
+      const declared = (issue as { params?: { finding?: FindingCode } }).params?.finding;
+      return { code: declared ?? 'WRONG_TYPE', message: `${name} ${issue.message}; it is ${got}.` };
+    }
+  }
+}
+
+function printable(value: unknown): string {
+  if (typeof value === 'number') return String(value);
+  const text = JSON.stringify(value) ?? 'nothing';
+  return text.length <= 80 ? text : `${text.slice(0, 77)}...`;
+}
+
+function measured(origin: string, value: unknown): string {
+  if (origin === 'string') return `${(value as string).length} characters long`;
+  if (origin === 'array') return `${(value as unknown[]).length} entries long`;
+  return printable(value);
+}
+
+function unitOf(origin: string): string {
+  if (origin === 'string') return ' characters';
+  return origin === 'array' ? ' entries' : '';
+}
+
+function article(expected: string): string {
+  const noun: Record<string, string> = { record: 'an object', object: 'an object', array: 'an array', string: 'a string', number: 'a number', boolean: 'true or false' };
+  return noun[expected] ?? expected;
+}

@@ -1,0 +1,98 @@
+// The import rule: what each room may import. `node test/rooms.mjs` writes .oxlintrc.json from this table,
+// `node test/rooms.mjs --check` fails when the written file is not what the table says.
+import { readFileSync, writeFileSync } from 'node:fs';
+
+/** room -> the rooms whose values it may import, the rooms it may know as types only, the packages it may use. */
+const ROOMS = {
+  kernels: { values: [], types: [], packages: [] },
+  'src/domain': { values: ['kernels'], types: [], packages: ['zod'] },
+  'src/contract': { values: ['domain'], types: [], packages: ['zod'] },
+  'src/store': { values: ['domain'], types: [], packages: ['lmdb', 'node:*'] },
+  'src/market': {
+    values: ['domain', 'kernels'],
+    types: [],
+    packages: ['@duckdb/node-api', 'apache-arrow', 'hyparquet', 'pg', 'pg-copy-streams', 'node-sqlite3-wasm', 'yauzl', 'read-excel-file', 'read-excel-file/**', 'write-excel-file', 'write-excel-file/**', 'ipaddr.js', 'node:*'],
+  },
+  'src/jobs': { values: ['domain', 'store'], types: ['market'], packages: ['piscina', 'node:*'] },
+  'src/views': { values: ['domain', 'kernels'], types: ['contract'], packages: ['apache-arrow', 'pdfkit', 'node:*'] },
+  workers: { values: ['kernels', 'domain', 'market', 'views'], types: ['jobs'], packages: ['piscina', 'node:*'] },
+  'src/services': { values: ['domain', 'store', 'market', 'jobs'], types: ['contract'], packages: ['node:*'] },
+  'src/http': {
+    values: ['contract', 'services', 'views', 'domain'],
+    types: ['jobs'],
+    packages: ['hono', 'hono/**', '@hono/node-server', '@hono/node-server/**', 'pino', 'prom-client', 'node:*'],
+  },
+  'src/cli': {
+    values: ['contract', 'domain', 'market', 'store', 'jobs', 'services', 'views', 'http', 'kernels'],
+    types: [],
+    packages: ['pino', 'node:*'],
+  },
+};
+
+/** Folders inside a room that need a package the rest of the room must not have. */
+const ALCOVES = {
+  'kernels/engines': { room: 'kernels', packages: ['koffi', '@tensorflow/**', 'node:*'] },
+};
+
+const nameOf = (room) => room.replace('src/', '');
+const NAMES = Object.keys(ROOMS).map(nameOf);
+const byRelativePath = {
+  regex: `^\\.\\./(.*/)?(${NAMES.join('|')})/`,
+  message: 'Cross into a room by its name, #room/file.js.',
+};
+const anyOf = (names) => `^#(${names.join('|')})/`;
+
+function patternsOf(room, packages) {
+  const { values, types } = ROOMS[room];
+  const self = nameOf(room);
+  const closed = NAMES.filter((name) => name !== self && !values.includes(name) && !types.includes(name));
+  return [
+    byRelativePath,
+    ...(closed.length > 0
+      ? [{ regex: anyOf(closed), message: `${room} may import ${values.concat(types).join(', ') || 'no other room'}.` }]
+      : []),
+    ...types.map((name) => ({ regex: anyOf([name]), allowTypeImports: true, message: `${room} knows ${name} as types only.` })),
+    {
+      group: ['*', '*/**', '!#*/**', '!./**', '!../**', ...packages.map((name) => `!${name}`)],
+      message: `${room} may use ${packages.join(', ') || 'no package'}.`,
+    },
+  ];
+}
+
+const restrict = (folder, room, packages) => ({
+  files: [`${folder}/**`],
+  rules: { 'typescript/no-restricted-imports': ['error', { patterns: patternsOf(room, packages) }] },
+});
+
+const config = {
+  plugins: ['import', 'typescript', 'unicorn', 'oxc'],
+  categories: { correctness: 'error', suspicious: 'error' },
+  rules: {
+    'import/no-cycle': 'error',
+    'import/no-default-export': 'error',
+    'typescript/no-explicit-any': 'error',
+    'no-await-in-loop': 'off',
+    'no-underscore-dangle': 'off',
+    'no-shadow': 'off',
+    'unicorn/no-array-sort': 'off',
+    'unicorn/no-array-reverse': 'off',
+    'unicorn/consistent-function-scoping': 'off',
+  },
+  ignorePatterns: ['dist/**', 'kernels/wasm/**'],
+  overrides: [
+    ...Object.keys(ROOMS).map((room) => restrict(room, room, ROOMS[room].packages)),
+    ...Object.entries(ALCOVES).map(([folder, { room, packages }]) => restrict(folder, room, packages)),
+    { files: ['workers/main.ts', '**/*.config.ts'], rules: { 'import/no-default-export': 'off' } },
+  ],
+};
+
+const target = new URL('../.oxlintrc.json', import.meta.url);
+const text = `${JSON.stringify(config, null, 2)}\n`;
+if (process.argv.includes('--check')) {
+  if (readFileSync(target, 'utf8') !== text) {
+    console.error('.oxlintrc.json is not what test/rooms.mjs says: run `node test/rooms.mjs`.');
+    process.exit(1);
+  }
+} else {
+  writeFileSync(target, text);
+}

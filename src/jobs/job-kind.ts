@@ -1,0 +1,67 @@
+import type { ArtifactRef } from '#store/artifacts.js';
+import type { DocumentTransaction } from '#store/documents.js';
+import type { JobKindName, JobStatus } from './status.js';
+import type { TaskInput, TaskName, TaskOutput } from './tasks.js';
+
+/**
+ * What the engine must know to run one kind of job, before and after a restart. Services declare their kinds;
+ * the engine carries them. `P` is the payload: JSON, stored with the job, all that an attempt needs besides the market.
+ */
+export interface JobKind<P> {
+  readonly kind: JobKindName;
+  /** `light` work answers while `heavy` work runs: each lane has its own queue and threads. */
+  readonly lane: 'heavy' | 'light';
+  /**
+   * One attempt. Deterministic work: an attempt after a crash gives the same completion.
+   * Throws a Refusal to fail the job with its code; anything else that is thrown fails it as UNCLASSIFIED_FAILURE.
+   */
+  run(payload: P, attempt: Attempt): Promise<Completion>;
+}
+
+export interface Attempt {
+  readonly jobId: string;
+  /** Runs a task in the pool under this job's cancel flag and progress cell. */
+  compute<N extends TaskName>(task: N, input: TaskInput<N>): Promise<TaskOutput<N>>;
+  /** Progress of work that runs outside the pool (a child process that reads a store). */
+  report(fraction: number, message?: string): void;
+  /** Aborted when the job is cancelled, times out or the service stops. */
+  readonly signal: AbortSignal;
+  /** Writes bytes that the completion will own; removed again should the attempt not complete. */
+  keep(output: { readonly bytes: Uint8Array; readonly sha256: string }): Promise<ArtifactRef>;
+}
+
+export interface Completion {
+  /** The job's result: JSON bytes kept as an artifact, or a small value. */
+  readonly result: { readonly artifact: ArtifactRef } | { readonly value: unknown };
+  /** Written in the transaction that ends the job: all or nothing. Returns artifacts that lost their last owner. */
+  readonly effect?: (tx: DocumentTransaction) => readonly ArtifactRef[];
+}
+
+export interface Submission<P> {
+  readonly kind: JobKind<P>;
+  /** Second half of the job id. */
+  readonly ident: string;
+  readonly payload: P;
+  /** The body as accepted, shown in the status. */
+  readonly request: unknown;
+  /** Largest memory the attempt is expected to need beyond the shared panels. */
+  readonly estimatedBytes: number;
+  readonly message?: string;
+}
+
+/** The job life cycle as services see it. */
+export interface Jobs {
+  /**
+   * Queues work durably. A live job with the same id and input is answered instead of a second one.
+   * @returns the status once it is on disk.
+   * @throws Refusal JOB_RUNNING, OVERLOADED, DRAINING, STORAGE_FULL
+   */
+  submit<P>(submission: Submission<P>): Promise<JobStatus>;
+  get(jobId: string): JobStatus | undefined;
+  /** Cancels: terminal statuses come back unchanged. @throws Refusal JOB_NOT_FOUND */
+  cancel(jobId: string): Promise<JobStatus>;
+  /** Whether a job with this id is pending or running. */
+  isLive(jobId: string): boolean;
+  /** Interactive work in the light lane: nothing is stored; rejected when the client goes away. @throws Refusal OVERLOADED */
+  query<N extends TaskName>(task: N, input: TaskInput<N>, signal?: AbortSignal): Promise<TaskOutput<N>>;
+}

@@ -1,0 +1,28 @@
+import type { ErrorDetail } from '#domain/refusal.js';
+
+export const JOB_KINDS = ['backtest', 'optimise', 'render', 'risk', 'sync', 'load', 'refresh', 'generate', 'sweep', 'simulate', 'replay'] as const;
+export type JobKindName = (typeof JOB_KINDS)[number];
+
+export const JOB_STATES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
+export type JobState = (typeof JOB_STATES)[number];
+
+/** A job as the wire shows it. `result` is null until the job succeeded, and always in listings. */
+export interface JobStatus {
+  readonly job_id: string;
+  readonly kind: JobKindName;
+  readonly status: JobState;
+  /** Fraction complete; never decreases. */
+  readonly progress: number;
+  readonly message: string;
+  readonly error: ErrorDetail | null;
+  readonly result: unknown;
+  readonly created_at: string;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  readonly heartbeat_at: string | null;
+  /** 1 for the first start; written before the work starts. */
+  readonly attempt: number;
+  /** The body as accepted. */
+  readonly request: unknown;
+  readonly input_hash: string;
+}

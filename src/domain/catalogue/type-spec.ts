@@ -1,0 +1,126 @@
+import { z } from 'zod';
+
+/** One parameter of a catalogue class as forms and clients read it. */
+export interface ParameterSpec {
+  readonly name: string;
+  readonly label: string;
+  readonly type: 'number' | 'integer' | 'boolean' | 'string' | 'json';
+  readonly required: boolean;
+  /** Value used when omitted; absent on a required parameter. */
+  readonly default?: unknown;
+  readonly order: number;
+  /** Closed set of accepted values; null means any value of the type. */
+  readonly choices: readonly string[] | null;
+  readonly help: string | null;
+  /** Component schema the value must conform to. */
+  readonly ref: string | null;
+}
+
+/** One rule, weighting or constraint class as clients read it. */
+export interface TypeSpec {
+  readonly type: string;
+  readonly label: string;
+  readonly category: 'selection' | 'weighting' | 'constraint';
+  readonly help: string | null;
+  readonly parameters: readonly ParameterSpec[];
+  readonly unit: 'fraction' | 'count' | 'value' | null;
+  readonly kind: 'eq' | 'ineq' | null;
+  readonly convex: boolean | null;
+  readonly example: Readonly<Record<string, unknown>> | null;
+}
+
+/** What every catalogue entry says of itself; `params` is the one truth about its parameters. */
+export interface CatalogueEntry {
+  readonly type: string;
+  readonly label: string;
+  readonly category: TypeSpec['category'];
+  readonly help: string;
+  readonly params: z.ZodObject;
+  /** A complete valid row. */
+  readonly example: Readonly<Record<string, unknown>>;
+  readonly unit?: NonNullable<TypeSpec['unit']>;
+  readonly kind?: NonNullable<TypeSpec['kind']>;
+  readonly convex?: boolean;
+}
+
+/** The served form of an entry. */
+export function typeSpec(entry: CatalogueEntry): TypeSpec {
+  return {
+    type: entry.type,
+    label: entry.label,
+    category: entry.category,
+    help: entry.help,
+    parameters: parameterSpecs(entry.params),
+    unit: entry.unit ?? null,
+    kind: entry.kind ?? null,
+    convex: entry.convex ?? null,
+    example: entry.example,
+  };
+}
+
+/**
+ * Parameters of a schema in its order. The schema's `.meta({ label, help, unit, ref })` words the form:
+ * a unit is told at the end of the help, `ref` names the component schema of a `json` parameter.
+ */
+export function parameterSpecs(params: z.ZodObject): ParameterSpec[] {
+  return Object.entries(params.shape).map(([name, schema], order) => {
+    const { inner, meta, fallback } = unwrap(schema as z.ZodType);
+    const help = [meta.help, meta.unit === undefined ? undefined : `Unit: ${meta.unit}.`].filter((part) => part !== undefined);
+    return {
+      name,
+      label: meta.label ?? labelOf(name),
+      type: displayType(inner),
+      required: fallback === undefined,
+      ...(fallback === undefined ? {} : { default: fallback.value }),
+      order,
+      choices: inner instanceof z.ZodEnum ? inner.options.map(String) : null,
+      help: help.length === 0 ? null : help.join(' '),
+      ref: meta.ref ?? null,
+    };
+  });
+}
+
+interface Words {
+  readonly label?: string;
+  readonly help?: string;
+  readonly unit?: string;
+  readonly ref?: string;
+}
+
+interface Unwrapped {
+  readonly inner: z.ZodType;
+  readonly meta: Words;
+  /** Absent on a required parameter. */
+  readonly fallback: { readonly value: unknown } | undefined;
+}
+
+/** The schema below defaults and nullability; the outermost words win. */
+function unwrap(schema: z.ZodType): Unwrapped {
+  const words = (schema.meta() ?? {}) as Words; // our own `.meta` calls: see `parameterSpecs`
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) {
+    const below = unwrap(schema.def.innerType as z.ZodType);
+    return { ...below, meta: { ...below.meta, ...words }, fallback: { value: schema.def.defaultValue } };
+  }
+  if (schema instanceof z.ZodOptional) {
+    const below = unwrap(schema.def.innerType as z.ZodType);
+    return { ...below, meta: { ...below.meta, ...words }, fallback: below.fallback ?? { value: null } };
+  }
+  if (schema instanceof z.ZodNullable) {
+    const below = unwrap(schema.def.innerType as z.ZodType);
+    return { ...below, meta: { ...below.meta, ...words } };
+  }
+  return { inner: schema, meta: words, fallback: undefined };
+}
+
+function displayType(schema: z.ZodType): ParameterSpec['type'] {
+  if (schema instanceof z.ZodNumber) return schema.format === 'safeint' || schema.format === 'int32' ? 'integer' : 'number';
+  if (schema instanceof z.ZodBoolean) return 'boolean';
+  if (schema instanceof z.ZodString || schema instanceof z.ZodEnum) return 'string';
+  return 'json';
+}
+
+/** `enter_rank` reads `Enter rank`. */
+function labelOf(name: string): string {
+  const words = name.replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

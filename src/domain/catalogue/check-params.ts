@@ -1,0 +1,28 @@
+import type { z } from 'zod';
+import type { Finding } from '../findings.js';
+import { checkShape, type Shaped } from '../shape.js';
+
+/**
+ * The parameters of a catalogue row by its class's schema: defaults filled in, and everything that is wrong with them.
+ * They are constructor arguments, so a name the class does not take is an error, unlike an unknown field of a document.
+ *
+ * @param path  Where the parameters stand: `pipeline.selection[0].params`.
+ */
+export function checkParams<S extends z.ZodObject>(schema: S, params: unknown, at: { readonly path: string; readonly rowId: string | null }): Shaped<z.output<S>> {
+  const shaped = checkShape(schema, params, { path: at.path, rowId: at.rowId, unknownFields: 'error', unknownCode: 'UNKNOWN_PARAMETER' });
+  return { value: shaped.value, findings: shaped.findings.map((finding) => asParameterFinding(finding, { schema, path: at.path })) };
+}
+
+function asParameterFinding(finding: Finding, { schema, path }: { readonly schema: z.ZodObject; readonly path: string }): Finding {
+  const name = finding.path.slice(path.length + 1);
+  const isParameter = !/[.[]/.test(name);
+  if (finding.code === 'UNKNOWN_PARAMETER' && isParameter) {
+    const accepted = Object.keys(schema.shape);
+    const set = accepted.length === 0 ? 'it takes none' : `the accepted names are ${accepted.join(', ')}`;
+    return { ...finding, message: `The parameter ${name} is not known; ${set}.`, accepted };
+  }
+  if (finding.code === 'REQUIRED' && isParameter) {
+    return { ...finding, code: 'MISSING_PARAMETER', message: `The parameter ${name} is required.` };
+  }
+  return finding;
+}

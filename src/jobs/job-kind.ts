@@ -13,7 +13,7 @@ export interface JobKind<P> {
   readonly lane: 'heavy' | 'light';
   /**
    * One attempt. Deterministic work: an attempt after a crash gives the same completion.
-   * Throws a Refusal to fail the job with its code; anything else that is thrown fails it as UNCLASSIFIED_FAILURE.
+   * Throws a Refusal to fail the job with its code; anything else that is thrown is a defect and fails it as INTERNAL.
    */
   run(payload: P, attempt: Attempt): Promise<Completion>;
 }
@@ -33,8 +33,11 @@ export interface Attempt {
 export interface Completion {
   /** The job's result: JSON bytes kept as an artifact, or a small value. */
   readonly result: { readonly artifact: ArtifactRef } | { readonly value: unknown };
-  /** Written in the transaction that ends the job: all or nothing. Returns artifacts that lost their last owner. */
-  readonly effect?: (tx: DocumentTransaction) => readonly ArtifactRef[];
+  /**
+   * Written in the transaction that ends the job: all or nothing. A Refusal thrown here fails the job and writes nothing.
+   * Artifacts that no document names any more are removed after the commit without being listed.
+   */
+  readonly effect?: (tx: DocumentTransaction) => void;
 }
 
 export interface Submission<P> {

@@ -1,3 +1,4 @@
+import type { ErrorDetail } from '#domain/refusal.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 
@@ -23,6 +24,36 @@ export interface TaskControl {
 }
 
 export type Task<N extends TaskName> = (input: TaskInput<N>, control: TaskControl) => TaskOutput<N> | Promise<TaskOutput<N>>;
+
+/** Shared memory between the engine and one running task. Every view lies on one SharedArrayBuffer. */
+export interface ControlCells {
+  /** Int32[1]: 1 once the task is to stop. */
+  readonly cancelled: Int32Array<SharedArrayBuffer>;
+  /** Int32[1]: thread that runs the task, 0 while none does. */
+  readonly thread: Int32Array<SharedArrayBuffer>;
+  /** Float64[1]: fraction done. */
+  readonly fraction: Float64Array<SharedArrayBuffer>;
+  /** Int32[2]: version of the message (odd while it is written) and its length in bytes. */
+  readonly messageState: Int32Array<SharedArrayBuffer>;
+  /** UTF-8 of the message. */
+  readonly message: Uint8Array<SharedArrayBuffer>;
+}
+
+/** What the pool sends a worker. */
+export interface TaskMessage {
+  readonly task: string;
+  readonly input: unknown;
+  readonly cells: ControlCells;
+}
+
+/**
+ * What a worker answers. A refusal travels as data, because an error loses its code between threads;
+ * a thrown error is a defect of the task or the end of its thread.
+ */
+export type TaskOutcome =
+  | { readonly kind: 'output'; readonly output: unknown }
+  | { readonly kind: 'refused'; readonly error: ErrorDetail }
+  | { readonly kind: 'cancelled' };
 
 /** Bytes that leave a worker by transfer, with their hash computed there. */
 export interface OutputBytes {

@@ -13,13 +13,21 @@ export interface ArtifactRef {
 export interface ArtifactStore {
   /** Writes and flushes bytes whose hash the caller already knows. Not yet owned: commit a document that refers to it. */
   write(bytes: Uint8Array, sha256: string): Promise<ArtifactRef>;
-  /** A readable stream over the bytes, or over a byte range of them (`end` exclusive). */
+  /**
+   * A readable stream over the bytes, or over a byte range of them (`end` exclusive). A whole stream is checked against
+   * its hash while it passes and breaks off before its last chunk when the file was damaged.
+   * @throws Refusal DOCUMENT_UNREADABLE when the file is missing or has another length
+   */
   stream(ref: ArtifactRef, range?: { readonly start: number; readonly end: number }): ReadableStream<Uint8Array>;
+  /** The bytes, checked against their hash unless a range is asked for. @throws Refusal DOCUMENT_UNREADABLE */
   read(ref: ArtifactRef, range?: { readonly start: number; readonly end: number }): Promise<Uint8Array>;
   /** Path of the file, for a worker that reads it itself. */
   path(ref: ArtifactRef): string;
-  /** Removes files; absent ones are fine. Called after the transaction that dropped the last reference. */
-  remove(refs: readonly ArtifactRef[]): Promise<void>;
-  /** At start: removes every file that no document refers to. */
+  /**
+   * Removes files; absent ones are fine. The store calls it for artifacts that lost their last document, the job engine
+   * for those of an attempt that did not complete: nobody else has to.
+   */
+  remove(names: readonly string[]): Promise<void>;
+  /** At start: removes every file that no document refers to. @returns how many there were */
   sweep(referenced: ReadonlySet<string>): Promise<number>;
 }

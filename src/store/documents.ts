@@ -1,6 +1,6 @@
 /** Kinds of document the store keeps, each in a table of its own. */
 export const DOCUMENT_KINDS = [
-  'index', 'run', 'constraint-set', 'optimisation-run', 'risk-model', 'strategy', 'template', 'render', 'watchlist', 'store', 'job', 'key',
+  'index', 'run', 'constraint-set', 'optimisation-run', 'risk-model', 'strategy', 'template', 'render', 'watchlist', 'store', 'job', 'job-input', 'key',
 ] as const;
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 
@@ -47,8 +47,16 @@ export interface DocumentStore {
    * @returns once the commit is flushed to disk.
    * @throws Refusal STORAGE_FULL below the free-space mark, STORE_UNAVAILABLE when the store does not take the write.
    */
-  transaction<T>(change: (tx: DocumentTransaction) => T): Promise<T>;
+  transaction<T>(change: (tx: DocumentTransaction) => T, options?: TransactionOptions): Promise<T>;
   close(): Promise<void>;
+}
+
+export interface TransactionOptions {
+  /**
+   * Changes that finish accepted work (the end of a job) may use the reserve below the free-space mark.
+   * Deletions always may.
+   */
+  readonly reserve?: boolean;
 }
 
 export interface DocumentTransaction {

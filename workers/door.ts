@@ -1,0 +1,40 @@
+import type { ErrorDetail } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusal.js';
+import type { TaskControl, TaskMessage, TaskOutcome } from '#jobs/tasks.js';
+import { CancelledError, openControl } from './control.js';
+import { handOver } from './hand-over.js';
+
+/** A task as the door runs it, whatever its input and output. */
+type AnyTask = (input: never, control: TaskControl) => unknown;
+
+/**
+ * The entry function of a pool's threads: finds the task, gives it its control, words what it threw.
+ * Tasks are loaded when first asked for, so that a thread starts in milliseconds whatever the others need.
+ */
+export function createDoor(tasks: Readonly<Record<string, () => Promise<AnyTask>>>): (message: TaskMessage) => Promise<TaskOutcome> {
+  return async ({ task, input, cells }) => {
+    const load = tasks[task];
+    if (load === undefined) throw new Error(`no task ${task}`);
+    try {
+      const control = openControl(cells);
+      const run = await load();
+      control.report(0);
+      // The pool's types paired the input with the task's name before it was sent.
+      return handOver<TaskOutcome>({ kind: 'output', output: await run(input as never, control) });
+    } catch (thrown) {
+      if (thrown instanceof CancelledError) return { kind: 'cancelled' };
+      if (thrown instanceof Refusal) return { kind: 'refused', error: thrown.toDetail() };
+      if (isOutOfMemory(thrown)) return { kind: 'refused', error: outOfMemory(thrown) };
+      throw thrown;
+    }
+  };
+}
+
+/** Buffers lie outside the heap that the thread's limits watch: V8 and WebAssembly tell of them by RangeError. */
+function isOutOfMemory(thrown: unknown): thrown is RangeError {
+  return thrown instanceof RangeError && /allocation failed|could not allocate|maximum memory size|out of memory/i.test(thrown.message);
+}
+
+function outOfMemory(error: RangeError): ErrorDetail {
+  return { code: 'WORKER_OUT_OF_MEMORY', message: `The worker ran out of memory: ${error.message}.`, detail: null };
+}

@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import { move, transferableSymbol, valueSymbol } from 'piscina';
+import type { OutputBytes } from '#jobs/tasks.js';
+
+/** Bytes of a task's output with their hash, on a buffer of their own that can leave the thread. @cost one pass of SHA-256 */
+export function outputBytes(content: string | Uint8Array): OutputBytes {
+  const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : ownBytes(content);
+  return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
+}
+
+/**
+ * Marks a task's outcome so that the buffers of its OutputBytes move to the main thread instead of being copied.
+ *
+ * Piscina looks for the mark on the result itself only: a `move()` nested inside the result
+ * is cloned to `{}` without an error, which is why the door marks the whole.
+ */
+export function handOver<T extends object>(outcome: T): T {
+  const buffers = new Set<ArrayBuffer>();
+  collectBuffers(outcome, DEPTH_MAX, buffers);
+  // Piscina accepts any object with these two members; its types know only buffers.
+  return move({ [transferableSymbol]: [...buffers], [valueSymbol]: outcome } as never) as unknown as T;
+}
+
+/** Outcome, output, a list or a record in it, one OutputBytes. */
+const DEPTH_MAX = 4;
+/** Lists longer than this hold numbers or rows, not bytes to move. */
+const LIST_MAX = 256;
+
+function collectBuffers(value: unknown, depth: number, buffers: Set<ArrayBuffer>): void {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return;
+  if (isOutputBytes(value)) {
+    buffers.add(value.bytes.buffer);
+  } else if (depth > 0 && !(Array.isArray(value) && value.length > LIST_MAX)) {
+    for (const member of Object.values(value)) collectBuffers(member, depth - 1, buffers);
+  }
+}
+
+function isOutputBytes(value: object): value is OutputBytes {
+  return 'sha256' in value && 'bytes' in value && value.bytes instanceof Uint8Array && value.bytes.buffer instanceof ArrayBuffer;
+}
+
+/** A view that is all of its buffer; anything else (a slab, WebAssembly memory) is copied. */
+function ownBytes(content: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { buffer } = content;
+  const whole = buffer instanceof ArrayBuffer && content.byteLength === buffer.byteLength;
+  return whole ? new Uint8Array(buffer) : new Uint8Array(content);
+}

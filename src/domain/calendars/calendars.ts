@@ -1,0 +1,80 @@
+import type { Calendar, CalendarOption, Calendars } from './calendar.js';
+import type { Day } from '../days.js';
+import { coverageOf, expand, type Expansion } from './expand.js';
+import { DateTables, FamilyFile, RuleFile, type CalendarIndex, type IndexEntry } from './rule-file.js';
+
+/** A calendar with the closing times that differ from the usual one. */
+export interface ExchangeCalendar extends Calendar {
+  /** Local closing time `HH:MM` of the sessions that end early. */
+  readonly earlyCloses: ReadonlyMap<Day, string>;
+}
+
+export interface ExchangeCalendars extends Calendars {
+  get(code: string): ExchangeCalendar | undefined;
+}
+
+export interface CalendarSources {
+  /** Every accepted code, in any order. */
+  readonly index: CalendarIndex;
+  /** A file of the calendar folder as parsed JSON, by its name without `.json`: `XLON`, `families/euronext`, `dates`. */
+  readonly read: (name: string) => unknown;
+}
+
+/**
+ * The calendars of the service. Nothing is read or expanded before its first use; what was expanded is kept and never changes.
+ * Codes that trade on the same days share one expansion.
+ */
+export function createCalendars({ index, read }: CalendarSources): ExchangeCalendars {
+  const options = index.map(optionOf).sort((a, b) => (a.code < b.code ? -1 : 1));
+  const entries = new Map(index.map((entry) => [entry.code, entry]));
+  const expansions = new Map<string, Expansion>();
+  const calendars = new Map<string, ExchangeCalendar>();
+  let tables: DateTables['tables'] | undefined;
+
+  const expansionOf = (rules: string): Expansion => {
+    const known = expansions.get(rules);
+    if (known !== undefined) return known;
+    tables ??= DateTables.parse(read('dates')).tables;
+    const file = RuleFile.parse(read(fileNameOf(rules)));
+    const families = file.extends.map((name) => FamilyFile.parse(read(`families/${name}`)));
+    const expansion = expand({ file, families, feasts: tables });
+    expansions.set(rules, expansion);
+    return expansion;
+  };
+
+  return {
+    list: () => options,
+    get(code) {
+      const known = calendars.get(code);
+      if (known !== undefined) return known;
+      const entry = entries.get(code);
+      if (entry === undefined) return undefined;
+      const calendar = calendarOf(optionOf(entry), expansionOf(entry.rules));
+      calendars.set(code, calendar);
+      return calendar;
+    },
+  };
+}
+
+/** File name of a code: a slash cannot stand in one. */
+export function fileNameOf(code: string): string {
+  return code.replace('/', '-');
+}
+
+function optionOf({ code, name, tz, coverage }: IndexEntry): CalendarOption {
+  return { code, name, region: tz.split('/')[0]!, tz, coverage: coverageOf(coverage) };
+}
+
+function calendarOf(option: CalendarOption, { sessions, bits, earlyCloses }: Expansion): ExchangeCalendar {
+  const { from, to } = option.coverage;
+  return {
+    ...option,
+    sessions,
+    earlyCloses,
+    isSession(day) {
+      if (!(day >= from && day <= to)) return false;
+      const i = day - from;
+      return ((bits[i >>> 5]! >>> (i & 31)) & 1) === 1;
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import { civilOf, dayFrom, dayOf, daysInMonth, weekdayOf, type Day } from '../days.js';
+import { easterSunday, orthodoxEasterSunday } from './easter.js';
+import type { DatesByYear } from './rule-file.js';
+import { weekdayFrom } from './weekdays.js';
+
+/** The days a rule names in a year; none in a year it does not occur in. */
+export type DateRule = (year: number) => readonly Day[];
+
+/** Feast days by table name and year. */
+export type FeastDays = Readonly<Record<string, DatesByYear>>;
+
+/**
+ * The rule of an `on` text:
+ * - `12-25`, a day of the year (`02-29` only in leap years);
+ * - `mon#1/05`, `mon#last/05`, the nth or last such weekday of a month;
+ * - `mon>=05-25`, `mon<=05-24`, the first on or after, the last on or before a day;
+ * - `easter`, `orthodox-easter`, or the name of a table of feast days;
+ * each with an optional count of days behind it: `easter-2`, `thu#4/11+1`.
+ * @throws Error when the text is none of these: a rule file is wrong.
+ */
+export function parseDateRule(text: string, feasts: FeastDays): DateRule {
+  const plain = parseBase(text, feasts);
+  if (plain !== undefined) return plain;
+  const shift = /[+-]\d{1,2}$/.exec(text)?.[0];
+  const shifted = shift === undefined ? undefined : parseBase(text.slice(0, -shift.length), feasts);
+  if (shifted === undefined) throw new Error(`not a date rule: ${text}`);
+  const days = Number(shift);
+  return (year) => shifted(year).map((day) => day + days);
+}
+
+function parseBase(base: string, feasts: FeastDays): DateRule | undefined {
+  if (base === 'easter') return (year) => [easterSunday(year)];
+  if (base === 'orthodox-easter') return (year) => [orthodoxEasterSunday(year)];
+  const feast = feasts[base];
+  if (feast !== undefined) return (year) => datesOfYear(feast, year);
+  const fixed = /^(\d\d)-(\d\d)$/.exec(base);
+  if (fixed) return (year) => dayInYear(year, Number(fixed[1]), Number(fixed[2]));
+  const nth = /^([a-z]{3})#(\d|last)\/(\d\d)$/.exec(base);
+  if (nth) return nthWeekday(weekdayFrom(nth[1]!), nth[2]!, Number(nth[3]));
+  const near = /^([a-z]{3})([<>])=(\d\d)-(\d\d)$/.exec(base);
+  if (near) return nearWeekday(weekdayFrom(near[1]!), near[2] === '>', Number(near[3]), Number(near[4]));
+  return undefined;
+}
+
+function dayInYear(year: number, month: number, day: number): readonly Day[] {
+  return day <= daysInMonth(year, month) ? [dayOf({ year, month, day })] : [];
+}
+
+function nthWeekday(weekday: number, which: string, month: number): DateRule {
+  if (which === 'last') return (year) => [weekdayOnOrBefore(dayOf({ year, month, day: daysInMonth(year, month) }), weekday)];
+  const weeks = Number(which) - 1;
+  return (year) => {
+    const day = weekdayOnOrAfter(dayOf({ year, month, day: 1 }), weekday) + 7 * weeks;
+    return civilOf(day).month === month ? [day] : [];
+  };
+}
+
+function nearWeekday(weekday: number, after: boolean, month: number, dayOfMonth: number): DateRule {
+  return (year) => {
+    const day = dayOf({ year, month, day: dayOfMonth });
+    return [after ? weekdayOnOrAfter(day, weekday) : weekdayOnOrBefore(day, weekday)];
+  };
+}
+
+export function weekdayOnOrAfter(day: Day, weekday: number): Day {
+  return day + ((weekday - weekdayOf(day) + 7) % 7);
+}
+
+export function weekdayOnOrBefore(day: Day, weekday: number): Day {
+  return day - ((weekdayOf(day) - weekday + 7) % 7);
+}
+
+/** Every day of a table, ascending within a year. */
+export function datesIn(dates: DatesByYear): Day[] {
+  return Object.keys(dates).flatMap((year) => datesOfYear(dates, Number(year)));
+}
+
+function datesOfYear(dates: DatesByYear, year: number): Day[] {
+  const text = dates[String(year)];
+  return text === undefined ? [] : text.split(' ').flatMap((item) => spanOf(item, year));
+}
+
+function spanOf(item: string, year: number): Day[] {
+  const [first, last = first] = item.split('..').map((monthDay) => dayFrom(`${year}-${monthDay}`));
+  if (first === undefined || last === undefined || last < first) throw new Error(`not a span of days: ${item} in ${year}`);
+  return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+}

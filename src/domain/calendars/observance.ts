@@ -1,0 +1,52 @@
+import { weekdayOf, type Day } from '../days.js';
+import { weekdayFrom } from './weekdays.js';
+
+/** What becomes of a holiday by the weekday it falls on. */
+export interface Observance {
+  /** Days to move by weekday, 0 Monday to 6 Sunday. */
+  readonly shifts: readonly number[];
+  /** Weekdays from which it moves to the next free day of business. */
+  readonly toNextFree: ReadonlySet<number>;
+  /** It moves to the next free day of business when another holiday has its day. */
+  readonly onClash: boolean;
+}
+
+/** @param text as in the rule files: `sat-1 sun+1`, `sun> same>`; undefined keeps the day. */
+export function parseObservance(text: string | undefined): Observance {
+  const shifts = [0, 0, 0, 0, 0, 0, 0];
+  const toNextFree = new Set<number>();
+  let onClash = false;
+  for (const item of text?.split(' ') ?? []) {
+    const weekday = item.slice(0, 3);
+    if (item === 'same>') onClash = true;
+    else if (item.endsWith('>')) toNextFree.add(weekdayFrom(weekday));
+    else shifts[weekdayFrom(weekday)] = Number(item.slice(3));
+  }
+  return { shifts, toNextFree, onClash };
+}
+
+export interface Holiday {
+  /** The day it is due, its fixed shift already made. */
+  readonly day: Day;
+  readonly observance: Observance;
+}
+
+/**
+ * The days closed by the holidays. Holidays that look for a free day do so last, in order of their dates, over days that no
+ * holiday has; of several on one day, the first in the list keeps it.
+ * @param isBusinessDay by the week alone
+ */
+export function observedDays(holidays: readonly Holiday[], isBusinessDay: (day: Day) => boolean): Set<Day> {
+  const closed = new Set<Day>();
+  const movers: Day[] = [];
+  for (const { day, observance } of holidays) {
+    if (observance.toNextFree.has(weekdayOf(day)) || (observance.onClash && closed.has(day))) movers.push(day);
+    closed.add(day);
+  }
+  for (const day of movers.toSorted((a, b) => a - b)) {
+    let free = day + 1;
+    while (closed.has(free) || !isBusinessDay(free)) free++;
+    closed.add(free);
+  }
+  return closed;
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { IsoDate } from '../shape.js';
+
+/**
+ * The files of `data/calendars`: what people write and review. A calendar is a week, recurring closures by rule,
+ * one-off closures by date, special sessions and early closes; `README.md` beside the files explains the notation.
+ */
+
+/** `mon tue wed thu fri`. */
+const Weekdays = z.string().regex(/^(mon|tue|wed|thu|fri|sat|sun)( (mon|tue|wed|thu|fri|sat|sun))*$/);
+
+/** Years and spans of years, both ends included, an open end left out: `1978-`, `-1994`, `2002 2012-2014`. */
+const Years = z.string().regex(/^(\d{4}|\d{4}-|-\d{4}|\d{4}-\d{4})( (\d{4}|\d{4}-|-\d{4}|\d{4}-\d{4}))*$/);
+
+/** By year, `MM-DD` and spans `MM-DD..MM-DD`, separated by spaces. */
+export const DatesByYear = z.record(z.string().regex(/^\d{4}$/), z.string().regex(/^\d\d-\d\d(\.\.\d\d-\d\d)?( \d\d-\d\d(\.\.\d\d-\d\d)?)*$/));
+export type DatesByYear = z.infer<typeof DatesByYear>;
+
+/** Where a holiday goes when it falls on a weekday it does not keep: `sat-1 sun+1`, `sun> same>`. */
+const Observance = z.string().regex(/^((mon|tue|wed|thu|fri|sat|sun)([+-]\d|>)|same>)( ((mon|tue|wed|thu|fri|sat|sun)([+-]\d|>)|same>))*$/);
+
+const Recurring = {
+  name: z.string().min(1),
+  /** One day of each year, or several: see `parseDateRule`. */
+  on: z.union([z.string(), z.array(z.string()).min(1)]),
+  /** Only when the day falls on one of these weekdays. */
+  only: Weekdays.optional(),
+  years: Years.optional(),
+  except: Years.optional(),
+  note: z.string().optional(),
+};
+
+export const RecurringRule = z.strictObject({ ...Recurring, observed: Observance.optional() });
+export type RecurringRule = z.infer<typeof RecurringRule>;
+
+export const DatedRule = z.strictObject({ name: z.string().min(1), dates: DatesByYear, note: z.string().optional() });
+export type DatedRule = z.infer<typeof DatedRule>;
+
+export const ClosureRule = z.union([DatedRule, RecurringRule]);
+export type ClosureRule = z.infer<typeof ClosureRule>;
+
+const LocalTime = z.string().regex(/^\d\d:\d\d$/);
+
+export const ShortSession = z.union([
+  z.strictObject({ at: LocalTime, name: z.string().min(1), dates: DatesByYear, note: z.string().optional() }),
+  z.strictObject({ at: LocalTime, ...Recurring, observed: z.literal('previous-session').optional() }),
+]);
+export type ShortSession = z.infer<typeof ShortSession>;
+
+/** Rules that several calendars share. */
+export const FamilyFile = z.strictObject({
+  name: z.string().min(1),
+  closed: z.array(ClosureRule).default([]),
+  early: z.array(ShortSession).default([]),
+});
+export type FamilyFile = z.infer<typeof FamilyFile>;
+
+export const Coverage = z.strictObject({ from: IsoDate, publishedTo: IsoDate, to: IsoDate });
+
+export const RuleFile = z.strictObject({
+  code: z.string().min(1),
+  name: z.string().min(1),
+  country: z.string().min(1),
+  tz: z.string().min(1),
+  extends: z.array(z.string()).default([]),
+  /** Dated: a later entry rules from its `from` on. */
+  week: z.array(z.strictObject({ from: IsoDate.optional(), days: Weekdays })).min(1),
+  /** Local trading hours, dated; a close at or before its open is on the next day unless `openDay` is -1. */
+  hours: z.array(z.strictObject({
+    from: IsoDate.optional(),
+    open: LocalTime,
+    close: LocalTime,
+    breaks: z.array(z.tuple([LocalTime, LocalTime])).default([]),
+    /** -1: the session opens on the evening before its date. */
+    openDay: z.literal([-1, 0]).default(0),
+  })).min(1),
+  coverage: Coverage,
+  closed: z.array(ClosureRule).default([]),
+  /** Sessions on days that the week or a rule would close. */
+  open: z.array(DatedRule).default([]),
+  early: z.array(ShortSession).default([]),
+  sources: z.array(z.string()).default([]),
+});
+export type RuleFile = z.infer<typeof RuleFile>;
+
+/** Feast days of calendars that are not computed here: name of the table, then dates by year. */
+export const DateTables = z.strictObject({ about: z.string(), tables: z.record(z.string(), DatesByYear) });
+export type DateTables = z.infer<typeof DateTables>;
+
+/** Codes that trade on another code's days. */
+export const AliasFile = z.array(z.strictObject({ code: z.string().min(1), name: z.string().min(1), uses: z.string().min(1), note: z.string().optional() }));
+export type AliasFile = z.infer<typeof AliasFile>;
+
+/** `index.json`: everything the list of calendars shows, derived from the rule files and the aliases. */
+export const IndexEntry = z.strictObject({ code: z.string(), name: z.string(), tz: z.string(), rules: z.string(), coverage: Coverage });
+export type IndexEntry = z.infer<typeof IndexEntry>;
+export const CalendarIndex = z.array(IndexEntry);
+export type CalendarIndex = z.infer<typeof CalendarIndex>;

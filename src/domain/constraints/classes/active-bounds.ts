@@ -1,0 +1,27 @@
+import { constraintClass } from '../constraint-class.js';
+import { constraintParams, fraction, notEmpty, scope } from '../parameters.js';
+import { stated } from '../program-row.js';
+import { namesInScope } from '../scope.js';
+
+export const activeBounds = constraintClass({
+  type: 'ActiveBounds',
+  label: 'Active bounds',
+  help: 'Each active weight, weight less index weight, lies between two bounds.',
+  kind: 'ineq',
+  unit: 'fraction',
+  convex: true,
+  params: constraintParams({
+    lower: fraction({ label: 'Lower', help: 'Smallest active weight.' }, { least: -2 }),
+    upper: fraction({ label: 'Upper', help: 'Largest active weight.' }, { least: -2 }),
+    identifiers: scope,
+  }).refine(...notEmpty),
+  example: { id: 'active', type: 'ActiveBounds', params: { lower: -0.01, upper: 0.01 } },
+  toRows: ({ lower, upper, identifiers }, context) =>
+    namesInScope(identifiers, context).map((name) => ({
+      form: 'name',
+      name,
+      lower: stated(context.index[name]! + lower, 'lower'),
+      upper: stated(context.index[name]! + upper, 'upper'),
+      member: context.identifiers[name]!,
+    })),
+});

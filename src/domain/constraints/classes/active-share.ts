@@ -1,0 +1,17 @@
+import { constraintClass } from '../constraint-class.js';
+import { constraintParams, fraction } from '../parameters.js';
+import { stated } from '../program-row.js';
+
+export const activeShare = constraintClass({
+  type: 'ActiveShare',
+  label: 'Active share',
+  help: 'Active share, half the sum of absolute active weights, is at most a limit.',
+  kind: 'ineq',
+  unit: 'fraction',
+  convex: true,
+  params: constraintParams({
+    limit: fraction({ label: 'Limit', help: 'Largest active share.' }, { most: 2 }),
+  }),
+  example: { id: 'share', type: 'ActiveShare', params: { limit: 0.3 } },
+  toRows: ({ limit }, { index }) => [{ form: 'distance', reference: index, fixed: 0, limit: stated(limit, 'limit'), member: null }],
+});

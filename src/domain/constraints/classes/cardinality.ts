@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import { constraintClass } from '../constraint-class.js';
+import { constraintParams, countNotEmpty } from '../parameters.js';
+
+export const cardinality = constraintClass({
+  type: 'Cardinality',
+  label: 'Number of names',
+  help: 'The number of names held lies between two bounds.',
+  kind: 'ineq',
+  unit: 'count',
+  convex: false,
+  params: constraintParams({
+    minimum: z.int().min(1).max(100_000).default(1).meta({ label: 'Minimum', help: 'Fewest names held.', unit: 'names' }),
+    maximum: z.int().min(1).max(100_000).meta({ label: 'Maximum', help: 'Most names held.', unit: 'names' }),
+  }).refine(...countNotEmpty),
+  example: { id: 'n', type: 'Cardinality', params: { maximum: 60 } },
+  toRows: ({ minimum, maximum }, { identifiers }) => [
+    { form: 'count', members: Int32Array.from(identifiers.keys()), minimum, maximum, member: null },
+  ],
+});

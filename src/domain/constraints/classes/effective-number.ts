@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { constraintClass } from '../constraint-class.js';
+import { constraintParams } from '../parameters.js';
+import { stated } from '../program-row.js';
+
+const radiusOf = (minimum: number) => 1 / Math.sqrt(minimum);
+const parameterOf = (radius: number) => 1 / (radius * radius);
+
+export const effectiveNumber = constraintClass({
+  type: 'EffectiveNumber',
+  label: 'Effective number of names',
+  help: 'The effective number of names, one over the sum of squared weights, is at least a minimum.',
+  kind: 'ineq',
+  unit: 'count',
+  convex: true,
+  params: constraintParams({
+    minimum: z.number().min(1).max(100_000).meta({ label: 'Minimum', help: 'Smallest effective number.', unit: 'names' }),
+  }),
+  example: { id: 'spread', type: 'EffectiveNumber', params: { minimum: 40 } },
+  toRows: ({ minimum }) => [
+    {
+      form: 'norm',
+      metric: 'identity',
+      centre: null,
+      limit: stated(radiusOf(minimum), 'minimum', -0.5 * minimum ** -1.5),
+      radiusOf,
+      parameterOf,
+      side: 'lower',
+      member: null,
+    },
+  ],
+});

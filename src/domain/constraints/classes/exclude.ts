@@ -1,0 +1,23 @@
+import { constraintClass } from '../constraint-class.js';
+import { constraintParams, names } from '../parameters.js';
+import { fixed } from '../program-row.js';
+import { namesInScope } from '../scope.js';
+
+export const exclude = constraintClass({
+  type: 'Exclude',
+  label: 'Exclude',
+  help: 'The names have no weight.',
+  kind: 'eq',
+  unit: 'fraction',
+  convex: true,
+  params: constraintParams({ identifiers: names }),
+  example: { id: 'out', type: 'Exclude', params: { identifiers: ['AAPL'] } },
+  toRows: ({ identifiers }, context) =>
+    namesInScope(identifiers, context).map((name) => ({
+      form: 'name',
+      name,
+      lower: fixed(0),
+      upper: fixed(0),
+      member: context.identifiers[name]!,
+    })),
+});

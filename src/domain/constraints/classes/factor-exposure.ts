@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { constraintClass } from '../constraint-class.js';
+import { constraintParams, datapoint, notEmpty, notVacuous } from '../parameters.js';
+import { stated } from '../program-row.js';
+
+const side = z.number().nullable().default(null);
+
+export const factorExposure = constraintClass({
+  type: 'FactorExposure',
+  label: 'Factor exposure',
+  help: 'The exposure of the portfolio, or of its active weights, to a datapoint lies between two bounds. A missing value counts as the mean.',
+  kind: 'ineq',
+  unit: 'value',
+  convex: true,
+  params: constraintParams({
+    field: datapoint,
+    lower: side.meta({ label: 'Lower', help: 'Smallest exposure.' }),
+    upper: side.meta({ label: 'Upper', help: 'Largest exposure.' }),
+    standardise: z.boolean().default(true).meta({ label: 'Standardise', help: 'Exposures are z-scores over the names.' }),
+    active: z.boolean().default(false).meta({ label: 'Active', help: 'Bounds hold for active weights.' }),
+  })
+    .refine(...notEmpty)
+    .refine(...notVacuous),
+  example: { id: 'momentum', type: 'FactorExposure', params: { field: 'MOMENTUM', lower: -0.1, upper: 0.1, active: true } },
+  toRows: ({ field, lower, upper, standardise, active }, context) => {
+    const coefficients = exposures(context.numbers(field), standardise);
+    const missing = context.numbers(field).filter(Number.isNaN).length;
+    if (missing > 0) context.warn(`${missing} of ${context.identifiers.length} names have no ${field}; the mean stands for it.`);
+    let base = 0;
+    if (active) for (let i = 0; i < coefficients.length; i++) base += coefficients[i]! * context.index[i]!;
+    return [
+      {
+        form: 'linear',
+        coefficients,
+        lower: lower === null ? null : stated(base + lower, 'lower'),
+        upper: upper === null ? null : stated(base + upper, 'upper'),
+        member: null,
+      },
+    ];
+  },
+});
+
+/** Values with the mean in the gaps; z-scores by the population deviation when standardised, nought when it is nought. */
+function exposures(values: Float64Array, standardise: boolean): Float64Array {
+  const known = values.filter((value) => !Number.isNaN(value));
+  const mean = known.length === 0 ? 0 : known.reduce((sum, value) => sum + value, 0) / known.length;
+  const variance = known.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(known.length, 1);
+  const deviation = Math.sqrt(variance);
+  return values.map((value) => {
+    const filled = Number.isNaN(value) ? mean : value;
+    if (!standardise) return filled;
+    return deviation > 0 ? (filled - mean) / deviation : 0;
+  });
+}

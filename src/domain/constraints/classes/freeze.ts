@@ -1,0 +1,20 @@
+import { constraintClass } from '../constraint-class.js';
+import { constraintParams, names, reference } from '../parameters.js';
+import { fixed } from '../program-row.js';
+import { namesInScope } from '../scope.js';
+
+export const freeze = constraintClass({
+  type: 'Freeze',
+  label: 'Freeze',
+  help: 'The names keep their weight in the reference portfolio.',
+  kind: 'eq',
+  unit: 'fraction',
+  convex: true,
+  params: constraintParams({ identifiers: names, reference }),
+  example: { id: 'keep', type: 'Freeze', params: { identifiers: ['AAPL'] } },
+  toRows: ({ identifiers, reference }, context) =>
+    namesInScope(identifiers, context).map((name) => {
+      const weight = fixed(context.reference(reference)[name]!);
+      return { form: 'name', name, lower: weight, upper: weight, member: context.identifiers[name]! };
+    }),
+});

@@ -1,0 +1,28 @@
+import { constraintClass } from '../constraint-class.js';
+import { category, constraintParams, fraction, groups, notEmpty } from '../parameters.js';
+import { stated } from '../program-row.js';
+import { groupsInScope, indicator } from '../scope.js';
+
+export const groupBounds = constraintClass({
+  type: 'GroupBounds',
+  label: 'Group bounds',
+  help: 'The weight of each group lies between two bounds. Names without a group form one of their own.',
+  kind: 'ineq',
+  unit: 'fraction',
+  convex: true,
+  params: constraintParams({
+    field: category,
+    groups,
+    lower: fraction({ label: 'Lower', help: 'Smallest weight of a group.' }, { least: -1 }).default(0),
+    upper: fraction({ label: 'Upper', help: 'Largest weight of a group.' }, { least: -1 }).default(1),
+  }).refine(...notEmpty),
+  example: { id: 'sectors', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.25 } },
+  toRows: ({ field, groups, lower, upper }, context) =>
+    groupsInScope(field, groups, context).map(({ group, members }) => ({
+      form: 'linear',
+      coefficients: indicator(members, context),
+      lower: stated(lower, 'lower'),
+      upper: stated(upper, 'upper'),
+      member: group,
+    })),
+});

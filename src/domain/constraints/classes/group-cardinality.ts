@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { constraintClass } from '../constraint-class.js';
+import { category, constraintParams, countNotEmpty, groups } from '../parameters.js';
+import { groupsInScope } from '../scope.js';
+
+export const groupCardinality = constraintClass({
+  type: 'GroupCardinality',
+  label: 'Number of names per group',
+  help: 'The number of names held in each group lies between two bounds.',
+  kind: 'ineq',
+  unit: 'count',
+  convex: false,
+  params: constraintParams({
+    field: category,
+    groups,
+    minimum: z.int().min(0).max(100_000).default(0).meta({ label: 'Minimum', help: 'Fewest names held in a group.', unit: 'names' }),
+    maximum: z.int().min(0).max(100_000).meta({ label: 'Maximum', help: 'Most names held in a group.', unit: 'names' }),
+  }).refine(...countNotEmpty),
+  example: { id: 'per-sector', type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 10 } },
+  toRows: ({ field, groups, minimum, maximum }, context) =>
+    groupsInScope(field, groups, context).map(({ group, members }) => ({ form: 'count', members, minimum, maximum, member: group })),
+});

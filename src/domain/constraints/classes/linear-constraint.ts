@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import { AssetIdentifier } from '../../shape.js';
+import { constraintClass } from '../constraint-class.js';
+import { constraintParams, notEmpty, notVacuous } from '../parameters.js';
+import { stated } from '../program-row.js';
+
+const side = z.number().nullable().default(null);
+
+export const linearConstraint = constraintClass({
+  type: 'LinearConstraint',
+  label: 'Linear constraint',
+  help: 'A weighted sum of weights lies between two bounds; names without a coefficient count nought.',
+  kind: 'ineq',
+  unit: 'value',
+  convex: true,
+  params: constraintParams({
+    coefficients: z.record(AssetIdentifier, z.number().min(-1e9).max(1e9)).meta({ label: 'Coefficients', help: 'Coefficient of each name.' }),
+    lower: side.meta({ label: 'Lower', help: 'Smallest sum.' }),
+    upper: side.meta({ label: 'Upper', help: 'Largest sum.' }),
+  })
+    .refine(...notEmpty)
+    .refine(...notVacuous),
+  example: { id: 'pair', type: 'LinearConstraint', params: { coefficients: { AAPL: 1, MSFT: -1 }, lower: -0.01, upper: 0.01 } },
+  toRows: ({ coefficients, lower, upper }, { identifiers }) => {
+    const given = new Map(Object.entries(coefficients));
+    return [
+      {
+        form: 'linear',
+        coefficients: Float64Array.from(identifiers, (identifier) => given.get(identifier) ?? 0),
+        lower: lower === null ? null : stated(lower, 'lower'),
+        upper: upper === null ? null : stated(upper, 'upper'),
+        member: null,
+      },
+    ];
+  },
+});

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { constraintClass } from '../constraint-class.js';
+import { constraintParams } from '../parameters.js';
+import { tradeBounds } from '../scope.js';
+
+export const liquidity = constraintClass({
+  type: 'Liquidity',
+  label: 'Liquidity',
+  help: 'No trade from the previous solved weights takes more than a share of the median value traded over some days. A name without a known value traded is not traded.',
+  kind: 'ineq',
+  unit: 'fraction',
+  convex: true,
+  params: constraintParams({
+    notional: z.number().gt(0).max(1e15).meta({ label: 'Notional', help: 'Size of the portfolio, in the index currency.', unit: 'money' }),
+    participation: z.number().gt(0).max(1).default(0.2).meta({ label: 'Participation', help: 'Largest share of the value traded.', unit: 'fraction' }),
+    days: z.number().gt(0).max(252).default(1).meta({ label: 'Days', help: 'Days a trade may take.', unit: 'days' }),
+    window: z.int().min(1).max(2520).default(60).meta({ label: 'Window', help: 'Trailing sessions of the median.', unit: 'sessions' }),
+  }),
+  example: { id: 'liquid', type: 'Liquidity', params: { notional: 50_000_000, participation: 0.2, days: 2 } },
+  toRows: ({ notional, participation, days, window }, context) => {
+    const traded = context.medianValueTraded(window);
+    return context.identifiers.map((_, name) => {
+      const median = traded[name]!;
+      const slope = Number.isNaN(median) ? 0 : (days * median) / notional;
+      return tradeBounds(
+        { name, from: context.reference('previous')[name]!, room: participation * slope, parameter: 'participation', slope },
+        context,
+      );
+    });
+  },
+});

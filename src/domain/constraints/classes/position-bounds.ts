@@ -1,0 +1,27 @@
+import { constraintClass } from '../constraint-class.js';
+import { constraintParams, fraction, notEmpty, scope } from '../parameters.js';
+import { stated } from '../program-row.js';
+import { namesInScope } from '../scope.js';
+
+export const positionBounds = constraintClass({
+  type: 'PositionBounds',
+  label: 'Position bounds',
+  help: 'Each weight lies between two bounds. A negative lower bound lifts LongOnly for the names it covers.',
+  kind: 'ineq',
+  unit: 'fraction',
+  convex: true,
+  params: constraintParams({
+    lower: fraction({ label: 'Lower', help: 'Smallest weight.' }, { least: -1 }).default(0),
+    upper: fraction({ label: 'Upper', help: 'Largest weight.' }, { least: -1 }).default(1),
+    identifiers: scope,
+  }).refine(...notEmpty),
+  example: { id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.05 } },
+  toRows: ({ lower, upper, identifiers }, context) =>
+    namesInScope(identifiers, context).map((name) => ({
+      form: 'name',
+      name,
+      lower: stated(lower, 'lower'),
+      upper: stated(upper, 'upper'),
+      member: context.identifiers[name]!,
+    })),
+});

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { constraintClass } from '../constraint-class.js';
+import { constraintParams, notEmpty, scope } from '../parameters.js';
+import { stated } from '../program-row.js';
+import { namesInScope } from '../scope.js';
+
+export const relativePositionBounds = constraintClass({
+  type: 'RelativePositionBounds',
+  label: 'Relative position bounds',
+  help: 'Each weight lies between two multiples of its index weight.',
+  kind: 'ineq',
+  unit: 'fraction',
+  convex: true,
+  params: constraintParams({
+    lower: z.number().min(-1000).max(1000).default(0).meta({ label: 'Lower', help: 'Smallest multiple of the index weight.', unit: 'multiple' }),
+    upper: z.number().min(-1000).max(1000).meta({ label: 'Upper', help: 'Largest multiple of the index weight.', unit: 'multiple' }),
+    identifiers: scope,
+  }).refine(...notEmpty),
+  example: { id: 'multiple', type: 'RelativePositionBounds', params: { lower: 0.5, upper: 2 } },
+  toRows: ({ lower, upper, identifiers }, context) =>
+    namesInScope(identifiers, context).map((name) => {
+      const weight = context.index[name]!;
+      return {
+        form: 'name',
+        name,
+        lower: stated(lower * weight, 'lower', weight),
+        upper: stated(upper * weight, 'upper', weight),
+        member: context.identifiers[name]!,
+      };
+    }),
+});

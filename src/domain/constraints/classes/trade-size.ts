@@ -1,0 +1,21 @@
+import { constraintClass } from '../constraint-class.js';
+import { constraintParams, fraction, reference } from '../parameters.js';
+import { tradeBounds } from '../scope.js';
+
+export const tradeSize = constraintClass({
+  type: 'TradeSize',
+  label: 'Trade size',
+  help: 'No weight moves further than a bound from the reference portfolio.',
+  kind: 'ineq',
+  unit: 'fraction',
+  convex: true,
+  params: constraintParams({
+    upper: fraction({ label: 'Upper', help: 'Largest change of one weight.' }, { most: 2 }),
+    reference,
+  }),
+  example: { id: 'trade', type: 'TradeSize', params: { upper: 0.02 } },
+  toRows: ({ upper, reference }, context) =>
+    context.identifiers.map((_, name) =>
+      tradeBounds({ name, from: context.reference(reference)[name]!, room: upper, parameter: 'upper', slope: 1 }, context),
+    ),
+});

@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { constraintClass } from '../constraint-class.js';
+import { constraintParams, datapoint, notEmpty, notVacuous } from '../parameters.js';
+import type { LinearRow } from '../program-row.js';
+
+const side = z.number().nullable().default(null);
+
+export const weightedAverage = constraintClass({
+  type: 'WeightedAverage',
+  label: 'Weighted average',
+  help: 'The weighted average of a datapoint over the invested weight lies between two bounds, or between two multiples of the average of the index.',
+  kind: 'ineq',
+  unit: 'value',
+  convex: true,
+  params: constraintParams({
+    field: datapoint,
+    lower: side.meta({ label: 'Lower', help: 'Smallest average, or multiple of the average of the index.' }),
+    upper: side.meta({ label: 'Upper', help: 'Largest average, or multiple of the average of the index.' }),
+    relative: z.boolean().default(false).meta({ label: 'Relative', help: 'Bounds are multiples of the average of the index.' }),
+    missing: z.enum(['zero', 'renormalise']).default('zero')
+      .meta({ label: 'Missing values', help: 'A missing value counts as nought, or its name is left out of the average.' }),
+  })
+    .refine(...notEmpty)
+    .refine(...notVacuous),
+  example: { id: 'carbon', type: 'WeightedAverage', params: { field: 'CARBON_INTENSITY', upper: 0.5, relative: true } },
+  toRows: ({ field, lower, upper, relative, missing }, context) => {
+    const values = context.numbers(field);
+    const numerator = values.map((value) => (Number.isNaN(value) ? 0 : value));
+    const denominator = values.map((value) => (missing === 'renormalise' && Number.isNaN(value) ? 0 : 1));
+    const scale = relative ? averageOf(context.index, numerator, denominator) : 1;
+    const row = (bound: number, parameter: 'lower' | 'upper'): LinearRow => ({
+      form: 'linear',
+      coefficients: numerator.map((value, i) => value - bound * scale * denominator[i]!),
+      lower: parameter === 'lower' ? { value: 0, parameter, slope: 0 } : null,
+      upper: parameter === 'upper' ? { value: 0, parameter, slope: 0 } : null,
+      member: null,
+      average: { numerator, denominator, scale },
+    });
+    return [...(lower === null ? [] : [row(lower, 'lower')]), ...(upper === null ? [] : [row(upper, 'upper')])];
+  },
+});
+
+function averageOf(weights: Float64Array, numerator: Float64Array, denominator: Float64Array): number {
+  let above = 0;
+  let below = 0;
+  for (let i = 0; i < weights.length; i++) {
+    above += weights[i]! * numerator[i]!;
+    below += weights[i]! * denominator[i]!;
+  }
+  return below === 0 ? 0 : above / below;
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import type { CatalogueEntry } from '../catalogue/type-spec.js';
+import type { ProgramRow } from './program-row.js';
+
+/** Portfolio that a row measures trades from. */
+export type Reference = 'index' | 'previous';
+
+/** What a class may ask when it translates itself into rows of the program. All arrays follow `identifiers`. */
+export interface RowContext {
+  /** Names of the problem in code-point order, [N]. */
+  readonly identifiers: readonly string[];
+  /** Weights of the target index, [N]. */
+  readonly index: Float64Array;
+  /** Weights trades are measured from; `previous` is the index where there is no solved portfolio yet. */
+  reference(reference: Reference): Float64Array;
+  /** Weight of that portfolio in names outside the problem. */
+  outside(reference: Reference): number;
+  /** A numeric datapoint as of the rebalance date, NaN where missing, [N]. */
+  numbers(field: string): Float64Array;
+  /** A category as of the rebalance date, null where missing, [N]. */
+  categories(field: string): readonly (string | null)[];
+  /** Median of VALUE_TRADED over the trailing sessions, NaN where missing, [N]. */
+  medianValueTraded(window: number): Float64Array;
+  /** Covariance times the index weights, [N]. */
+  covarianceTimesIndex(): Float64Array;
+  warn(message: string): void;
+}
+
+/** One constraint class: everything the service knows of it. */
+export interface ConstraintClass<P extends z.ZodObject = z.ZodObject> extends CatalogueEntry {
+  readonly category: 'constraint';
+  readonly kind: 'eq' | 'ineq';
+  /** Unit of its slack. */
+  readonly unit: 'fraction' | 'count' | 'value';
+  readonly convex: boolean;
+  readonly params: P;
+  /** Rows of the program; an expanding class gives one per member. */
+  toRows(params: z.output<P>, context: RowContext): ProgramRow[];
+}
+
+/** Keeps the parameter types of an entry for its `toRows`. */
+export function constraintClass<P extends z.ZodObject>(entry: Omit<ConstraintClass<P>, 'category'>): ConstraintClass<P> {
+  return { category: 'constraint', ...entry };
+}

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import type { FindingCode } from '../findings.js';
+import { AssetIdentifier } from '../shape.js';
+
+/** Priority of a row that states none: it gives way after every row with a higher number. */
+export const DEFAULT_PRIORITY = 1;
+
+/** Most identifiers a row can name. */
+const IDENTIFIERS_MAX = 20_000;
+
+const common = {
+  soft: z.number().gt(0).max(1e12).nullable().default(null)
+    .meta({ label: 'Soft penalty', help: 'Penalty added to the objective per unit of violation; null makes the row hard.' }),
+  priority: z.int().min(0).max(5).default(DEFAULT_PRIORITY)
+    .meta({ label: 'Priority', help: 'Which rows give way first when none can hold: higher numbers first, 0 never.' }),
+};
+
+/** Parameters of a class, with those that every row may carry as the last two. */
+export function constraintParams<S extends z.core.$ZodLooseShape>(shape: S) {
+  return z.strictObject({ ...shape, ...common });
+}
+
+export const fraction = (words: { label: string; help: string }, { least = 0, most = 1 } = {}) =>
+  z.number().min(least).max(most).meta({ ...words, unit: 'fraction' });
+
+export const scope = z.array(AssetIdentifier).min(1).max(IDENTIFIERS_MAX).nullable().default(null)
+  .meta({ label: 'Names', help: 'Names the row covers; null covers all.' });
+
+export const names = z.array(AssetIdentifier).min(1).max(IDENTIFIERS_MAX).meta({ label: 'Names', help: 'Names the row covers.' });
+
+export const category = z.string().min(1).max(64).meta({ label: 'Field', help: 'Reference column that groups the names.' });
+
+export const groups = z.array(z.string().min(1).max(200)).min(1).max(1000).nullable().default(null)
+  .meta({ label: 'Groups', help: 'Groups the row covers; null covers each group.' });
+
+export const datapoint = z.string().min(1).max(64).meta({ label: 'Field', help: 'Datapoint, as of the rebalance date.' });
+
+export const reference = z.enum(['index', 'previous']).default('index')
+  .meta({ label: 'Reference', help: 'Trades are measured from the index weights or from the previous solved weights.' });
+
+interface Range {
+  readonly lower: number | null;
+  readonly upper: number | null;
+}
+
+/** Arguments of a schema's `refine`: what must hold, and the finding when it does not. */
+export type Refinement<T> = [holds: (value: T) => boolean, wording: { path: string[]; params: { finding: FindingCode }; error: (issue: { input?: unknown }) => string }];
+
+/** Lower at most upper. */
+export const notEmpty: Refinement<Range> = [
+  ({ lower, upper }) => lower === null || upper === null || lower <= upper,
+  {
+    path: ['upper'],
+    params: { finding: 'EMPTY_RANGE' },
+    error: ({ input }) => `is below the lower bound ${(input as Range).lower}`, // the refinement runs on parsed parameters
+  },
+];
+
+/** At least one of the two sides is given. */
+export const notVacuous: Refinement<Range> = [
+  ({ lower, upper }) => lower !== null || upper !== null,
+  { path: ['upper'], params: { finding: 'MISSING_PARAMETER' }, error: () => 'or params.lower is needed: the row bounds nothing' },
+];
+
+interface Counts {
+  readonly minimum: number;
+  readonly maximum: number;
+}
+
+/** Minimum at most maximum. */
+export const countNotEmpty: Refinement<Counts> = [
+  ({ minimum, maximum }) => minimum <= maximum,
+  { path: ['maximum'], params: { finding: 'EMPTY_RANGE' }, error: ({ input }) => `is below the minimum ${(input as Counts).minimum}` },
+];
+
+interface Concentration {
+  readonly single: number;
+  readonly trigger: number;
+}
+
+/** The trigger is at most the single limit. */
+export const limitsInOrder: Refinement<Concentration> = [
+  ({ single, trigger }) => trigger <= single,
+  { path: ['single'], params: { finding: 'EMPTY_RANGE' }, error: ({ input }) => `is below the trigger ${(input as Concentration).trigger}` },
+];

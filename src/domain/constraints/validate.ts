@@ -1,0 +1,60 @@
+import type { ConstraintRow } from '../documents/index-document.js';
+import { orderFindings, type Finding } from '../findings.js';
+import { checkShape } from '../shape.js';
+import { CONSTRAINT_CLASSES, findConstraintClass } from './catalogue.js';
+
+export interface ConstraintCheck {
+  /** Path of the list in what the client sent: `derivation.constraints`. */
+  readonly path: string;
+  /** Constituents of the index, when known: naming another is a warning. */
+  readonly identifiers?: ReadonlySet<string>;
+}
+
+/** Everything that is wrong with a list of constraint rows, in served order. */
+export function validateConstraints(rows: readonly ConstraintRow[], { path, identifiers }: ConstraintCheck): Finding[] {
+  const findings = rows.flatMap((row, position) => validateRow(row, `${path}[${position}]`, identifiers));
+  return orderFindings([...findings, ...repeatedIds(rows, path)]);
+}
+
+function validateRow(row: ConstraintRow, path: string, identifiers: ReadonlySet<string> | undefined): Finding[] {
+  const entry = findConstraintClass(row.type);
+  const row_id = row.id === '' ? null : row.id;
+  if (entry === undefined) {
+    const accepted = CONSTRAINT_CLASSES.map(({ type }) => type);
+    const message = `${row.type} is not a constraint class; the accepted set is ${accepted.join(', ')}.`;
+    return [{ severity: 'error', code: 'UNKNOWN_TYPE', message, path: `${path}.type`, row_id, accepted, value: row.type }];
+  }
+  const { findings } = checkShape(entry.params, row.params, { path: `${path}.params`, unknownCode: 'UNKNOWN_PARAMETER', rowId: row_id });
+  const worded = findings.map((finding): Finding => (finding.code === 'REQUIRED' ? { ...finding, code: 'MISSING_PARAMETER' } : finding));
+  return [...worded, ...strangers(row, path, identifiers)];
+}
+
+/** Warnings for names that are not constituents. */
+function strangers(row: ConstraintRow, path: string, identifiers: ReadonlySet<string> | undefined): Finding[] {
+  if (identifiers === undefined) return [];
+  const named = (value: unknown, at: string): Finding[] =>
+    typeof value === 'string' && !identifiers.has(value)
+      ? [{ severity: 'warning', code: 'NOT_IN_INDEX', message: `${value} is not a constituent of the index; the row does not bind it.`, path: at, row_id: row.id === '' ? null : row.id, value }]
+      : [];
+  const { identifiers: listed, coefficients } = row.params;
+  return [
+    ...(Array.isArray(listed) ? listed.flatMap((value, i) => named(value, `${path}.params.identifiers[${i}]`)) : []),
+    ...(coefficients !== null && typeof coefficients === 'object'
+      ? Object.keys(coefficients).flatMap((key) => named(key, `${path}.params.coefficients.${key}`))
+      : []),
+  ];
+}
+
+function repeatedIds(rows: readonly ConstraintRow[], path: string): Finding[] {
+  const first = new Map<string, number>();
+  return rows.flatMap((row, position): Finding[] => {
+    if (row.id === '') return [];
+    const earlier = first.get(row.id);
+    if (earlier === undefined) {
+      first.set(row.id, position);
+      return [];
+    }
+    const message = `The row id ${row.id} is taken by row ${earlier}.`;
+    return [{ severity: 'error', code: 'DUPLICATE_ROW_ID', message, path: `${path}[${position}].id`, row_id: row.id, value: row.id }];
+  });
+}

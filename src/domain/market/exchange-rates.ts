@@ -1,0 +1,129 @@
+import { lastAtMost } from '../search.js';
+import { Refusal } from '../refusal.js';
+import { referenceSpells, spellAt } from './reference-spells.js';
+import type { SessionMarket } from './session-market.js';
+
+/** Units of a currency that trade in hundredths of another. */
+const MINOR_UNITS: Readonly<Record<string, { readonly major: string; readonly scale: number }>> = {
+  GBX: { major: 'GBP', scale: 0.01 },
+  ZAC: { major: 'ZAR', scale: 0.01 },
+  ILA: { major: 'ILS', scale: 0.01 },
+};
+
+/** Exchange rates of every name of a market into one currency, by the currency its prices are quoted in on the day. */
+export interface ExchangeRates {
+  readonly currency: string;
+  /** Price in the target currency of one unit of the name's currency; NaN where the store has no rate. */
+  rateAt(session: number, column: number): number;
+  /** The rates of one name on every session, [S]. @cost O(S) when its currency changes over time, else none */
+  seriesOf(column: number): Float64Array;
+  /** True when every price of the name is in the target currency already: its rate is 1 always. */
+  isNative(column: number): boolean;
+  /** The market identifier that would give the missing rate of a name, undefined when the rate is known. */
+  missingPair(session: number, column: number): string | undefined;
+  /** Columns that are exchange rates of a currency in which names of this store trade: no constituents of a universe. */
+  readonly pairColumns: ReadonlySet<number>;
+}
+
+const cached = new WeakMap<SessionMarket, Map<string, ExchangeRates>>();
+
+/**
+ * The rates of a market into a currency: CLOSE of `{CCY}{currency}`, else the inverse of the opposite pair, carried forward.
+ * A name without CURRENCY is taken in the target currency.
+ * @cost O(S) for each foreign currency, once per market and currency
+ */
+export function exchangeRates(sm: SessionMarket, currency: string): ExchangeRates {
+  let kept = cached.get(sm);
+  if (!kept) cached.set(sm, (kept = new Map()));
+  let rates = kept.get(currency);
+  if (!rates) kept.set(currency, (rates = readRates(sm, currency)));
+  return rates;
+}
+
+/** @throws Refusal FX_MISSING when a rate of the name is needed on the session and the store has none. */
+export function requireRate(rates: ExchangeRates, sm: SessionMarket, session: number, column: number): void {
+  if (rates.isNative(column)) return;
+  const pair = rates.missingPair(session, column);
+  if (pair === undefined) return;
+  throw new Refusal('FX_MISSING', `${sm.identifiers[column]} needs the exchange rate ${pair}, which the store does not hold at that date.`, {
+    identifier: sm.identifiers[column],
+    pair,
+  });
+}
+
+function readRates(sm: SessionMarket, currency: string): ExchangeRates {
+  const spells = referenceSpells(sm.market, 'CURRENCY');
+  const target = unitOf(currency);
+  const currencies = new Set(spells.flat().map(({ value }) => value).filter((value) => typeof value === 'string'));
+  const series = new Map<string, Float64Array | undefined>();
+  const seriesOf = (code: string): Float64Array | undefined => {
+    if (!series.has(code)) series.set(code, rateSeries(sm, code, currency));
+    return series.get(code);
+  };
+  const codeAt = (session: number, column: number): string => {
+    const value = spellAt(spells[column]!, sm.sessions[session]!);
+    return typeof value === 'string' && value !== '' ? value : currency;
+  };
+  const native = spells.map((list) => list.every(({ value }) => value === currency || value === null || value === ''));
+  const rateAt = (session: number, column: number): number => {
+    if (native[column]) return 1;
+    const code = codeAt(session, column);
+    return code === currency ? 1 : (seriesOf(code)?.[session] ?? Number.NaN);
+  };
+  return {
+    currency,
+    rateAt,
+    isNative: (column) => native[column]!,
+    seriesOf: (column) => {
+      const list = spells[column]!;
+      const steady = list.length === 1 && list[0]!.from === -Infinity ? seriesOf(codeAt(0, column)) : undefined;
+      return steady ?? Float64Array.from(sm.sessions, (_, session) => rateAt(session, column));
+    },
+    missingPair: (session, column) => {
+      const rate = rateAt(session, column);
+      return rate === rate ? undefined : `${unitOf(codeAt(session, column)).major}${target.major}`;
+    },
+    pairColumns: pairColumnsOf(sm, [...currencies, currency]),
+  };
+}
+
+function unitOf(code: string): { readonly major: string; readonly scale: number } {
+  return MINOR_UNITS[code] ?? { major: code, scale: 1 };
+}
+
+/** One unit of `from` in `to` on every session, [S]; undefined when the store holds neither pair. */
+function rateSeries(sm: SessionMarket, from: string, to: string): Float64Array | undefined {
+  const source = unitOf(from);
+  const target = unitOf(to);
+  const scale = source.scale / target.scale;
+  if (source.major === target.major) return new Float64Array(sm.sessions.length).fill(scale);
+  const direct = sm.columnOf(`${source.major}${target.major}`);
+  if (direct >= 0) return carriedSeries(sm, direct, (rate) => rate * scale);
+  const inverse = sm.columnOf(`${target.major}${source.major}`);
+  return inverse < 0 ? undefined : carriedSeries(sm, inverse, (rate) => scale / rate);
+}
+
+/** The latest bar at or before each session, on whatever day of the store it lies; NaN before the first. */
+function carriedSeries(sm: SessionMarket, column: number, convert: (rate: number) => number): Float64Array {
+  const { market, sessions, names } = sm;
+  const close = market.fields.get('CLOSE')!;
+  const series = new Float64Array(sessions.length);
+  let rate = Number.NaN;
+  let row = 0;
+  for (let s = 0; s < sessions.length; s++) {
+    const last = lastAtMost(market.dates, sessions[s]!);
+    for (; row <= last; row++) {
+      const bar = close[row * names + column]!;
+      if (bar === bar) rate = convert(bar);
+    }
+    series[s] = rate;
+  }
+  return series;
+}
+
+/** `EURUSD` is a rate when names of the store trade in EUR or USD and it has no reference row of its own. */
+function pairColumnsOf(sm: SessionMarket, currencies: readonly string[]): Set<number> {
+  const majors = [...new Set(currencies.map((code) => unitOf(code).major))];
+  const columns = majors.flatMap((from) => majors.filter((to) => to !== from).map((to) => sm.columnOf(`${from}${to}`)));
+  return new Set(columns.filter((column) => column >= 0 && !sm.market.reference.rows.has(sm.identifiers[column]!)));
+}

@@ -1,0 +1,36 @@
+import type { Day } from '../days.js';
+import type { MarketData, ReferenceValue } from './market-data.js';
+
+/** A stretch of days over which a reference value holds: from `from` until the next spell begins. */
+export interface ReferenceSpell {
+  /** First day of the spell; -Infinity when the value was always valid. */
+  readonly from: number;
+  readonly value: ReferenceValue;
+}
+
+/**
+ * The spells of one reference column for every name, by column of the market; empty for a name without reference rows.
+ * Neighbouring rows with the same value are one spell.
+ * @cost O(rows of the table)
+ */
+export function referenceSpells(market: MarketData, column: string): readonly (readonly ReferenceSpell[])[] {
+  const position = market.reference.columns.indexOf(column);
+  return market.identifiers.map((identifier) => {
+    const spells: ReferenceSpell[] = [];
+    if (position < 0) return spells;
+    for (const row of market.reference.rows.get(identifier) ?? []) {
+      const value = row.values[position] ?? null;
+      if (spells.length === 0 || spells.at(-1)!.value !== value) spells.push({ from: row.validFrom ?? -Infinity, value });
+    }
+    return spells;
+  });
+}
+
+/** The value that holds on a day, null before the first spell. */
+export function spellAt(spells: readonly ReferenceSpell[], day: Day): ReferenceValue {
+  for (let i = spells.length - 1; i >= 0; i--) {
+    const spell = spells[i]!;
+    if (spell.from <= day) return spell.value;
+  }
+  return null;
+}

@@ -1,0 +1,45 @@
+import type { Calendar } from '../calendars/calendar.js';
+import { firstAtLeast } from '../search.js';
+import type { CorporateAction, MarketData } from './market-data.js';
+
+/** A corporate action placed on the session at which it takes effect. */
+export interface SessionAction {
+  readonly session: number;
+  readonly column: number;
+  readonly action: CorporateAction;
+}
+
+/** Every action that counts, by the session at which it takes effect, then by column, ex day and type. */
+export interface SessionActions {
+  readonly all: readonly SessionAction[];
+  /** Position in `all` of the first action of each session, [S + 1]. */
+  readonly starts: Int32Array;
+}
+
+export interface PlaceActionsInput {
+  readonly market: MarketData;
+  readonly sessions: Int32Array;
+  readonly calendar: Calendar;
+  columnOf(identifier: string): number;
+}
+
+/**
+ * Places the actions of a store on sessions: an ex day that is no session takes effect on the next one.
+ * Cancelled actions, actions of names the store does not hold and those before its first day or after its last session are left out.
+ * @cost O(A log S)
+ */
+export function placeActions({ market, sessions, calendar, columnOf }: PlaceActionsInput): SessionActions {
+  const first = market.dates[0] ?? 0;
+  const placed: SessionAction[] = [];
+  for (const action of market.actions) {
+    if (action.status === 'cancelled' || action.exDay < first) continue;
+    const column = columnOf(action.identifier);
+    const session = firstAtLeast(sessions, action.exDay);
+    if (column >= 0 && session < sessions.length && action.exDay <= calendar.coverage.to) placed.push({ session, column, action });
+  }
+  const all = placed.toSorted((a, b) => a.session - b.session || a.column - b.column || a.action.exDay - b.action.exDay);
+  const starts = new Int32Array(sessions.length + 1);
+  for (const { session } of all) starts[session + 1]!++;
+  for (let s = 0; s < sessions.length; s++) starts[s + 1]! += starts[s]!;
+  return { all, starts };
+}

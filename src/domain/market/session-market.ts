@@ -1,0 +1,238 @@
+import type { Calendar, Calendars } from '../calendars/calendar.js';
+import type { Day } from '../days.js';
+import { firstAtLeast, lastAtMost } from '../search.js';
+import { ACTION_KINDS, type MarketData } from './market-data.js';
+import { referenceSpells, spellAt } from './reference-spells.js';
+import { placeActions, type SessionActions } from './session-actions.js';
+
+/**
+ * A market seen through the sessions of one calendar: the axis on which indices are decided and simulated.
+ * Sessions are positions 0 to S - 1, names are the columns of the market. Nothing here looks past the session it is asked about.
+ */
+export interface SessionMarket {
+  readonly market: MarketData;
+  readonly calendar: Calendar;
+  /** Days of the calendar from the first on or after the store's first date to the last on or before its last one, [S]. */
+  readonly sessions: Int32Array;
+  /** Row of each session in the panels of the market, -1 where no name has a bar, [S]. */
+  readonly rowOf: Int32Array;
+  readonly names: number;
+  readonly identifiers: readonly string[];
+  /** Position of the latest session at or before each with a CLOSE bar, -1 where there is none yet, [S x N]. */
+  readonly lastBar: Int32Array;
+  readonly actions: SessionActions;
+  /** Column of an identifier, -1 when the store does not hold it. */
+  columnOf(identifier: string): number;
+  /** Latest session on or before a day, -1 before the first. */
+  sessionAt(day: Day): number;
+  /** Cell of a panel [T x N] at a session, NaN where there is no value. */
+  valueAt(panel: Float64Array, session: number, column: number): number;
+  /** CLOSE of the session itself, NaN without a bar. */
+  closeAt(session: number, column: number): number;
+  /** Latest CLOSE on or before the session, divided by the split ratios since its bar; NaN before the first bar. */
+  carriedClose(session: number, column: number): number;
+  /** Sessions of the name's own calendar since its latest bar, 0 with a bar on the session; Infinity before the first bar. */
+  barAge(session: number, column: number): number;
+  /** Whether the name's own exchange was open on the session. */
+  isOpen(session: number, column: number): boolean;
+  /** Whether a delisting, acquisition, merger or change of ticker has ended the name and no bar has come since. */
+  hasEnded(session: number, column: number): boolean;
+  /** Whether the latest bar is at most so many sessions of the name's own calendar old and the name has not ended. */
+  isPriceable(session: number, column: number, maxStaleSessions: number): boolean;
+}
+
+export interface AlignMarketInput {
+  readonly market: MarketData;
+  readonly calendar: Calendar;
+  readonly calendars: Calendars;
+}
+
+/**
+ * Aligns a market with a calendar.
+ * @cost O(S N), one pass; 4 S N bytes are kept
+ */
+export function alignMarket({ market, calendar, calendars }: AlignMarketInput): SessionMarket {
+  const { identifiers, dates } = market;
+  const names = identifiers.length;
+  const sessions = sessionsOf(calendar, dates);
+  const rowOf = rowsOf(sessions, dates);
+  const close = market.fields.get('CLOSE')!;
+  const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
+  const columnOf = (identifier: string): number => columns.get(identifier) ?? -1;
+  const lastBar = lastBars({ close, rowOf, names });
+  const actions = placeActions({ market, sessions, calendar, columnOf });
+  const splits = market.adjustment === 'none' ? ratiosOf(actions) : new Map<number, readonly Ratio[]>();
+  const endings = endingsOf(actions, columnOf);
+  const exchange = exchangesOf({ market, calendar, calendars, sessions });
+
+  const closeAt = (session: number, column: number): number => {
+    const row = rowOf[session]!;
+    return row < 0 ? Number.NaN : close[row * names + column]!;
+  };
+  const barAge = (session: number, column: number): number => {
+    const bar = lastBar[session * names + column]!;
+    if (bar === session) return 0;
+    if (bar < 0) return Infinity;
+    const { counted } = exchange(session, column);
+    return counted[session]! - counted[bar]!;
+  };
+  const hasEnded = (session: number, column: number): boolean => {
+    const bar = lastBar[session * names + column]!;
+    return (endings.get(column) ?? []).some((ending) => ending.session <= session && (ending.replaced ? bar < ending.session : bar <= ending.session));
+  };
+  return {
+    market, calendar, sessions, rowOf, names, identifiers, lastBar, actions, columnOf, closeAt, barAge, hasEnded,
+    sessionAt: (day) => lastAtMost(sessions, day),
+    valueAt: (panel, session, column) => {
+      const row = rowOf[session]!;
+      return row < 0 ? Number.NaN : panel[row * names + column]!;
+    },
+    carriedClose: (session, column) => {
+      const bar = lastBar[session * names + column]!;
+      if (bar < 0) return Number.NaN;
+      let price = closeAt(bar, column);
+      if (bar === session) return price;
+      for (const split of splits.get(column) ?? []) {
+        if (split.session > bar && split.session <= session) price /= split.ratio;
+      }
+      return price;
+    },
+    isOpen: (session, column) => exchange(session, column).open[session] === 1,
+    isPriceable: (session, column, maxStaleSessions) => barAge(session, column) <= maxStaleSessions && !hasEnded(session, column),
+  };
+}
+
+function sessionsOf(calendar: Calendar, dates: Int32Array): Int32Array {
+  if (dates.length === 0) return new Int32Array(0);
+  const from = firstAtLeast(calendar.sessions, dates[0]!);
+  const to = lastAtMost(calendar.sessions, dates.at(-1)!);
+  return calendar.sessions.slice(from, Math.max(from, to + 1));
+}
+
+function rowsOf(sessions: Int32Array, dates: Int32Array): Int32Array {
+  const rows = new Int32Array(sessions.length).fill(-1);
+  for (let s = 0, row = 0; s < sessions.length; s++) {
+    while (row < dates.length && dates[row]! < sessions[s]!) row++;
+    if (row < dates.length && dates[row] === sessions[s]) rows[s] = row;
+  }
+  return rows;
+}
+
+interface Panel {
+  readonly close: Float64Array;
+  readonly rowOf: Int32Array;
+  readonly names: number;
+}
+
+function lastBars({ close, rowOf, names }: Panel): Int32Array {
+  const bars = new Int32Array(rowOf.length * names);
+  for (let s = 0; s < rowOf.length; s++) {
+    const at = s * names;
+    if (s === 0) bars.fill(-1, 0, names);
+    else bars.copyWithin(at, at - names, at);
+    const row = rowOf[s]!;
+    if (row < 0) continue;
+    const from = row * names;
+    for (let i = 0; i < names; i++) {
+      const price = close[from + i]!;
+      if (price === price) bars[at + i] = s;
+    }
+  }
+  return bars;
+}
+
+interface Ratio {
+  readonly session: number;
+  readonly ratio: number;
+}
+
+function ratiosOf({ all }: SessionActions): Map<number, Ratio[]> {
+  const ratios = new Map<number, Ratio[]>();
+  for (const { session, column, action } of all) {
+    if (ACTION_KINDS[action.type] !== 'ratio') continue;
+    const list = ratios.get(column);
+    if (list) list.push({ session, ratio: action.value });
+    else ratios.set(column, [{ session, ratio: action.value }]);
+  }
+  return ratios;
+}
+
+interface Ending {
+  readonly session: number;
+  /** A change of ticker: a bar on its own session means that the name trades on. */
+  readonly replaced: boolean;
+}
+
+function endingsOf({ all }: SessionActions, columnOf: (identifier: string) => number): Map<number, Ending[]> {
+  const endings = new Map<number, Ending[]>();
+  for (const { session, column, action } of all) {
+    const replaced = action.type === 'TICKER_CHANGE';
+    if (replaced && (action.related === null || action.related === action.identifier || columnOf(action.related) < 0)) continue;
+    if (!replaced && action.type !== 'DELISTING' && action.type !== 'ACQUISITION' && action.type !== 'MERGER') continue;
+    const list = endings.get(column);
+    if (list) list.push({ session, replaced });
+    else endings.set(column, [{ session, replaced }]);
+  }
+  return endings;
+}
+
+/** The sessions of an exchange on the axis of the index calendar. */
+interface Exchange {
+  /** 1 where the exchange was open, [S]. */
+  readonly open: Uint8Array;
+  /** Its sessions up to and including each session of the axis, from an arbitrary origin, [S]. */
+  readonly counted: Int32Array;
+}
+
+interface ExchangesInput {
+  readonly market: MarketData;
+  readonly calendar: Calendar;
+  readonly calendars: Calendars;
+  readonly sessions: Int32Array;
+}
+
+/** The exchange of a name on a session: that of its reference column EXCHANGE as known then, else the index calendar's. */
+function exchangesOf({ market, calendar, calendars, sessions }: ExchangesInput): (session: number, column: number) => Exchange {
+  const own: Exchange = onAxis(calendar, sessions);
+  const byCode = new Map<string, Exchange>([[calendar.code, own]]);
+  const exchangeOf = (code: unknown): Exchange => {
+    if (typeof code !== 'string') return own;
+    let exchange = byCode.get(code);
+    if (!exchange) {
+      const found = calendars.get(code);
+      exchange = found ? onAxis(found, sessions) : own;
+      byCode.set(code, exchange);
+    }
+    return exchange;
+  };
+  const spells = referenceSpells(market, 'EXCHANGE');
+  const steady = spells.map((list) => {
+    if (list.length === 0) return own;
+    return list.length === 1 && list[0]!.from === -Infinity ? exchangeOf(list[0]!.value) : undefined;
+  });
+  return (session, column) => steady[column] ?? exchangeOf(spellAt(spells[column]!, sessions[session]!));
+}
+
+/** Outside its coverage an exchange is taken to follow the index calendar. */
+function onAxis(calendar: Calendar, sessions: Int32Array): Exchange {
+  const open = new Uint8Array(sessions.length);
+  const counted = new Int32Array(sessions.length);
+  const { from, to } = calendar.coverage;
+  let position = 0;
+  let count = 0;
+  for (let s = 0; s < sessions.length; s++) {
+    const day = sessions[s]!;
+    while (position < calendar.sessions.length && calendar.sessions[position]! < day) {
+      if (s > 0 && calendar.sessions[position]! > sessions[s - 1]!) count++;
+      position++;
+    }
+    const covered = day >= from && day <= to;
+    const isOpen = covered ? calendar.sessions[position] === day : true;
+    if (isOpen) {
+      open[s] = 1;
+      count++;
+    }
+    counted[s] = count;
+  }
+  return { open, counted };
+}

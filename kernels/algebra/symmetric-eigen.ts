@@ -1,0 +1,255 @@
+import { assert } from '../assert.js';
+
+/** Rotations one eigenvalue may take; EISPACK allows 30, and more than a handful is already unheard of. */
+const SWEEPS_MAX = 60;
+
+/** Off-diagonal entries below this are zero beside a matrix scaled to 1, even between zero diagonals. */
+const NEGLIGIBLE = 2 ** -900;
+
+/**
+ * Eigenvalues and eigenvectors of a symmetric matrix, by Householder tridiagonalisation and implicit QL.
+ *
+ * @param a        [n x n] row-major, symmetric; not changed.
+ * @param n        Order, at least 0.
+ * @param values   [n], overwritten with the eigenvalues in ascending order.
+ * @param vectors  [n x n] row-major, overwritten: row k is the unit eigenvector of `values[k]`, its largest entry
+ *                 (the first of equals) positive.
+ * @returns        True when every eigenvalue converged; false only for input that is not finite.
+ * @throws         KernelFault on a shape mismatch.
+ * @cost           about 4/3 n^3 multiply-adds to tridiagonal form, as many to form Q, 3 n^3 for the rotations; scratch n.
+ * @source         Martin, Reinsch & Wilkinson (1968), Numerische Mathematik 11, 181-195 (tred2); Bowdler et al. (1968), 11, 293-306 (tql2).
+ */
+export function symmetricEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean {
+  assertEigen(a, n, values);
+  assert(vectors.length === n * n, `vectors: ${vectors.length} values for ${n} x ${n}`);
+  const scale = scaleOf(a);
+  if (Number.isNaN(scale)) return values.fill(scale), vectors.fill(scale), false;
+  for (let k = 0; k < a.length; k++) vectors[k] = a[k]! * scale;
+  const off = new Float64Array(n);
+  tridiagonalise(vectors, n, values, off, true);
+  const converged = implicitQl(values, off, n, vectors);
+  sortPairs(values, vectors, n);
+  for (let k = 0; k < n; k++) {
+    values[k]! /= scale;
+    orientRow(vectors, k * n, n);
+  }
+  return converged;
+}
+
+/**
+ * Eigenvalues of a symmetric matrix, without vectors.
+ *
+ * @param a       [n x n] row-major, symmetric; not changed.
+ * @param n       Order, at least 0.
+ * @param values  [n], overwritten with the eigenvalues in ascending order.
+ * @returns       True when every eigenvalue converged; false only for input that is not finite.
+ * @throws        KernelFault on a shape mismatch.
+ * @cost          about 4/3 n^3 multiply-adds to tridiagonal form, then order n^2; scratch n^2.
+ * @source        Martin, Reinsch & Wilkinson (1968), Numerische Mathematik 11, 181-195 (tred1); Bowdler et al. (1968), 11, 293-306 (tql1).
+ */
+export function symmetricEigenvalues(a: Float64Array, n: number, values: Float64Array): boolean {
+  assertEigen(a, n, values);
+  const scale = scaleOf(a);
+  if (Number.isNaN(scale)) return values.fill(scale), false;
+  const off = new Float64Array(n);
+  tridiagonalise(a.map((value) => value * scale), n, values, off, false);
+  const converged = implicitQl(values, off, n, undefined);
+  for (let k = 0; k < n; k++) values[k]! /= scale;
+  values.sort();
+  return converged;
+}
+
+/** The door of every symmetric eigenvalue computation. */
+export function assertEigen(a: Float64Array, n: number, values: Float64Array): void {
+  assert(a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
+  assert(values.length === n, `values: ${values.length} for order ${n}`);
+}
+
+/** A power of two that brings the largest entry near 1, so that nothing overflows or vanishes; NaN when an entry is not finite. */
+export function scaleOf(a: Float64Array): number {
+  let largest = 0;
+  for (let k = 0; k < a.length; k++) {
+    const magnitude = Math.abs(a[k]!);
+    if (!(magnitude <= Number.MAX_VALUE)) return Number.NaN;
+    if (magnitude > largest) largest = magnitude;
+  }
+  let scale = 1;
+  for (; largest >= 2; largest *= 0.5) scale *= 0.5;
+  for (; largest > 0 && largest < 1 && scale < 2 ** 1000; largest *= 2) scale *= 2;
+  return scale;
+}
+
+/**
+ * Reduces `a` to tridiagonal form: `diagonal` and `off` (off[i] couples i-1 and i, off[0] is 0). With `accumulate`
+ * the rows of `a` become the transformation Q' with A = Q T Q', otherwise its content is spent.
+ */
+function tridiagonalise(a: Float64Array, n: number, diagonal: Float64Array, off: Float64Array, accumulate: boolean): void {
+  for (let i = n - 1; i > 0; i--) {
+    const h = reflect(a, n, i, off);
+    if (h !== 0) applyReflection(a, n, i, h, off);
+    diagonal[i] = h;
+  }
+  if (n > 0) {
+    diagonal[0] = 0;
+    off[0] = 0;
+  }
+  for (let i = 0; i < n; i++) {
+    if (accumulate) accumulateReflection(a, n, i, diagonal);
+    else diagonal[i] = a[i * n + i]!;
+  }
+  if (accumulate) transpose(a, n);
+}
+
+/** Householder vector of row i, left of the diagonal, written in place; returns half its squared norm, 0 when there is nothing to do. */
+function reflect(a: Float64Array, n: number, i: number, off: Float64Array): number {
+  const row = i * n;
+  let scale = 0;
+  for (let k = 0; k < i - 1; k++) scale += Math.abs(a[row + k]!);
+  if (scale === 0) {
+    off[i] = a[row + i - 1]!;
+    return 0;
+  }
+  scale += Math.abs(a[row + i - 1]!);
+  let h = 0;
+  for (let k = 0; k < i; k++) {
+    a[row + k]! /= scale;
+    h += a[row + k]! * a[row + k]!;
+  }
+  const f = a[row + i - 1]!;
+  const g = f >= 0 ? -Math.sqrt(h) : Math.sqrt(h);
+  off[i] = scale * g;
+  a[row + i - 1] = f - g;
+  return h - f * g;
+}
+
+/** A := P A P on the leading i x i block, P = I - u u'/h with u in row i; keeps u/h in column i for the accumulation. */
+function applyReflection(a: Float64Array, n: number, i: number, h: number, off: Float64Array): void {
+  const row = i * n;
+  let correction = 0;
+  for (let j = 0; j < i; j++) {
+    a[j * n + i] = a[row + j]! / h;
+    let g = 0;
+    for (let k = 0; k <= j; k++) g += a[j * n + k]! * a[row + k]!;
+    for (let k = j + 1; k < i; k++) g += a[k * n + j]! * a[row + k]!;
+    off[j] = g / h;
+    correction += off[j]! * a[row + j]!;
+  }
+  const half = correction / (h + h);
+  for (let j = 0; j < i; j++) {
+    const f = a[row + j]!;
+    const g = off[j]! - half * f;
+    off[j] = g;
+    for (let k = 0; k <= j; k++) a[j * n + k]! -= f * off[k]! + g * a[row + k]!;
+  }
+}
+
+function accumulateReflection(a: Float64Array, n: number, i: number, diagonal: Float64Array): void {
+  const row = i * n;
+  if (diagonal[i] !== 0) {
+    for (let j = 0; j < i; j++) {
+      let g = 0;
+      for (let k = 0; k < i; k++) g += a[row + k]! * a[k * n + j]!;
+      for (let k = 0; k < i; k++) a[k * n + j]! -= g * a[k * n + i]!;
+    }
+  }
+  diagonal[i] = a[row + i]!;
+  a[row + i] = 1;
+  for (let j = 0; j < i; j++) a[j * n + i] = a[row + j] = 0;
+}
+
+/** Implicit QL on the tridiagonal matrix; rotates the rows of `vectors` along when they are wanted. */
+function implicitQl(diagonal: Float64Array, off: Float64Array, n: number, vectors: Float64Array | undefined): boolean {
+  off.copyWithin(0, 1);
+  if (n > 0) off[n - 1] = 0;
+  for (let l = 0; l < n; l++) {
+    for (let sweep = 0; ; sweep++) {
+      const m = firstNegligible(diagonal, off, n, l);
+      if (m === l) break;
+      if (sweep === SWEEPS_MAX) return false;
+      qlSweep(diagonal, off, n, l, m, vectors);
+    }
+  }
+  return true;
+}
+
+/** The first position at or after l whose off-diagonal entry is zero to working precision beside its neighbours. */
+function firstNegligible(diagonal: Float64Array, off: Float64Array, n: number, l: number): number {
+  let m = l;
+  while (m < n - 1 && Math.abs(off[m]!) > Number.EPSILON * (Math.abs(diagonal[m]!) + Math.abs(diagonal[m + 1]!)) + NEGLIGIBLE) m++;
+  return m;
+}
+
+function qlSweep(d: Float64Array, e: Float64Array, n: number, l: number, m: number, vectors: Float64Array | undefined): void {
+  let g = (d[l + 1]! - d[l]!) / (2 * e[l]!);
+  let r = length2(g, 1);
+  g = d[m]! - d[l]! + e[l]! / (g + (g >= 0 ? r : -r));
+  let s = 1;
+  let c = 1;
+  let p = 0;
+  let i = m - 1;
+  for (; i >= l; i--) {
+    const f = s * e[i]!;
+    const b = c * e[i]!;
+    r = length2(f, g);
+    e[i + 1] = r;
+    if (r === 0) {
+      d[i + 1]! -= p;
+      e[m] = 0;
+      break;
+    }
+    s = f / r;
+    c = g / r;
+    g = d[i + 1]! - p;
+    r = (d[i]! - g) * s + 2 * c * b;
+    p = s * r;
+    d[i + 1] = g + p;
+    g = c * r - b;
+    if (vectors !== undefined) rotateRows(vectors, i * n, n, c, s);
+  }
+  if (r === 0 && i >= l) return;
+  d[l]! -= p;
+  e[l] = g;
+  e[m] = 0;
+}
+
+function rotateRows(vectors: Float64Array, row: number, n: number, c: number, s: number): void {
+  for (let k = row; k < row + n; k++) {
+    const f = vectors[k + n]!;
+    vectors[k + n] = s * vectors[k]! + c * f;
+    vectors[k] = c * vectors[k]! - s * f;
+  }
+}
+
+/** sqrt(x^2 + y^2) without overflow, in operations every engine rounds alike; Math.hypot is not exactly specified. */
+function length2(x: number, y: number): number {
+  const larger = Math.max(Math.abs(x), Math.abs(y));
+  if (larger === 0 || !Number.isFinite(larger)) return larger;
+  const ratio = Math.min(Math.abs(x), Math.abs(y)) / larger;
+  return larger * Math.sqrt(1 + ratio * ratio);
+}
+
+function sortPairs(values: Float64Array, vectors: Float64Array, n: number): void {
+  const order = Array.from({ length: n }, (_, k) => k).sort((p, q) => values[p]! - values[q]!);
+  const sortedValues = Float64Array.from(order, (k) => values[k]!);
+  const sortedVectors = new Float64Array(n * n);
+  order.forEach((from, to) => sortedVectors.set(vectors.subarray(from * n, from * n + n), to * n));
+  values.set(sortedValues);
+  vectors.set(sortedVectors);
+}
+
+/** Flips one eigenvector so that its largest entry is positive: the sign is otherwise an accident of the algorithm. */
+export function orientRow(vectors: Float64Array, row: number, n: number): void {
+  let largest = 0;
+  for (let k = row; k < row + n; k++) if (Math.abs(vectors[k]!) > Math.abs(largest)) largest = vectors[k]!;
+  if (largest < 0) for (let k = row; k < row + n; k++) vectors[k] = -vectors[k]!;
+}
+
+function transpose(a: Float64Array, n: number): void {
+  for (let i = 0; i < n; i++) {
+    for (let j = i + 1; j < n; j++) {
+      const value = a[i * n + j]!;
+      a[i * n + j] = a[j * n + i]!;
+      a[j * n + i] = value;
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import { assert } from '../assert.js';
+
+/** What a covariance needs to know about the weights of its observations. */
+export interface Demeaned {
+  /** Divisor-free scale: S = X'X once every row of X carries the square root of its factor. */
+  readonly rowFactors: Float64Array;
+  /** Sum of the squared factors over their sum: 1/(T-1) for equal weights, the variance of a weighted mean in general. */
+  readonly dispersion: number;
+}
+
+/**
+ * Subtracts the (weighted) mean of each column in place and returns the factors that turn products into covariances.
+ *
+ * @param x        [observations x assets] row-major returns, finite; becomes deviations from the column means.
+ * @param assets   Columns of `x`, at least 1.
+ * @param weights  [observations] summing to 1, or undefined for equal weights (factors 1/(observations - 1), ddof 1).
+ * @param means    [assets], overwritten with the column means.
+ * @returns        Factors v_t = w_t / (1 - sum w^2) and their dispersion: covariance S_ij = sum_t v_t x_ti x_tj is unbiased.
+ * @throws         KernelFault on a shape mismatch or fewer than two observations.
+ * @cost           two passes over the panel; no scratch beyond the factors.
+ * @source         ISO/GUM reliability weights; equal weights give the textbook ddof 1.
+ */
+export function demean(x: Float64Array, assets: number, weights: Float64Array | undefined, means: Float64Array): Demeaned {
+  const observations = x.length / assets;
+  assert(assets >= 1 && Number.isInteger(observations), `x: ${x.length} values over ${assets} assets`);
+  assert(observations >= 2, `observations: ${observations}, at least 2 needed`);
+  assert(weights === undefined || weights.length === observations, `weights: ${weights?.length} for ${observations} observations`);
+  assert(means.length === assets, `means: ${means.length} for ${assets} assets`);
+  columnMeans(x, assets, weights, means);
+  for (let t = 0, row = 0; t < observations; t++, row += assets) subtractRow(x, row, means);
+  return factorsOf(observations, weights);
+}
+
+/** Sums each column first to last: the order of one pair never depends on where the names stand. */
+function columnMeans(x: Float64Array, assets: number, weights: Float64Array | undefined, means: Float64Array): void {
+  const observations = x.length / assets;
+  means.fill(0);
+  for (let t = 0, row = 0; t < observations; t++, row += assets) {
+    const weight = weights === undefined ? 1 : weights[t]!;
+    for (let i = 0; i < assets; i++) means[i]! += weight * x[row + i]!;
+  }
+  if (weights === undefined) for (let i = 0; i < assets; i++) means[i]! /= observations;
+}
+
+function subtractRow(x: Float64Array, row: number, means: Float64Array): void {
+  for (let i = 0; i < means.length; i++) x[row + i]! -= means[i]!;
+}
+
+function factorsOf(observations: number, weights: Float64Array | undefined): Demeaned {
+  const rowFactors = new Float64Array(observations);
+  if (weights === undefined) {
+    rowFactors.fill(1 / (observations - 1));
+    return { rowFactors, dispersion: 1 / (observations - 1) };
+  }
+  let squares = 0;
+  for (let t = 0; t < observations; t++) squares += weights[t]! * weights[t]!;
+  let total = 0;
+  let totalOfSquares = 0;
+  for (let t = 0; t < observations; t++) {
+    const factor = weights[t]! / (1 - squares);
+    rowFactors[t] = factor;
+    total += factor;
+    totalOfSquares += factor * factor;
+  }
+  return { rowFactors, dispersion: totalOfSquares / total };
+}

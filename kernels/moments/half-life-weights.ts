@@ -1,0 +1,46 @@
+import { assert } from '../assert.js';
+
+/**
+ * Weights of observations that halve every `halfLife` observations into the past.
+ *
+ * @param halfLife  Observations after which a weight has halved, above 0; Infinity weighs all alike.
+ * @param out       [observations], overwritten; the last observation weighs most. Sums to 1.
+ * @returns         Nothing; the weights are in `out`.
+ * @throws          KernelFault when the half-life is not positive.
+ * @cost            observations powers; no scratch.
+ * @source          RiskMetrics Technical Document, 4th ed. (1996), section 5.2, with decay 0.5^(1/half-life).
+ */
+export function halfLifeWeights(halfLife: number, out: Float64Array): void {
+  assert(halfLife > 0, `halfLife: ${halfLife}, more than 0 needed`);
+  const decay = powerOfHalf(1 / halfLife);
+  let weight = 1;
+  let total = 0;
+  for (let t = out.length - 1; t >= 0; t--) {
+    out[t] = weight;
+    total += weight;
+    weight *= decay;
+  }
+  for (let t = 0; t < out.length; t++) out[t]! /= total;
+}
+
+/**
+ * 0.5^x for x >= 0 by repeated square roots, so that every engine gives the same bits: Math.pow is not exactly specified.
+ * Whole halvings come from the exponent, the fraction from its binary digits.
+ */
+function powerOfHalf(x: number): number {
+  const whole = Math.floor(x);
+  if (whole > 1074) return 0;
+  let result = 1;
+  for (let k = 0; k < whole; k++) result *= 0.5;
+  let fraction = x - whole;
+  let root = 0.5;
+  while (fraction > 0) {
+    root = Math.sqrt(root);
+    fraction *= 2;
+    if (fraction >= 1) {
+      result *= root;
+      fraction -= 1;
+    }
+  }
+  return result;
+}

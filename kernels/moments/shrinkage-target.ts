@@ -1,0 +1,120 @@
+import { assert } from '../assert.js';
+import { pairwiseSum } from '../sums/pairwise-sum.js';
+
+export const SHRINKAGE_TARGETS = ['constant_correlation', 'scaled_identity'] as const;
+export type ShrinkageTarget = (typeof SHRINKAGE_TARGETS)[number];
+
+/**
+ * A structured target in the few numbers that define it: F = common s s' + diag(own), with s the `scale`.
+ * Constant correlation: common = rbar, s the volatilities, own_i = (1 - rbar) s_i^2. Scaled identity: common = 0, own = mean variance.
+ */
+export interface Target {
+  readonly common: number;
+  readonly scale: Float64Array;
+  readonly own: Float64Array;
+}
+
+/**
+ * Mean off-diagonal correlation of a covariance matrix.
+ *
+ * @param covariance  [assets x assets] row-major, symmetric. A name of zero variance counts with correlation 0.
+ * @param assets      Order, at least 1.
+ * @returns           Mean over the pairs, in [-1/(assets - 1), 1]; 0 for one name.
+ * @throws            KernelFault on a shape mismatch.
+ * @cost              assets^2 / 2 divisions; scratch of two rows.
+ * @source            Ledoit & Wolf (2004), Honey, I shrunk the sample covariance matrix, J. Portfolio Management 30(4), eq. 4.
+ */
+export function averageCorrelation(covariance: Float64Array, assets: number): number {
+  const volatilities = volatilitiesOf(covariance, assets);
+  if (assets === 1) return 0;
+  const rows = new Float64Array(assets);
+  for (let i = 0; i < assets; i++) if (volatilities[i]! > 0) rows[i] = rowCorrelation(covariance, assets, i, volatilities) / volatilities[i]!;
+  return pairwiseSum(rows) / ((assets * (assets - 1)) / 2);
+}
+
+/** Sum over j > i of c_ij / s_j. */
+function rowCorrelation(covariance: Float64Array, assets: number, i: number, volatilities: Float64Array): number {
+  let total = 0;
+  for (let j = i + 1; j < assets; j++) {
+    const volatility = volatilities[j]!;
+    if (volatility > 0) total += covariance[i * assets + j]! / volatility;
+  }
+  return total;
+}
+
+/**
+ * The shrinkage target of a covariance matrix.
+ *
+ * @param target       Which one.
+ * @param covariance   [assets x assets] row-major, symmetric.
+ * @param assets       Order, at least 1.
+ * @param correlation  Mean off-diagonal correlation of the matrix; not read for the scaled identity.
+ * @returns            The target in low-rank form, unit of the matrix.
+ * @throws             KernelFault on a shape mismatch.
+ * @cost               order assets.
+ * @source             Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; Ledoit & Wolf (2004), J. Multivariate Analysis 88(2), 365-411.
+ */
+export function shrinkageTarget(target: ShrinkageTarget, covariance: Float64Array, assets: number, correlation: number): Target {
+  const volatilities = volatilitiesOf(covariance, assets);
+  return targetOf(target, volatilities.map((volatility, i) => (volatility === 0 ? 0 : covariance[i * assets + i]!)), correlation);
+}
+
+/**
+ * The shrinkage target of given variances.
+ *
+ * @param target       Which one.
+ * @param variances    [assets], not negative.
+ * @param correlation  Mean off-diagonal correlation; not read for the scaled identity.
+ * @returns            The target in low-rank form, unit of the variances.
+ * @throws             KernelFault when there is no name.
+ * @cost               order assets.
+ * @source             As `shrinkageTarget`.
+ */
+export function targetOf(target: ShrinkageTarget, variances: Float64Array, correlation: number): Target {
+  assert(variances.length >= 1, 'variances: 0 names, at least 1 needed');
+  if (target === 'scaled_identity') {
+    const mean = pairwiseSum(variances) / variances.length;
+    return { common: 0, scale: new Float64Array(variances.length), own: new Float64Array(variances.length).fill(mean) };
+  }
+  return { common: correlation, scale: variances.map(Math.sqrt), own: variances.map((variance) => (1 - correlation) * variance) };
+}
+
+/**
+ * Shrinks a covariance matrix towards a target and scales it, in place: S := scale (intensity F + (1 - intensity) S).
+ *
+ * @param covariance  [assets x assets] row-major, symmetric; overwritten, exactly symmetric.
+ * @param target      In the unit of the matrix.
+ * @param intensity   Weight on the target in [0, 1]; 0 leaves the matrix but for the scale, 1 gives the target.
+ * @param scale       Factor on everything, for instance the periods of a year.
+ * @returns           Nothing; the result is in `covariance`.
+ * @throws            KernelFault on a shape mismatch or an intensity outside [0, 1].
+ * @cost              one pass over the matrix.
+ * @source            Ledoit & Wolf (2004), J. Portfolio Management 30(4), eq. 2.
+ */
+export function shrink(covariance: Float64Array, target: Target, intensity: number, scale: number): void {
+  const assets = target.own.length;
+  assert(covariance.length === assets * assets, `covariance: ${covariance.length} values for ${assets} assets`);
+  assert(intensity >= 0 && intensity <= 1, `intensity: ${intensity}, outside [0, 1]`);
+  for (let i = 0; i < assets; i++) shrinkRow(covariance, i, target, intensity, scale);
+}
+
+function shrinkRow(covariance: Float64Array, i: number, target: Target, intensity: number, scale: number): void {
+  const assets = target.own.length;
+  const row = i * assets;
+  const keep = 1 - intensity;
+  const common = target.common * target.scale[i]!;
+  const variance = target.common * (target.scale[i]! * target.scale[i]!) + target.own[i]!;
+  covariance[row + i] = scale * (intensity * variance + keep * covariance[row + i]!);
+  for (let j = i + 1; j < assets; j++) {
+    const value = scale * (intensity * (common * target.scale[j]!) + keep * covariance[row + j]!);
+    covariance[row + j] = value;
+    covariance[j * assets + i] = value;
+  }
+}
+
+function volatilitiesOf(covariance: Float64Array, assets: number): Float64Array {
+  assert(assets >= 1 && covariance.length === assets * assets, `covariance: ${covariance.length} values for ${assets} assets`);
+  const volatilities = new Float64Array(assets);
+  for (let i = 0; i < assets; i++) volatilities[i] = Math.sqrt(Math.max(0, covariance[i * assets + i]!));
+  return volatilities;
+}

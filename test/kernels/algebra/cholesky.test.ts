@@ -1,0 +1,51 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { cholesky } from '#kernels/algebra/cholesky.js';
+import { KernelFault } from '#kernels/assert.js';
+import { positiveDefinite } from '../arbitraries.js';
+import { expectClose } from '../closeness.js';
+import { golden } from '../golden.js';
+
+interface FactorCase { order: number; a: number[]; cholesky: number[] }
+
+describe('cholesky', () => {
+  test('agrees with LAPACK', () => {
+    for (const { order, a, cholesky: expected } of golden<FactorCase[]>('factorisation')) {
+      const out = Float64Array.from(a);
+      expect(cholesky(out, order)).toBe(order);
+      expectClose(lower(out, order), expected, 1e-13);
+    }
+  });
+
+  test('multiplies back to the matrix and leaves the upper triangle alone', () => {
+    fc.assert(
+      fc.property(positiveDefinite, ({ order, a }) => {
+        const out = a.slice();
+        expect(cholesky(out, order)).toBe(order);
+        const back = new Float64Array(order * order);
+        for (let i = 0; i < order; i++) {
+          for (let j = 0; j < order; j++) {
+            for (let k = 0; k <= Math.min(i, j); k++) back[i * order + j]! += out[i * order + k]! * out[j * order + k]!;
+            if (j > i) expect(out[i * order + j]).toBe(a[i * order + j]);
+          }
+        }
+        expectClose(back, a, 1e-14);
+      }),
+    );
+  });
+
+  test('names the first pivot that is not positive', () => {
+    expect(cholesky(Float64Array.of(1, 0, 0, 0, -1, 0, 0, 0, 1), 3)).toBe(1);
+    expect(cholesky(Float64Array.of(1, 1, 1, 1), 2)).toBe(1); // singular: duplicated names
+    expect(cholesky(Float64Array.of(Number.NaN), 1)).toBe(0);
+    expect(cholesky(new Float64Array(0), 0)).toBe(0);
+  });
+
+  test('refuses a matrix of another order', () => {
+    expect(() => cholesky(new Float64Array(5), 2)).toThrow(KernelFault);
+  });
+});
+
+function lower(a: Float64Array, order: number): Float64Array {
+  return a.map((value, at) => (at % order > Math.floor(at / order) ? 0 : value));
+}

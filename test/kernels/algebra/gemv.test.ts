@@ -1,0 +1,38 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { gemv, gemvTransposed } from '#kernels/algebra/gemv.js';
+import { KernelFault } from '#kernels/assert.js';
+import { matrices } from '../arbitraries.js';
+import { expectClose } from '../closeness.js';
+
+describe('gemv', () => {
+  test('multiplies by hand', () => {
+    const out = new Float64Array(2);
+    gemv(Float64Array.of(1, 2, 3, 4, 5, 6), Float64Array.of(1, 10, 100), out);
+    expect([...out]).toEqual([321, 654]);
+    const transposed = new Float64Array(3);
+    gemvTransposed(Float64Array.of(1, 2, 3, 4, 5, 6), Float64Array.of(1, 10), transposed);
+    expect([...transposed]).toEqual([41, 52, 63]);
+  });
+
+  test('satisfies y\'(Ax) = (A\'y)\'x', () => {
+    fc.assert(
+      fc.property(matrices(), fc.infiniteStream(fc.double({ min: -1, max: 1, noNaN: true })), ({ rows, columns, data }, stream) => {
+        const next = () => Number(stream.next().value);
+        const x = Float64Array.from({ length: columns }, next);
+        const y = Float64Array.from({ length: rows }, next);
+        const ax = new Float64Array(rows);
+        const aty = new Float64Array(columns);
+        gemv(data, x, ax);
+        gemvTransposed(data, y, aty);
+        const dot = (a: Float64Array, b: Float64Array) => a.reduce((total, v, i) => total + v * b[i]!, 0);
+        expectClose([dot(y, ax)], [dot(aty, x)], 1e-13, 1000);
+      }),
+    );
+  });
+
+  test('refuses a vector of another length', () => {
+    expect(() => gemv(new Float64Array(6), new Float64Array(4), new Float64Array(2))).toThrow(KernelFault);
+    expect(() => gemvTransposed(new Float64Array(6), new Float64Array(4), new Float64Array(2))).toThrow(KernelFault);
+  });
+});

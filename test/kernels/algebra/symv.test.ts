@@ -1,0 +1,27 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { gemv } from '#kernels/algebra/gemv.js';
+import { symv } from '#kernels/algebra/symv.js';
+import { KernelFault } from '#kernels/assert.js';
+import { positiveDefinite } from '../arbitraries.js';
+import { expectClose } from '../closeness.js';
+
+describe('symv', () => {
+  test('agrees with the product by the whole matrix and never reads below the diagonal', () => {
+    fc.assert(
+      fc.property(positiveDefinite, ({ order, a }) => {
+        const x = Float64Array.from({ length: order }, (_, i) => Math.cos(i + 1));
+        const whole = new Float64Array(order);
+        gemv(a, x, whole);
+        const half = a.map((value, at) => (at % order < Math.floor(at / order) ? Number.NaN : value));
+        const out = new Float64Array(order);
+        symv(half, x, out);
+        expectClose(out, whole, 1e-14, 1e4);
+      }),
+    );
+  });
+
+  test('refuses a matrix of another order', () => {
+    expect(() => symv(new Float64Array(5), new Float64Array(2), new Float64Array(2))).toThrow(KernelFault);
+  });
+});

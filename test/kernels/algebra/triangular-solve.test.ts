@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'vitest';
+import { cholesky } from '#kernels/algebra/cholesky.js';
+import { solveLower, solveLowerTransposed } from '#kernels/algebra/triangular-solve.js';
+import { KernelFault } from '#kernels/assert.js';
+import { expectClose } from '../closeness.js';
+import { golden } from '../golden.js';
+
+interface FactorCase { order: number; a: number[]; b: number[]; solution: number[] }
+
+describe('triangular solves', () => {
+  test('both halves after a Cholesky factor solve the system as LAPACK does', () => {
+    for (const { order, a, b, solution } of golden<FactorCase[]>('factorisation')) {
+      const factor = Float64Array.from(a);
+      cholesky(factor, order);
+      const x = Float64Array.from(b);
+      solveLower(factor, order, x);
+      solveLowerTransposed(factor, order, x);
+      expectClose(x, solution, 1e-10); // the systems have condition numbers up to 1e4
+    }
+  });
+
+  test('solve by hand', () => {
+    const l = Float64Array.of(2, Number.NaN, 1, 4);
+    const x = Float64Array.of(2, 9);
+    solveLower(l, 2, x);
+    expect([...x]).toEqual([1, 2]);
+    const y = Float64Array.of(4, 4);
+    solveLowerTransposed(l, 2, y);
+    expect([...y]).toEqual([1.5, 1]);
+  });
+
+  test('accept no right-hand side and refuse a ragged one', () => {
+    solveLower(new Float64Array(4), 2, new Float64Array(0));
+    expect(() => solveLower(new Float64Array(4), 2, new Float64Array(3))).toThrow(KernelFault);
+    expect(() => solveLowerTransposed(new Float64Array(3), 2, new Float64Array(2))).toThrow(KernelFault);
+  });
+});

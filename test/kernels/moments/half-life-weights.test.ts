@@ -1,0 +1,34 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { KernelFault } from '#kernels/assert.js';
+import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
+
+const weightsOf = (halfLife: number, observations: number) => {
+  const out = new Float64Array(observations);
+  halfLifeWeights(halfLife, out);
+  return out;
+};
+
+test('sum to 1, rise towards the present and halve over a half-life', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 2, max: 200 }), (halfLife, observations) => {
+      const weights = weightsOf(halfLife, observations);
+      expect(Math.abs(weights.reduce((a, b) => a + b, 0) - 1)).toBeLessThanOrEqual(1e-14);
+      for (let t = 1; t < observations; t++) expect(weights[t]! > weights[t - 1]!).toBe(true);
+      for (let t = halfLife; t < observations; t++) expect(Math.abs(weights[t - halfLife]! / weights[t]! - 0.5)).toBeLessThanOrEqual(1e-12);
+    }),
+  );
+});
+
+test('are equal for an infinite half-life', () => {
+  expect([...weightsOf(Infinity, 4)]).toEqual([0.25, 0.25, 0.25, 0.25]);
+});
+
+test('follow a fraction of an observation too', () => {
+  const weights = weightsOf(0.5, 3); // quarters: 1, 1/4, 1/16
+  expect(weights[1]! / weights[2]!).toBe(0.25);
+});
+
+test('refuse a half-life that is not positive', () => {
+  for (const halfLife of [0, -1, Number.NaN]) expect(() => weightsOf(halfLife, 3)).toThrow(KernelFault);
+});

@@ -1,0 +1,70 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { KernelFault } from '#kernels/assert.js';
+import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
+import { matrices } from '../arbitraries.js';
+import { expectCovariance } from '../closeness.js';
+import { golden } from '../golden.js';
+
+export interface CovarianceCase {
+  name: string;
+  observations: number;
+  assets: number;
+  returns: number[];
+  covariance: number[];
+  half_life: number;
+  weighted_covariance: number[];
+  eigenvalues: number[];
+  sklearn_ledoit_wolf_ddof0: { intensity: number; covariance: number[] };
+}
+
+describe('sampleCovariance', () => {
+  test.each(golden<CovarianceCase[]>('covariance'))('agrees with numpy: $name', ({ returns, assets, covariance }) => {
+    const out = new Float64Array(assets * assets);
+    sampleCovariance(Float64Array.from(returns), assets, out);
+    expectCovariance(out, covariance, assets, 1e-12);
+  });
+
+  test.each(golden<CovarianceCase[]>('covariance'))('agrees with numpy under half-life weights: $name', (example) => {
+    const weights = new Float64Array(example.observations);
+    halfLifeWeights(example.half_life, weights);
+    const out = new Float64Array(example.assets ** 2);
+    sampleCovariance(Float64Array.from(example.returns), example.assets, out, { weights });
+    expectCovariance(out, example.weighted_covariance, example.assets, 1e-12);
+  });
+
+  test('is exactly symmetric, and permuting the names permutes it bit for bit', () => {
+    fc.assert(
+      fc.property(matrices({ rowsMin: 2, columnsMin: 2 }), ({ rows, columns, data }) => {
+        const mirrored = Float64Array.from(data, (_, at) => data[Math.floor(at / columns) * columns + (columns - 1 - (at % columns))]!);
+        const out = covarianceOf(data, columns);
+        const permuted = covarianceOf(mirrored, columns);
+        expect(rows).toBeGreaterThanOrEqual(2);
+        for (let i = 0; i < columns; i++) {
+          for (let j = 0; j < columns; j++) {
+            expect(out[i * columns + j]).toBe(out[j * columns + i]);
+            expect(permuted[(columns - 1 - i) * columns + (columns - 1 - j)]).toBe(out[i * columns + j]);
+          }
+        }
+      }),
+    );
+  });
+
+  test('gives a constant name zero variance and duplicated names equal rows', () => {
+    const out = covarianceOf(Float64Array.of(0.5, 1, 1, 0.5, 2, 2, 0.5, 4, 4), 3);
+    expect([...out.subarray(0, 3)]).toEqual([0, 0, 0]);
+    expect(out[4]).toBe(out[5]);
+    expect(out[4]).toBe(out[8]);
+  });
+
+  test('refuses one observation', () => {
+    expect(() => covarianceOf(Float64Array.of(1, 2), 2)).toThrow(KernelFault);
+  });
+});
+
+function covarianceOf(data: Float64Array, assets: number): Float64Array {
+  const out = new Float64Array(assets * assets);
+  sampleCovariance(data.slice(), assets, out);
+  return out;
+}

@@ -1,0 +1,56 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { KernelFault } from '#kernels/assert.js';
+import { averageCorrelation, shrink, shrinkageTarget } from '#kernels/moments/shrinkage-target.js';
+import { positiveDefinite } from '../arbitraries.js';
+import { expectClose } from '../closeness.js';
+
+/** The targets as contract and papers write them, entry by entry. */
+function targetByDefinition(kind: 'constant_correlation' | 'scaled_identity', a: Float64Array, n: number): Float64Array {
+  let correlations = 0;
+  let trace = 0;
+  for (let i = 0; i < n; i++) {
+    trace += a[i * n + i]!;
+    for (let j = 0; j < n; j++) if (i !== j) correlations += a[i * n + j]! / Math.sqrt(a[i * n + i]! * a[j * n + j]!);
+  }
+  const rbar = n === 1 ? 0 : correlations / (n * (n - 1));
+  return a.map((value, at) => {
+    const i = Math.floor(at / n);
+    const j = at % n;
+    if (kind === 'scaled_identity') return i === j ? trace / n : 0;
+    return i === j ? value : rbar * Math.sqrt(a[i * n + i]! * a[j * n + j]!);
+  });
+}
+
+describe('shrinkage', () => {
+  test('intensity 0 is the matrix, 1 the target, and between lies the mixture', () => {
+    fc.assert(
+      fc.property(positiveDefinite, fc.constantFrom('constant_correlation' as const, 'scaled_identity' as const), fc.double({ min: 0, max: 1, noNaN: true }), ({ order, a }, kind, intensity) => {
+        const target = shrinkageTarget(kind, a, order, averageCorrelation(a, order));
+        const expected = targetByDefinition(kind, a, order);
+        const at = (delta: number) => {
+          const out = a.slice();
+          shrink(out, target, delta, 1);
+          return out;
+        };
+        expect([...at(0)]).toEqual([...a]);
+        expectClose(at(1), expected, 1e-14);
+        expectClose(at(intensity), a.map((value, k) => intensity * expected[k]! + (1 - intensity) * value), 1e-14);
+      }),
+    );
+  });
+
+  test('counts a name without variance with correlation 0', () => {
+    // Names 1 and 2 correlate 0.5; the pairs with name 3 count as 0: mean 0.5 / 3.
+    expect(averageCorrelation(Float64Array.of(4, 1, 0, 1, 1, 0, 0, 0, 0), 3)).toBeCloseTo(0.5 / 3, 15);
+  });
+
+  test('has mean correlation 0 for one name', () => {
+    expect(averageCorrelation(Float64Array.of(2), 1)).toBe(0);
+  });
+
+  test('refuses an intensity outside its range', () => {
+    const target = shrinkageTarget('scaled_identity', Float64Array.of(1), 1, 0);
+    expect(() => shrink(Float64Array.of(1), target, 1.5, 1)).toThrow(KernelFault);
+  });
+});

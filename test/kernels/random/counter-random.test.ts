@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest';
+import { KernelFault } from '#kernels/assert.js';
+import { counterRandom, philox } from '#kernels/random/counter-random.js';
+
+/** Known answers of Philox 4x32-10 from the authors' Random123 distribution, kat_vectors. */
+const KNOWN = [
+  { counter: [0, 0, 0, 0], key: [0, 0], words: [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8] },
+  { counter: [0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff], key: [0xffffffff, 0xffffffff], words: [0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd] },
+  { counter: [0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344], key: [0xa4093822, 0x299f31d0], words: [0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1] },
+];
+
+describe('philox', () => {
+  test.each(KNOWN)('gives the known answer for counter $counter', ({ counter, key, words }) => {
+    const out = new Uint32Array(4);
+    philox(Uint32Array.from(counter), Uint32Array.from(key), out);
+    expect([...out]).toEqual(words);
+  });
+});
+
+describe('counterRandom', () => {
+  test('depends on the key alone and differs between streams and seeds', () => {
+    const first = (seed: number, stream: number) => counterRandom({ seed, stream }).uniform();
+    expect(first(7, 3)).toBe(first(7, 3));
+    expect(new Set([first(7, 3), first(7, 4), first(8, 3), first(7, 3 + 2 ** 32), first(7 + 2 ** 32, 3)]).size).toBe(5);
+  });
+
+  test('is uniform: mean 1/2 and variance 1/12 within five standard errors', () => {
+    const random = counterRandom({ seed: 1, stream: 0 });
+    const n = 200_000;
+    let total = 0;
+    let squares = 0;
+    for (let k = 0; k < n; k++) {
+      const u = random.uniform();
+      expect(u > 0 && u < 1).toBe(true);
+      total += u;
+      squares += u * u;
+    }
+    const mean = total / n;
+    expect(Math.abs(mean - 0.5)).toBeLessThan(5 * Math.sqrt(1 / 12 / n));
+    expect(Math.abs(squares / n - mean * mean - 1 / 12)).toBeLessThan(5 * Math.sqrt(1 / 180 / n));
+  });
+
+  test('is standard normal in its first four moments', () => {
+    const random = counterRandom({ seed: 2, stream: 5 });
+    const n = 200_000;
+    const moments = [0, 0, 0, 0];
+    for (let k = 0; k < n; k++) {
+      const z = random.normal();
+      for (let power = 0, term = z; power < 4; power++, term *= z) moments[power]! += term / n;
+    }
+    const spread = [1, 2, 15, 96]; // variances of z, z^2, z^3, z^4
+    [0, 1, 0, 3].forEach((expected, power) => {
+      expect(Math.abs(moments[power]! - expected)).toBeLessThan(5 * Math.sqrt(spread[power]! / n));
+    });
+  });
+
+  test('draws every integer below the bound alike', () => {
+    const random = counterRandom({ seed: 3, stream: 0 });
+    const counts = new Float64Array(7);
+    for (let k = 0; k < 70_000; k++) counts[random.integer(7)]!++;
+    const chi2 = counts.reduce((total, count) => total + (count - 10_000) ** 2 / 10_000, 0);
+    expect(chi2).toBeLessThan(30); // six degrees of freedom: beyond 30 once in 25,000 seeds
+  });
+
+  test('refuses keys and bounds that are no such integers', () => {
+    expect(() => counterRandom({ seed: -1, stream: 0 })).toThrow(KernelFault);
+    expect(() => counterRandom({ seed: 0, stream: 0.5 })).toThrow(KernelFault);
+    expect(() => counterRandom({ seed: 0, stream: 0 }).integer(0)).toThrow(KernelFault);
+  });
+});

@@ -1,0 +1,141 @@
+import { Refusal } from '#domain/refusal.js';
+
+/** Values by key (as latin-1 text of its bytes) that one commit writes; null deletes. */
+export type Writes = ReadonlyMap<string, Buffer | null>;
+
+/** A transaction's view of the keys: what it wrote itself, what the commits before it wrote, what is on disk. */
+export interface KeyView {
+  get(key: string): Buffer | undefined;
+  /** Keys in byte order from `start`, before `end`. */
+  keys(start: string, end: string): string[];
+  put(key: string, value: Buffer): void;
+  delete(key: string): void;
+}
+
+export interface CommitPort {
+  get(key: string): Buffer | undefined;
+  keys(start: string, end: string): string[];
+  /** Lets so many bytes pass or throws the refusal that the writer of them gets. */
+  admit(bytes: number, reserve: boolean): Promise<void>;
+  /** Writes all or nothing; resolves when it is on disk. */
+  commit(writes: Writes): Promise<void>;
+  /** Called before the writers are told. */
+  committed(writes: Writes): void;
+  /** A commit failed: the engine below cannot be trusted with another. */
+  failed(cause: unknown): void;
+}
+
+export interface CommitQueue {
+  /** Runs `change` in order of arrival and resolves with its result once it is on disk. */
+  run<T>(change: (view: KeyView) => T, reserve: boolean): Promise<T>;
+  /** Resolves when everything queued before is on disk or refused; further changes are refused. */
+  close(): Promise<void>;
+}
+
+interface Waiting {
+  readonly change: (view: KeyView) => unknown;
+  readonly reserve: boolean;
+  readonly resolve: (value: never) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** Changes that join one commit; bounds the time the event loop spends in a row on running them. */
+const BATCH_MAX = 256;
+
+/**
+ * One commit at a time: changes that arrive while one is on its way to disk run together in the next (group commit).
+ * Each change is staged apart, so one that throws leaves no trace, and sees every change before it.
+ */
+export function createCommitQueue(port: CommitPort): CommitQueue {
+  const waiting: Waiting[] = [];
+  let draining: Promise<void> | undefined;
+  let refusal: Refusal | undefined;
+
+  async function drain(): Promise<void> {
+    await undefined; // Whatever is submitted in this turn of the event loop joins the first commit.
+    while (waiting.length > 0) await commitNext(waiting.splice(0, BATCH_MAX));
+    draining = undefined;
+  }
+
+  async function commitNext(batch: readonly Waiting[]): Promise<void> {
+    if (refusal !== undefined) {
+      for (const { reject } of batch) reject(refusal);
+      return;
+    }
+    const writes = new Map<string, Buffer | null>();
+    const done: (() => void)[] = [];
+    for (const entry of batch) {
+      const staged = new Map<string, Buffer | null>();
+      try {
+        const result = entry.change(viewOver(port, writes, staged));
+        if (result instanceof Promise) throw new Error('a change of the store runs synchronously');
+        await port.admit(sizeOf(staged), entry.reserve || onlyDeletes(staged));
+        for (const [key, value] of staged) writes.set(key, value);
+        // The promise was made with the type of this very result.
+        done.push(() => entry.resolve(result as never));
+      } catch (thrown) {
+        entry.reject(thrown);
+      }
+    }
+    try {
+      if (writes.size > 0) {
+        await port.commit(writes);
+        port.committed(writes);
+      }
+      for (const tell of done) tell();
+    } catch (cause) {
+      refusal = new Refusal('STORE_UNAVAILABLE', 'The document store does not take writes any more.', null, { cause });
+      for (const { reject } of batch) reject(refusal);
+      port.failed(cause);
+    }
+  }
+
+  return {
+    run(change, reserve) {
+      if (refusal !== undefined) return Promise.reject(refusal);
+      return new Promise((resolve, reject) => {
+        waiting.push({ change, reserve, resolve: resolve as Waiting['resolve'], reject });
+        draining ??= drain();
+      });
+    },
+    async close() {
+      await draining;
+      refusal ??= new Refusal('STORE_UNAVAILABLE', 'The document store is closed.');
+    },
+  };
+}
+
+function viewOver(port: CommitPort, before: Writes, staged: Map<string, Buffer | null>): KeyView {
+  return {
+    get(key) {
+      const own = staged.get(key);
+      if (own !== undefined) return own ?? undefined;
+      const earlier = before.get(key);
+      return earlier === undefined ? port.get(key) : (earlier ?? undefined);
+    },
+    keys(start, end) {
+      const keys = new Set(port.keys(start, end));
+      for (const layer of [before, staged]) {
+        for (const [key, value] of layer) {
+          if (key < start || key >= end) continue;
+          if (value === null) keys.delete(key);
+          else keys.add(key);
+        }
+      }
+      return [...keys].sort();
+    },
+    put: (key, value) => void staged.set(key, value),
+    delete: (key) => void staged.set(key, null),
+  };
+}
+
+function sizeOf(writes: Writes): number {
+  let bytes = 0;
+  for (const value of writes.values()) bytes += value?.length ?? 0;
+  return bytes;
+}
+
+function onlyDeletes(writes: Writes): boolean {
+  for (const value of writes.values()) if (value !== null) return false;
+  return true;
+}

@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto';
+import { closeSync, fstatSync, openSync, read as readCallback } from 'node:fs';
+import { mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Refusal } from '#domain/refusal.js';
+import { newArtifactName } from './artifact-owners.js';
+import type { ArtifactRef, ArtifactStore } from './artifacts.js';
+import { watchFreeSpace, type FreeSpace } from './free-space.js';
+
+const readFile = promisify(readCallback);
+
+/** One read of a stream: large enough that a 20 MB run takes 80 of them, small enough for 1,000 slow readers. */
+const CHUNK_BYTES = 256 * 1024;
+
+type Range = { readonly start: number; readonly end: number };
+
+/** Artifacts as files of one folder. A file appears under its name only when all of it is on disk. */
+export async function openArtifacts(folder: string, freeSpace: FreeSpace = watchFreeSpace(folder)): Promise<ArtifactStore> {
+  await mkdir(folder, { recursive: true });
+  const path = (name: string): string => join(folder, name);
+
+  async function remove(names: readonly string[]): Promise<void> {
+    await Promise.all(names.map((name) => unlink(path(name)).catch(ignoreAbsent)));
+  }
+
+  return {
+    async write(bytes, sha256) {
+      await freeSpace.admit(bytes.length, false);
+      const name = newArtifactName();
+      const draft = path(`${name}.new`);
+      await writeFlushed(draft, bytes);
+      await rename(draft, path(name));
+      await flushFolder(folder);
+      return { name, bytes: bytes.length, sha256 };
+    },
+    stream(ref, range) {
+      const file = openChecked(path(ref.name), ref);
+      return streamFrom(file, ref, range);
+    },
+    async read(ref, range = { start: 0, end: ref.bytes }) {
+      const file = openChecked(path(ref.name), ref);
+      try {
+        const bytes = await readRange(file, range);
+        const isWhole = range.start === 0 && range.end === ref.bytes;
+        if (isWhole && createHash('sha256').update(bytes).digest('hex') !== ref.sha256) throw unreadable(ref);
+        return bytes;
+      } finally {
+        closeSync(file);
+      }
+    },
+    path: (ref) => path(ref.name),
+    remove,
+    async sweep(referenced) {
+      const names = await readdir(folder);
+      const unreferenced = names.filter((name) => !referenced.has(name));
+      await remove(unreferenced);
+      return unreferenced.length;
+    },
+  };
+}
+
+async function writeFlushed(file: string, bytes: Uint8Array): Promise<void> {
+  const handle = await open(file, 'wx', 0o600);
+  try {
+    await handle.writeFile(bytes);
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A name is on disk once its folder is. */
+async function flushFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** An open file keeps its bytes although its name is removed: whoever got a reference can read it to the end. */
+function openChecked(path: string, ref: ArtifactRef): number {
+  let file: number;
+  try {
+    file = openSync(path, 'r');
+  } catch (cause) {
+    throw unreadable(ref, cause);
+  }
+  if (fstatSync(file).size === ref.bytes) return file;
+  closeSync(file);
+  throw unreadable(ref);
+}
+
+function streamFrom(file: number, ref: ArtifactRef, range: Range | undefined): ReadableStream<Uint8Array> {
+  const { start, end } = range ?? { start: 0, end: ref.bytes };
+  const hash = range === undefined ? createHash('sha256') : undefined;
+  let at = start;
+  let isOpen = true;
+  const close = (): void => {
+    if (isOpen) closeSync(file);
+    isOpen = false;
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const chunk = await readRange(file, { start: at, end: Math.min(at + CHUNK_BYTES, end) });
+          if (!isOpen) return;
+          at += chunk.length;
+          hash?.update(chunk);
+          if (at >= end && hash !== undefined && hash.digest('hex') !== ref.sha256) throw unreadable(ref);
+          if (chunk.length > 0) controller.enqueue(chunk);
+          if (at < end) return;
+          close();
+          controller.close();
+        } catch (thrown) {
+          close();
+          controller.error(thrown);
+        }
+      },
+      cancel: close,
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+async function readRange(file: number, { start, end }: Range): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = new Uint8Array(end - start);
+  let filled = 0;
+  while (filled < bytes.length) {
+    const { bytesRead } = await readFile(file, bytes, filled, bytes.length - filled, start + filled);
+    if (bytesRead === 0) throw new Error(`the file ended ${bytes.length - filled} bytes early`);
+    filled += bytesRead;
+  }
+  return bytes;
+}
+
+function unreadable(ref: ArtifactRef, cause?: unknown): Refusal {
+  return new Refusal('DOCUMENT_UNREADABLE', `The stored bytes ${ref.name} are missing or damaged.`, null, { cause });
+}
+
+function ignoreAbsent(thrown: unknown): void {
+  if (!(thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT')) throw thrown;
+}

@@ -1,0 +1,77 @@
+import { statfs } from 'node:fs/promises';
+import { Refusal } from '#domain/refusal.js';
+
+/** Room that must be left on the volume: LMDB corrupts its heap when it meets a full disk, so writes stop well before. */
+export interface LowWaterMark {
+  /** Default 256 MiB. */
+  readonly bytes?: number;
+  /** Share of the volume, default 0.05: the smaller of the two marks counts. */
+  readonly fraction?: number;
+}
+
+export interface VolumeSpace {
+  readonly freeBytes: number;
+  readonly totalBytes: number;
+}
+
+export interface FreeSpace {
+  /**
+   * Lets a write of about `bytes` pass, or refuses it.
+   * @param reserve whether the write may use the reserve, the upper three quarters of the mark
+   * @throws Refusal STORAGE_FULL
+   */
+  admit(bytes: number, reserve: boolean): Promise<void>;
+  /** The last reading, for health checks and metrics. */
+  measure(): Promise<VolumeSpace & { readonly markBytes: number }>;
+}
+
+const MARK_BYTES = 256 * 2 ** 20;
+const MARK_FRACTION = 0.05;
+/** A reading serves for so long; what is written in between is subtracted from it. */
+const READING_AGE_MAX_MS = 250;
+
+/** Watches the free space of the volume that holds `folder`. `read` is given by tests only. */
+export function watchFreeSpace(
+  folder: string,
+  mark: LowWaterMark = {},
+  read: (folder: string) => Promise<VolumeSpace> = readVolume,
+): FreeSpace {
+  let reading: Promise<VolumeSpace> | undefined;
+  let readAt = -Infinity;
+  let writtenSince = 0;
+
+  function current(): Promise<VolumeSpace> {
+    if (reading === undefined || performance.now() - readAt > READING_AGE_MAX_MS) {
+      readAt = performance.now();
+      writtenSince = 0;
+      reading = read(folder);
+    }
+    return reading;
+  }
+  const markOf = (space: VolumeSpace): number =>
+    Math.min(mark.bytes ?? MARK_BYTES, (mark.fraction ?? MARK_FRACTION) * space.totalBytes);
+
+  return {
+    async admit(bytes, reserve) {
+      const space = await current();
+      const needed = reserve ? markOf(space) / 4 : markOf(space);
+      const free = space.freeBytes - writtenSince - bytes;
+      if (free < needed) {
+        const message = `${mebibytes(space.freeBytes)} MiB are free on the service's volume; ${mebibytes(needed + bytes)} MiB are needed for a write.`;
+        throw new Refusal('STORAGE_FULL', message, { free_bytes: space.freeBytes, needed_bytes: Math.ceil(needed + bytes) });
+      }
+      writtenSince += bytes;
+    },
+    async measure() {
+      const space = await current();
+      return { ...space, markBytes: markOf(space) };
+    },
+  };
+}
+
+const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(1);
+
+async function readVolume(folder: string): Promise<VolumeSpace> {
+  const { bavail, blocks, bsize } = await statfs(folder);
+  return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
+}

@@ -1,0 +1,177 @@
+import { mkdir } from 'node:fs/promises';
+import { open, type RootDatabase } from 'lmdb';
+import { artifactOwners, namesIn } from './artifact-owners.js';
+import { createCommitQueue, type KeyView, type Writes } from './commit-queue.js';
+import { documentKey, kindRange, parseKey } from './document-key.js';
+import type {
+  BodyReader, DocumentKind, DocumentStore, DocumentTransaction, Listing, StoredDocument, UnreadableCause, UnreadableDocument,
+} from './documents.js';
+import { watchFreeSpace, type FreeSpace } from './free-space.js';
+import { probeDocuments } from './probe-documents.js';
+import { openDocument, sealDocument } from './sealed-document.js';
+
+export interface DocumentStoreOptions {
+  /** Folder of the LMDB environment; created when absent. */
+  readonly folder: string;
+  /** Folder of backups, named when the store is damaged. */
+  readonly backups?: string;
+  readonly freeSpace?: FreeSpace;
+  /** Wall clock, ms since 1970. */
+  readonly now?: () => number;
+  /** Told of artifacts that no document names any more, once the commit that dropped them is on disk. */
+  readonly onUnreferenced?: (names: readonly string[]) => void;
+  /**
+   * Told when a commit failed: nothing more is written, reads go on. The process should stop and start again,
+   * because LMDB may abort it on a later write.
+   */
+  readonly onFailure?: (cause: unknown) => void;
+}
+
+/** The document store and what only its home needs of it. */
+export interface LmdbDocumentStore extends DocumentStore {
+  /** Names of the artifacts that documents refer to, readable or not. */
+  referencedArtifacts(): ReadonlySet<string>;
+  /** Writes a consistent, compacted copy into an empty folder while the store is in use. */
+  backup(folder: string): Promise<void>;
+}
+
+/** Schema version of each kind's body as this engine writes it: a larger one is a newer engine's. */
+const SCHEMA_VERSION = 1;
+
+/**
+ * Documents in LMDB: one writer, this thread, asynchronously only. (A second writing thread that is terminated inside a
+ * write locks the store for good, and a synchronous write stops the event loop for as long as another one lasts.)
+ *
+ * @throws StartRefusal 78 when the file is damaged
+ */
+export async function openDocumentStore(options: DocumentStoreOptions): Promise<LmdbDocumentStore> {
+  const { folder, now = Date.now, onUnreferenced, onFailure } = options;
+  await mkdir(folder, { recursive: true });
+  await probeDocuments(folder, options.backups);
+  const database = openDatabase(folder);
+  const freeSpace = options.freeSpace ?? watchFreeSpace(folder);
+  const owners = artifactOwners();
+  for (const { key, value } of database.getRange({})) owners.own(keyText(key), namesIn(value));
+
+  const queue = createCommitQueue({
+    get: (key) => database.get(keyBytes(key)),
+    keys: (start, end) => [...database.getKeys({ start: keyBytes(start), end: keyBytes(end) })].map(keyText),
+    admit: (bytes, reserve) => freeSpace.admit(bytes, reserve),
+    commit: (writes) => commit(database, writes),
+    committed(writes) {
+      const unreferenced: string[] = [];
+      for (const [key, value] of writes) unreferenced.push(...owners.own(key, value === null ? [] : namesIn(value)));
+      const dropped = unreferenced.filter((name) => !owners.isOwned(name));
+      if (dropped.length > 0) onUnreferenced?.(dropped);
+    },
+    failed: (cause) => onFailure?.(cause),
+  });
+
+  const get = (kind: DocumentKind, id: string): StoredDocument | UnreadableDocument | undefined =>
+    readDocument(kind, id, (key) => database.get(keyBytes(key)));
+
+  return {
+    get,
+    ids: (kind) => idsOf(kind, (start, end) => [...database.getKeys({ start: keyBytes(start), end: keyBytes(end) })].map(keyText)),
+    list<T>(kind: DocumentKind, read: BodyReader<T>): Listing<T> {
+      const documents: T[] = [];
+      const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
+      const { start, end } = kindRange(kind);
+      for (const { key, value } of database.getRange({ start: keyBytes(start), end: keyBytes(end) })) {
+        const id = idOf(keyText(key));
+        const opened = openDocument(id, { key: keyText(key), value, schemaMax: SCHEMA_VERSION });
+        const document = typeof opened === 'string' ? undefined : read(opened.body, id);
+        if (document !== undefined) documents.push(document);
+        else causes[typeof opened === 'string' ? opened : 'invalid']++;
+      }
+      return { documents, skipped: causes.unreadable + causes.invalid + causes.unsupported, skipped_causes: causes };
+    },
+    transaction: (change, { reserve = false } = {}) => queue.run((view) => change(transactionOver(view, now())), reserve),
+    referencedArtifacts: () => owners.names(),
+    backup: (target) => database.backup(target, true),
+    async close() {
+      await queue.close();
+      await database.close();
+    },
+  };
+}
+
+function openDatabase(folder: string): RootDatabase<Buffer, Buffer> {
+  return open<Buffer, Buffer>({
+    path: folder,
+    noSubdir: false,
+    encoding: 'binary',
+    keyEncoding: 'binary',
+    // A value of 1 MiB is 256 pages; the map grows by itself.
+    maxDbs: 1,
+  });
+}
+
+/** One LMDB transaction: a failed put in a batch aborts all of it. */
+async function commit(database: RootDatabase<Buffer, Buffer>, writes: Writes): Promise<void> {
+  try {
+    await database.batch(() => {
+      for (const [key, value] of writes) {
+        if (value === null) void database.remove(keyBytes(key));
+        else void database.put(keyBytes(key), value);
+      }
+    });
+    await database.flushed;
+  } catch (failure) {
+    // lmdb-js rejects a second promise with the cause and leaves it to whoever reads it: unread, it would end the process.
+    const cause = await commitErrorOf(failure);
+    throw new Error(`LMDB did not commit: ${cause instanceof Error ? cause.message : cause}`, { cause: failure });
+  }
+}
+
+async function commitErrorOf(failure: unknown): Promise<unknown> {
+  if (!(failure instanceof Error) || !('commitError' in failure)) return failure;
+  try {
+    return await failure.commitError;
+  } catch (cause) {
+    return cause;
+  }
+}
+
+function readDocument(
+  kind: DocumentKind,
+  id: string,
+  read: (key: string) => Buffer | undefined,
+): StoredDocument | UnreadableDocument | undefined {
+  const key = documentKey(kind, id);
+  const value = read(key);
+  if (value === undefined) return undefined;
+  const opened = openDocument(id, { key, value, schemaMax: SCHEMA_VERSION });
+  return typeof opened === 'string' ? { id, unreadable: opened } : opened;
+}
+
+function idsOf(kind: DocumentKind, keys: (start: string, end: string) => string[]): string[] {
+  const { start, end } = kindRange(kind);
+  return keys(start, end).map(idOf);
+}
+
+function transactionOver(view: KeyView, time: number): DocumentTransaction {
+  return {
+    get: (kind, id) => readDocument(kind, id, (key) => view.get(key)),
+    ids: (kind) => idsOf(kind, (start, end) => view.keys(start, end)),
+    put(kind, id, body) {
+      const key = documentKey(kind, id);
+      const { value, etag } = sealDocument(key, body, { schema: SCHEMA_VERSION, time });
+      view.put(key, value);
+      return etag;
+    },
+    delete(kind, id) {
+      const key = documentKey(kind, id);
+      const existed = view.get(key) !== undefined;
+      if (existed) view.delete(key);
+      return existed;
+    },
+  };
+}
+
+function idOf(key: string): string {
+  return parseKey(key)?.id ?? key;
+}
+
+const keyBytes = (key: string): Buffer => Buffer.from(key, 'latin1');
+const keyText = (key: Buffer): string => key.toString('latin1');

@@ -1,0 +1,65 @@
+import type { ArtifactStore } from './artifacts.js';
+import type { DocumentStore } from './documents.js';
+import { openArtifacts } from './file-artifacts.js';
+import { watchFreeSpace, type FreeSpace, type LowWaterMark } from './free-space.js';
+import type { Home } from './home.js';
+import { openDocumentStore } from './lmdb-documents.js';
+
+/** Everything the service remembers, wired together: documents own artifacts, both stop at the same low-water mark. */
+export interface Store {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly freeSpace: FreeSpace;
+  /** Writes a consistent copy of the documents into an empty folder while the store is in use. */
+  backup(folder: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface StoreOptions {
+  readonly home: Home;
+  readonly lowWaterMark?: LowWaterMark;
+  /** A commit failed: the process should stop and start again. */
+  readonly onFailure: (cause: unknown) => void;
+}
+
+/** Time between the loss of an artifact's last document and its removal: a request that has just read the document opens the file. */
+const REMOVAL_DELAY_MS = 60_000;
+
+/**
+ * Opens documents and artifacts of a home and removes what the last process left behind.
+ * @throws StartRefusal 78 when the documents are damaged
+ */
+export async function openStore({ home, lowWaterMark, onFailure }: StoreOptions): Promise<Store> {
+  const freeSpace = watchFreeSpace(home.path, lowWaterMark);
+  const artifacts = await openArtifacts(home.artifacts, freeSpace);
+  const removals = new Map<NodeJS.Timeout, readonly string[]>();
+  const documents = await openDocumentStore({
+    folder: home.documents,
+    backups: home.backups,
+    freeSpace,
+    onFailure,
+    onUnreferenced(names) {
+      const timer = setTimeout(() => {
+        removals.delete(timer);
+        artifacts.remove(names).catch(onFailure);
+      }, REMOVAL_DELAY_MS);
+      timer.unref();
+      removals.set(timer, names);
+    },
+  });
+  await artifacts.sweep(documents.referencedArtifacts());
+
+  return {
+    documents,
+    artifacts,
+    freeSpace,
+    backup: (folder) => documents.backup(folder),
+    async close() {
+      await documents.close();
+      for (const [timer, names] of removals) {
+        clearTimeout(timer);
+        await artifacts.remove(names);
+      }
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '#domain/canonical-json.js';
+import type { StoredDocument, UnreadableCause } from './documents.js';
+import { formatTimestamp } from './timestamp.js';
+
+/**
+ * How a document lies in the store: `seal | format | schema | time | etag | body`. The engine below detects no
+ * corruption, so every value carries a SHA-256 over its key and everything after the seal: a flipped bit, or
+ * a value that a damaged page hands out under another key, is never served.
+ */
+const SEAL = 32;
+const FORMAT_AT = SEAL;
+const SCHEMA_AT = FORMAT_AT + 1;
+const TIME_AT = SCHEMA_AT + 2;
+const ETAG_AT = TIME_AT + 8;
+const BODY_AT = ETAG_AT + 32;
+/** Every later layout keeps the seal in front, so that "newer" and "damaged" can be told apart. */
+const FORMAT = 1;
+
+export interface SealedDocument {
+  readonly value: Buffer;
+  readonly etag: string;
+}
+
+/**
+ * @param key the full key the value is stored under, as a string of bytes
+ * @param schema version of the body's schema
+ * @param time of the write, ms since 1970
+ * @cost two passes of SHA-256 over the body
+ */
+export function sealDocument(key: string, body: unknown, { schema, time }: { schema: number; time: number }): SealedDocument {
+  const text = canonicalJson(body);
+  const size = Buffer.byteLength(text);
+  const value = Buffer.allocUnsafeSlow(BODY_AT + size);
+  value[FORMAT_AT] = FORMAT;
+  value.writeUInt16LE(schema, SCHEMA_AT);
+  value.writeDoubleLE(time, TIME_AT);
+  value.write(text, BODY_AT, 'utf8');
+  const etag = createHash('sha256').update(value.subarray(BODY_AT)).digest();
+  etag.copy(value, ETAG_AT);
+  seal(key, value).copy(value, 0);
+  return { value, etag: etag.toString('hex') };
+}
+
+/** The document of a stored value, or why it cannot be served. */
+export function openDocument(
+  id: string,
+  { key, value, schemaMax }: { readonly key: string; readonly value: Buffer; readonly schemaMax: number },
+): StoredDocument | UnreadableCause {
+  if (value.length < BODY_AT || !seal(key, value).equals(value.subarray(0, SEAL))) return 'unreadable';
+  if (value[FORMAT_AT]! > FORMAT || value.readUInt16LE(SCHEMA_AT) > schemaMax) return 'unsupported';
+  try {
+    return {
+      id,
+      body: JSON.parse(value.toString('utf8', BODY_AT)),
+      etag: value.toString('hex', ETAG_AT, BODY_AT),
+      updatedAt: formatTimestamp(value.readDoubleLE(TIME_AT)),
+    };
+  } catch {
+    return 'unreadable'; // Sealed text that is not JSON was written so by another program.
+  }
+}
+
+function seal(key: string, value: Uint8Array): Buffer {
+  return createHash('sha256').update(key, 'latin1').update(value.subarray(SEAL)).digest();
+}

@@ -1,0 +1,4 @@
+/** A point in time as the wire writes it: ISO-8601 UTC with microseconds and an offset. */
+export function formatTimestamp(ms: number): string {
+  return `${new Date(Math.floor(ms)).toISOString().slice(0, -1)}000+00:00`;
+}

@@ -1,0 +1,61 @@
+import { formatDay, type Day } from '../days.js';
+import { Refusal } from '../refusal.js';
+import type { CalendarOption } from './calendar.js';
+
+/** A range of days and how much of it a calendar can speak for. */
+export interface CoveredRange {
+  readonly calendar: string;
+  readonly requestedStart: Day;
+  readonly requestedEnd: Day;
+  /** The part that the calendar covers. */
+  readonly start: Day;
+  readonly end: Day;
+  readonly trimmedStart: boolean;
+  readonly trimmedEnd: boolean;
+}
+
+/**
+ * The part of a range that a calendar covers; nothing is ever extrapolated.
+ * @throws Refusal CALENDAR_NOT_COVERED when it covers nothing of the range
+ */
+export function coveredRange({ code, coverage }: CalendarOption, requestedStart: Day, requestedEnd: Day): CoveredRange {
+  const start = Math.max(requestedStart, coverage.from);
+  const end = Math.min(requestedEnd, coverage.to);
+  if (start > end) {
+    const asked = `${formatDay(requestedStart)} to ${formatDay(requestedEnd)}`;
+    const spoken = `${formatDay(coverage.from)} to ${formatDay(coverage.to)}`;
+    throw new Refusal('CALENDAR_NOT_COVERED', `The calendar ${code} covers ${spoken}, nothing of ${asked}.`, {
+      calendar: code,
+      requested_start: formatDay(requestedStart),
+      requested_end: formatDay(requestedEnd),
+      coverage_from: formatDay(coverage.from),
+      coverage_to: formatDay(coverage.to),
+    });
+  }
+  return { calendar: code, requestedStart, requestedEnd, start, end, trimmedStart: start > requestedStart, trimmedEnd: end < requestedEnd };
+}
+
+/** What a run says about a range that its calendar narrowed. */
+export interface CalendarCoveragePayload {
+  readonly calendar: string;
+  readonly requested_start: string;
+  readonly requested_end: string;
+  readonly covered_start: string;
+  readonly covered_end: string;
+  readonly trimmed_start: boolean;
+  readonly trimmed_end: boolean;
+}
+
+/** The payload of a run, null when its calendar covered the whole range. */
+export function coveragePayload(range: CoveredRange): CalendarCoveragePayload | null {
+  if (!range.trimmedStart && !range.trimmedEnd) return null;
+  return {
+    calendar: range.calendar,
+    requested_start: formatDay(range.requestedStart),
+    requested_end: formatDay(range.requestedEnd),
+    covered_start: formatDay(range.start),
+    covered_end: formatDay(range.end),
+    trimmed_start: range.trimmedStart,
+    trimmed_end: range.trimmedEnd,
+  };
+}

@@ -1,0 +1,61 @@
+import type { Calendar } from '../calendars/calendar.js';
+import type { Day } from '../days.js';
+import type { RebalanceSpec } from '../documents/index-document.js';
+import { firstAtLeast, lastAtMost } from '../search.js';
+import { scheduledDays } from './scheduled-days.js';
+
+/** One rebalance of an index, on the three days that matter to it. */
+export interface RebalanceDate {
+  /** The effective date as the schedule states it. A session, except with `unadjusted`. */
+  readonly date: Day;
+  /** The session whose prices the trades use and at whose close the weights take effect: `date`, or the latest session before it. */
+  readonly session: Day;
+  /** The session the composition is decided on: `effective_lag` sessions before `session`. */
+  readonly decision: Day;
+}
+
+export interface ScheduleQuery {
+  readonly rebalance: RebalanceSpec;
+  readonly calendar: Calendar;
+  readonly baseDay: Day;
+  /** First and last session wanted, both included. */
+  readonly from: Day;
+  readonly to: Day;
+}
+
+/**
+ * The rebalances of an index whose sessions lie in the window, ascending and at most one a session. The first of all is the base
+ * rebalance, on the first session on or after the base day; none comes before it. A date whose anchor period the calendar covers
+ * only in part is left out rather than moved.
+ * @cost O(periods of the coverage x log sessions)
+ */
+export function rebalanceDates({ rebalance, calendar, baseDay, from, to }: ScheduleQuery): readonly RebalanceDate[] {
+  const { sessions } = calendar;
+  const base = firstAtLeast(sessions, baseDay);
+  if (base === sessions.length) return [];
+  const dates: RebalanceDate[] = [];
+  let latest = -1;
+  const add = (date: Day, position: number): void => {
+    const session = sessions[position]!;
+    if (position <= latest) return;
+    latest = position;
+    if (session < from || session > to) return;
+    dates.push({ date, session, decision: sessions[position - rebalance.effective_lag] ?? session });
+  };
+  add(sessions[base]!, base);
+  for (const day of scheduledDays(rebalance, calendar, sessions[base]!)) {
+    const landing = land(day, rebalance.roll, calendar);
+    if (landing !== undefined) add(landing.date, landing.position);
+  }
+  return dates;
+}
+
+/** Where a scheduled day comes to lie: its date and the position of its session; undefined beyond the covered sessions. */
+function land(day: Day, roll: RebalanceSpec['roll'], { sessions, isSession }: Calendar): { date: Day; position: number } | undefined {
+  const before = lastAtMost(sessions, day);
+  if (isSession(day)) return { date: day, position: before };
+  const position = roll === 'following' ? before + 1 : before;
+  const session = sessions[position];
+  if (session === undefined) return undefined;
+  return { date: roll === 'unadjusted' ? day : session, position };
+}

@@ -1,0 +1,106 @@
+import type { Calendar } from '../calendars/calendar.js';
+import { weekdayOnOrAfter, weekdayOnOrBefore } from '../calendars/date-rule.js';
+import { civilOf, dayFrom, dayOf, daysInMonth, weekdayOf, type Day } from '../days.js';
+import type { RebalanceSpec } from '../documents/index-document.js';
+import { firstAtLeast, lastAtMost } from '../search.js';
+
+/** Months of the frequencies that are cut by months, unless the document names its own. */
+const MONTHS = {
+  monthly: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
+  quarterly: [3, 6, 9, 12],
+  semi_annual: [6, 12],
+  annual: [12],
+} as const;
+
+const FRIDAY = 4;
+const DAYS_PER_WEEK = 7;
+
+/**
+ * The days a cadence names after its base session, ascending and before any roll, each from an anchor period that the calendar
+ * covers wholly.
+ */
+export function scheduledDays(rebalance: RebalanceSpec, calendar: Calendar, base: Day): readonly Day[] {
+  switch (rebalance.frequency) {
+    case 'none':
+      return [];
+    case 'daily':
+      return [...calendar.sessions.subarray(lastAtMost(calendar.sessions, base) + 1)];
+    case 'custom':
+      return customDays(rebalance, calendar, base);
+    case 'weekly':
+      return weeklyDays(rebalance.weekday, calendar, base);
+    default:
+      return monthlyDays(rebalance, rebalance.months ?? MONTHS[rebalance.frequency], calendar, base);
+  }
+}
+
+function customDays({ dates }: RebalanceSpec, { coverage }: Calendar, base: Day): Day[] {
+  const days = dates.map(dayFrom).filter((day) => day > base && day <= coverage.to);
+  return days.sort((a, b) => a - b);
+}
+
+function weeklyDays(weekday: number | null, calendar: Calendar, base: Day): Day[] {
+  const days: Day[] = [];
+  for (let monday = base - weekdayOf(base); monday + DAYS_PER_WEEK - 1 <= calendar.coverage.to; monday += DAYS_PER_WEEK) {
+    const day = weekday === null ? lastSession(calendar, monday, monday + DAYS_PER_WEEK - 1) : monday + weekday;
+    if (day !== undefined && day > base) days.push(day);
+  }
+  return days;
+}
+
+function monthlyDays(rebalance: RebalanceSpec, months: readonly number[], calendar: Calendar, base: Day): Day[] {
+  const wanted = new Set(months);
+  const days: Day[] = [];
+  let { year, month } = civilOf(base);
+  for (;;) {
+    const last = dayOf({ year, month, day: daysInMonth(year, month) });
+    if (last > calendar.coverage.to) return days;
+    const day = wanted.has(month) ? anchorDay(rebalance, calendar, year, month) : undefined;
+    if (day !== undefined && day > base) days.push(day);
+    month++;
+    if (month > 12) {
+      month = 1;
+      year++;
+    }
+  }
+}
+
+/** The anchor in one month; undefined in a month without a session that asks for one. */
+function anchorDay({ anchor, nth, weekday, day }: RebalanceSpec, calendar: Calendar, year: number, month: number): Day | undefined {
+  const first = dayOf({ year, month, day: 1 });
+  const last = first + daysInMonth(year, month) - 1;
+  switch (anchor) {
+    case 'first_session':
+      return firstSession(calendar, first, last);
+    case 'last_session':
+      return lastSession(calendar, first, last);
+    case 'third_friday':
+      return nthWeekday({ first, last, nth: 3, weekday: FRIDAY });
+    case 'nth_weekday':
+      return nthWeekday({ first, last, nth: required(nth, 'nth'), weekday: required(weekday, 'weekday') });
+    case 'day_of_month':
+      return Math.min(first + required(day, 'day') - 1, last);
+  }
+}
+
+/** The nth weekday counts from 1; 5 is the last of the month. */
+function nthWeekday({ first, last, nth, weekday }: { first: Day; last: Day; nth: number; weekday: number }): Day {
+  if (nth === 5) return weekdayOnOrBefore(last, weekday);
+  return weekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
+}
+
+function firstSession({ sessions }: Calendar, first: Day, last: Day): Day | undefined {
+  const session = sessions[firstAtLeast(sessions, first)];
+  return session !== undefined && session <= last ? session : undefined;
+}
+
+function lastSession({ sessions }: Calendar, first: Day, last: Day): Day | undefined {
+  const session = sessions[lastAtMost(sessions, last)];
+  return session !== undefined && session >= first ? session : undefined;
+}
+
+/** A document without the parameter of its anchor does not pass validation. */
+function required(value: number | null, name: string): number {
+  if (value === null) throw new Error(`the anchor needs rebalance.${name}`);
+  return value;
+}

@@ -1,0 +1,32 @@
+import type { RebalanceSpec } from '../documents/index-document.js';
+import type { Finding } from '../findings.js';
+import { pathText } from '../shape.js';
+
+/** The frequencies whose periods are cut by months and that read an anchor. */
+const ANCHORED: ReadonlySet<RebalanceSpec['frequency']> = new Set(['monthly', 'quarterly', 'semi_annual', 'annual']);
+
+/** The parameters each anchor cannot do without. */
+const PARAMETERS: Record<RebalanceSpec['anchor'], readonly ('nth' | 'weekday' | 'day')[]> = {
+  first_session: [],
+  last_session: [],
+  third_friday: [],
+  nth_weekday: ['nth', 'weekday'],
+  day_of_month: ['day'],
+};
+
+/**
+ * What a cadence of the right shape still lacks: parameters that its anchor or frequency reads.
+ * @param path where the cadence stands in the document
+ */
+export function validateRebalance(rebalance: RebalanceSpec, path: string): Finding[] {
+  if (rebalance.frequency === 'custom' && rebalance.dates.length === 0) return [missing(path, 'dates', 'The frequency custom')];
+  if (!ANCHORED.has(rebalance.frequency)) return [];
+  return PARAMETERS[rebalance.anchor]
+    .filter((name) => rebalance[name] === null)
+    .map((name) => missing(path, name, `The anchor ${rebalance.anchor}`));
+}
+
+function missing(path: string, name: string, subject: string): Finding {
+  const field = pathText(path, [name]);
+  return { severity: 'error', code: 'MISSING_PARAMETER', message: `${subject} needs ${field}.`, path: field };
+}

@@ -41,6 +41,11 @@ export interface Body {
    * and drops unknown fields with a warning. Other bodies are parsed strictly by `schema`.
    */
   readonly document?: boolean;
+  /**
+   * The answer is a report on the body: a number beyond the range of a double is left in it as an infinity
+   * for the report to name, where every other route refuses it first.
+   */
+  readonly report?: boolean;
   readonly example?: unknown;
 }
 

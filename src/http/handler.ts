@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Body, Route, Scope } from '#contract/route.js';
+import type { Precondition } from '#services/preconditions.js';
 
 /** Who asks: the key, or the keyless loopback client who may do everything. */
 export interface Principal {
@@ -8,18 +9,25 @@ export interface Principal {
 }
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : Record<string, never>;
-type ParsedBody<B> = B extends Body ? (B extends { readonly document: true } ? unknown : z.output<B['schema']>) : undefined;
+type ParsedBody<B> = B extends Body ? (B extends { readonly document: true } ? Readonly<Record<string, unknown>> : z.output<B['schema']>) : undefined;
 
 /** A request whose path, query and JSON syntax are already checked. */
 export interface RouteRequest<R extends Route> {
   readonly params: Parsed<R['params']>;
   readonly query: Parsed<R['query']>;
   /**
-   * The body by its schema; a document's body is its parsed JSON. Called after the named resource was found,
+   * The body by its schema; a document's body is its parsed JSON object. Called after the named resource was found,
    * because an unknown resource is told before a bad body is.
    * @throws Refusal VALIDATION_FAILED
    */
   body(): ParsedBody<R['body']>;
+  /**
+   * What `If-Match` demands of the stored document, undefined when the header is absent. Handed to the service,
+   * which checks it inside the transaction that writes: see `#services/preconditions.js`.
+   */
+  precondition(): Precondition | undefined;
+  /** Whether the client asked for this media type by name in `Accept`. */
+  accepts(mediaType: string): boolean;
   /** A header of the request by lower-case name. */
   header(name: string): string | undefined;
   readonly principal: Principal;
@@ -28,17 +36,22 @@ export interface RouteRequest<R extends Route> {
   readonly signal: AbortSignal;
 }
 
-/** What a handler answers. JSON is given as a value to serialise or as bytes that are JSON already. */
+/** What a handler answers: at most one of `json`, `bytes` and `stream`; none for 204. */
 export interface Reply {
   /** The route's success status unless given. */
   readonly status?: number;
+  /** A value to serialise. */
   readonly json?: unknown;
+  /** Bytes as they are stored, JSON unless `type` says otherwise. */
   readonly bytes?: Uint8Array<ArrayBuffer>;
+  /** Bytes as they come; cancelled when the client leaves. Give `length` when it is known. */
   readonly stream?: ReadableStream<Uint8Array>;
+  /** Length of `stream` in bytes. */
+  readonly length?: number;
   /** Media type of `bytes` or `stream`; JSON unless given. */
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Strong ETag without quotes; the pipeline answers 304 and 412 by it. */
+  /** Strong ETag without quotes: a GET whose `If-None-Match` names it is answered 304 without a body. */
   readonly etag?: string;
 }
 

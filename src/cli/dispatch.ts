@@ -1,0 +1,85 @@
+/** One command: what it is for, and its code, loaded only when it is asked for. */
+interface Command {
+  readonly summary: string;
+  readonly run: (argv: readonly string[], environment: NodeJS.ProcessEnv) => Promise<number>;
+}
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  serve: {
+    summary: 'Run the service until it is stopped.',
+    run: async (argv, environment) => (await import('./serve.js')).serve(argv, environment),
+  },
+  config: {
+    summary: 'Show every setting, its value and where that came from.',
+    run: async (argv, environment) => (await import('./config.js')).config(argv, environment),
+  },
+};
+
+/** EX_USAGE and EX_SOFTWARE of sysexits.h. */
+const EXIT_USAGE = 64;
+const EXIT_DEFECT = 70;
+
+/** Runs the command the words name. Resolves with the exit status; what goes wrong is said in one sentence. */
+export async function dispatch(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const [name, ...rest] = argv;
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') return print(help());
+  if (name === '--version' || name === '-v') return print(`${(await import('./version.js')).engineVersion()}\n`);
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (command === undefined) return fail(EXIT_USAGE, unknownCommand(name));
+  if (rest.includes('--help') || rest.includes('-h')) return print(await commandHelp(name, command));
+  try {
+    return await command.run(rest, environment);
+  } catch (failure) {
+    return explain(failure);
+  }
+}
+
+/** Status and sentence of a failure; the stack only for what nobody foresaw. */
+async function explain(failure: unknown): Promise<number> {
+  const { StartRefusal } = await import('#store/start-refusal.js');
+  const { UsageError } = await import('./settings.js');
+  if (failure instanceof StartRefusal) return fail(failure.exitStatus, failure.message);
+  if (failure instanceof UsageError) return fail(EXIT_USAGE, failure.message);
+  return fail(EXIT_DEFECT, failure instanceof Error ? (failure.stack ?? failure.message) : String(failure));
+}
+
+function help(): string {
+  const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
+  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}\n`);
+  return `divisor: index construction and analytics as a service\n\nUsage: divisor <command> [flags]\n\n${lines.join('')}\n`
+    + 'divisor <command> --help explains its flags; divisor --version prints the version.\n';
+}
+
+async function commandHelp(name: string, { summary }: Command): Promise<string> {
+  const { settingsHelp } = await import('./settings.js');
+  return `divisor ${name}: ${summary}\n\nSettings, flags over environment over defaults:\n\n${settingsHelp()}`;
+}
+
+function unknownCommand(name: string): string {
+  const nearest = Object.keys(COMMANDS).toSorted((a, b) => distance(name, a) - distance(name, b))[0]!;
+  const suggestion = distance(name, nearest) <= 2 ? ` Did you mean ${nearest}?` : ` The commands are ${Object.keys(COMMANDS).join(', ')}.`;
+  return `There is no command ${name}.${suggestion}`;
+}
+
+/** Edits between two words, by the recurrence of Levenshtein. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}
+
+function print(text: string): 0 {
+  process.stdout.write(text);
+  return 0;
+}
+
+function fail(status: number, sentence: string): number {
+  process.stderr.write(`divisor: ${sentence}\n`);
+  return status;
+}

@@ -1,0 +1,40 @@
+import { destination, pino, type Logger } from 'pino';
+import type { Settings } from './settings.js';
+
+/**
+ * The log: JSON lines on standard error, so that standard output carries only what a supervisor waits for.
+ * Keys and passwords are taken out wherever a log line could hold them.
+ */
+export function createLog(level: Settings['logLevel'], file: number | string = 2): Logger {
+  return pino(
+    {
+      level,
+      base: { pid: process.pid },
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: { paths: SECRETS, censor: '[redacted]' },
+      serializers: { err: serialiseError },
+      hooks: {
+        streamWrite: (line) => withoutPasswords(line),
+      },
+    },
+    destination({ dest: file, sync: false }),
+  );
+}
+
+const SECRET_NAMES = ['authorization', '["x-api-key"]', 'password', 'secret', 'api_key', 'key_text'];
+const SECRETS = SECRET_NAMES.flatMap((name) => (name.startsWith('[') ? [name.slice(0), `*${name}`, `*.*${name}`] : [name, `*.${name}`, `*.*.${name}`]));
+
+/** A password in a URL, and a key of the service anywhere. */
+const URL_PASSWORD = /([a-z][a-z0-9+.-]*:\/\/[^\s/:@"\\]*):[^\s/@"\\]+@/gi;
+const KEY = /dvs_([A-Za-z0-9]{12})_[A-Za-z0-9_-]{43}/g;
+
+export function withoutPasswords(line: string): string {
+  return line.replaceAll(URL_PASSWORD, '$1:[redacted]@').replaceAll(KEY, 'dvs_$1_[redacted]');
+}
+
+function serialiseError(error: unknown): object {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const cause = error.cause === undefined ? {} : { cause: serialiseError(error.cause) };
+  return { type: error.name, message: error.message, stack: error.stack, ...cause };
+}

@@ -1,0 +1,105 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { isLoopbackName } from '#http/authentication.js';
+import { listen, type Server } from '#http/server.js';
+import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '#store/start-refusal.js';
+import { compose, type Service } from './compose.js';
+import { createLog } from './log.js';
+import { readSettings, type Settings } from './settings.js';
+
+/** A stop that takes longer is cut: orchestrators kill after 30 s. */
+const STOP_DEADLINE_MS = 25_000;
+/** Time the requests under way have to finish. */
+const IN_FLIGHT_DEADLINE_MS = 10_000;
+/** EX_SOFTWARE of sysexits.h: a defect ended the process. */
+const EXIT_DEFECT = 70;
+
+/** `divisor serve`: runs the service until a signal stops it. Resolves with the exit status. */
+export async function serve(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const { settings } = readSettings(argv, environment);
+  const log = createLog(settings.logLevel);
+  exitOnDefects(log);
+  const { service, server } = await start(settings, log);
+  process.stdout.write(`listening on ${server.url}\n`);
+  log.info({ url: server.url, home: settings.home, workers: settings.workers }, 'listening');
+
+  const signal = await stopSignal();
+  log.info({ signal }, 'stopping');
+  const deadline = setTimeout(() => {
+    log.fatal({ seconds: STOP_DEADLINE_MS / 1000 }, 'the stop took too long');
+    process.exit(1);
+  }, STOP_DEADLINE_MS);
+  await stop({ service, server, drainMs: settings.drainMs });
+  clearTimeout(deadline);
+  log.info('stopped');
+  return 0;
+}
+
+export interface Running {
+  readonly service: Service;
+  readonly server: Server;
+}
+
+/**
+ * Composes the service and listens.
+ * @throws StartRefusal when the home, the address or the lack of a key forbids it
+ */
+export async function start(settings: Settings, log: Logger): Promise<Running> {
+  const service = await compose({ settings, log });
+  try {
+    if (!service.hasKeys() && !isLoopbackName(settings.host)) {
+      const message = `Without an API key the service listens on loopback only, not on ${settings.host}: make a key with \`divisor keys create\`, or set DIVISOR_API_KEYS.`;
+      throw new StartRefusal(EXIT_CONFIGURATION, message);
+    }
+    const server = await listen({ app: service.app, host: settings.host, port: settings.port });
+    return { service, server };
+  } catch (failure) {
+    await service.close();
+    throw addressRefusal(failure, settings);
+  }
+}
+
+/** Refuses new work at once, lets what is under way finish, then closes the rooms. */
+export async function stop({ service, server, drainMs }: Running & { readonly drainMs: number }): Promise<void> {
+  service.drain();
+  await sleep(drainMs);
+  await server.close(IN_FLIGHT_DEADLINE_MS);
+  await service.close();
+}
+
+function addressRefusal(failure: unknown, { host, port }: Settings): unknown {
+  const code = (failure as NodeJS.ErrnoException).code;
+  const cause = { cause: failure };
+  switch (code) {
+    case 'EADDRINUSE': return new StartRefusal(EXIT_TEMPORARY, `Another process listens on ${host} port ${port}.`, cause);
+    case 'EACCES': return new StartRefusal(EXIT_CONFIGURATION, `This user may not listen on ${host} port ${port}.`, cause);
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND': return new StartRefusal(EXIT_CONFIGURATION, `${host} is no address of this machine.`, cause);
+    default: return failure;
+  }
+}
+
+/** The first SIGTERM or SIGINT asks for a stop; a second one does not wait for it. */
+function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const [signal, number] of [['SIGTERM', 15], ['SIGINT', 2]] as const) {
+      process.once(signal, () => {
+        process.once(signal, () => process.exit(128 + number));
+        resolve(signal);
+      });
+    }
+  });
+}
+
+/**
+ * After an error nobody caught, no state in memory can be trusted. What was acknowledged is on disk, so the process
+ * says what happened and ends; its supervisor starts it again on the same home.
+ */
+function exitOnDefects(log: Logger): void {
+  const end = (failure: unknown) => {
+    log.fatal({ err: failure }, 'a defect ended the process');
+    process.exit(EXIT_DEFECT);
+  };
+  process.on('uncaughtException', end);
+  process.on('unhandledRejection', end);
+}

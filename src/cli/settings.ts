@@ -1,0 +1,193 @@
+import { availableParallelism } from 'node:os';
+import { delimiter, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { z } from 'zod';
+import { SCOPES, type Scope } from '#contract/route.js';
+import type { KeyRecord } from '#services/keys.js';
+import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
+
+/** One setting, declared once: where it comes from, what it means, and how its text is read. */
+interface Setting<S extends z.ZodType> {
+  readonly flag?: string;
+  readonly variable: string;
+  /** Text used when neither flag nor variable is given. */
+  readonly otherwise: () => string;
+  readonly help: string;
+  readonly schema: S;
+  /** Shown as a count, never as text. */
+  readonly isSecret?: boolean;
+}
+
+const declare = <S extends z.ZodType>(setting: Setting<S>): Setting<S> => setting;
+
+const whole = (least: number, most: number) =>
+  z.string().regex(/^\d{1,9}$/, `must be a whole number from ${least} to ${most}`).transform(Number).pipe(z.int().min(least).max(most));
+
+const list = (separator: string) =>
+  z.string().transform((text) => text.split(separator).map((item) => item.trim()).filter((item) => item !== ''));
+
+const given = z.string().regex(/^[^:]{1,64}:[A-Za-z0-9]{12}:[0-9a-f]{64}:[a-z]+(?:\+[a-z]+)*$/, 'must be name:keyId:sha256hex:scope+scope');
+
+const keyRecord = given.transform((text, context): KeyRecord => {
+  const [name = '', id = '', sha256 = '', scopes = ''] = text.split(':');
+  const isScope = (scope: string): scope is Scope => (SCOPES as readonly string[]).includes(scope);
+  const known = scopes.split('+').filter(isScope);
+  if (known.length !== scopes.split('+').length) {
+    context.addIssue({ code: 'custom', message: `has a scope outside ${SCOPES.join(', ')}`, input: scopes });
+  }
+  return { id, name, sha256, scopes: known, created: null, expires: null, revoked: null };
+});
+
+export const SETTINGS = {
+  host: declare({
+    flag: 'host',
+    variable: 'HOST',
+    otherwise: () => '127.0.0.1',
+    help: 'Address to listen on. Other than loopback needs a key.',
+    schema: z.string().min(1).max(255),
+  }),
+  port: declare({
+    flag: 'port',
+    variable: 'PORT',
+    otherwise: () => '8080',
+    help: 'Port to listen on; 0 takes any free one.',
+    schema: whole(0, 65_535),
+  }),
+  home: declare({
+    flag: 'home',
+    variable: 'DIVISOR_HOME',
+    otherwise: () => './var',
+    help: 'Folder of everything the service keeps: documents, jobs, managed stores, renders.',
+    schema: z.string().min(1).transform((path) => resolve(path)),
+  }),
+  workers: declare({
+    flag: 'workers',
+    variable: 'DIVISOR_WORKERS',
+    otherwise: () => String(availableParallelism()),
+    help: 'Compute threads; the cores of the machine unless given.',
+    schema: whole(1, 256),
+  }),
+  numerics: declare({
+    flag: 'numerics',
+    variable: 'DIVISOR_NUMERICS',
+    otherwise: () => 'wasm',
+    help: 'Engine of the kernels: wasm gives the same bits on every machine.',
+    schema: z.enum(['wasm', 'openblas', 'tensorflow', 'auto']),
+  }),
+  dataRoots: declare({
+    flag: 'data-roots',
+    variable: 'DIVISOR_DATA_ROOTS',
+    otherwise: () => '',
+    help: `Folders, separated by "${delimiter}", below which folder stores may lie.`,
+    schema: list(delimiter).transform((paths) => paths.map((path) => resolve(path))),
+  }),
+  databaseHosts: declare({
+    flag: 'database-hosts',
+    variable: 'DIVISOR_DATABASE_HOSTS',
+    otherwise: () => '',
+    help: 'Hosts, separated by commas, that database stores may connect to.',
+    schema: list(','),
+  }),
+  apiKeys: declare({
+    variable: 'DIVISOR_API_KEYS',
+    otherwise: () => '',
+    help: 'Keys of stateless deployments: name:keyId:sha256hex:scope+scope, separated by commas.',
+    schema: list(',').pipe(z.array(keyRecord)),
+    isSecret: true,
+  }),
+  logLevel: declare({
+    flag: 'log-level',
+    variable: 'DIVISOR_LOG_LEVEL',
+    otherwise: () => 'info',
+    help: 'Least severity that is logged, to standard error.',
+    schema: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+  }),
+  drainMs: declare({
+    flag: 'drain-ms',
+    variable: 'DIVISOR_DRAIN_MS',
+    otherwise: () => '1000',
+    help: 'How long a stopping service still accepts connections, so that balancers see /health/ready refuse.',
+    schema: whole(0, 10_000),
+  }),
+};
+
+type SettingName = keyof typeof SETTINGS;
+
+/** The values of all settings. */
+export type Settings = { readonly [N in SettingName]: z.output<(typeof SETTINGS)[N]['schema']> };
+
+export interface Effective {
+  readonly settings: Settings;
+  /** Each setting with where its value came from, in the order of declaration; secrets as a count. */
+  readonly rows: readonly { readonly name: SettingName; readonly value: string; readonly source: string; readonly help: string }[];
+}
+
+/**
+ * Settings by flags over environment over defaults.
+ * @param argv  the words after the command.
+ * @throws StartRefusal with status 78 for a value that is not accepted; UsageError for an unknown flag
+ */
+export function readSettings(argv: readonly string[], environment: NodeJS.ProcessEnv): Effective {
+  const flags = readFlags(argv);
+  const values: Partial<Record<SettingName, unknown>> = {};
+  const rows: Effective['rows'][number][] = [];
+  for (const [name, setting] of entries()) {
+    const { text, source } = textOf(setting, flags, environment);
+    const parsed = setting.schema.safeParse(text);
+    if (!parsed.success) {
+      const shown = setting.isSecret === true ? '' : ` ${JSON.stringify(text)}`;
+      throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${source}${shown} ${clauseOf(parsed.error)}.`);
+    }
+    values[name] = parsed.data;
+    rows.push({ name, value: shownValue(setting, parsed.data), source, help: setting.help });
+  }
+  // Every name of the table was parsed by its own schema just above.
+  return { settings: values as Settings, rows };
+}
+
+/** A command line that cannot be read: exit status 64. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+function entries(): [SettingName, Setting<z.ZodType>][] {
+  return Object.entries(SETTINGS) as [SettingName, Setting<z.ZodType>][];
+}
+
+function readFlags(argv: readonly string[]): Record<string, string | undefined> {
+  const options = Object.fromEntries(entries().flatMap(([, { flag }]) => (flag === undefined ? [] : [[flag, { type: 'string' as const }]])));
+  try {
+    return parseArgs({ args: [...argv], options, strict: true, allowPositionals: false }).values;
+  } catch (failure) {
+    throw new UsageError((failure as Error).message.split('. To specify')[0] ?? 'The command line cannot be read', { cause: failure });
+  }
+}
+
+function textOf(setting: Setting<z.ZodType>, flags: Record<string, string | undefined>, environment: NodeJS.ProcessEnv) {
+  const { flag, variable, otherwise } = setting;
+  const flagged = flag === undefined ? undefined : flags[flag];
+  if (flagged !== undefined) return { text: flagged, source: `--${flag}` };
+  const fromEnvironment = environment[variable];
+  if (fromEnvironment !== undefined && fromEnvironment !== '') return { text: fromEnvironment, source: variable };
+  return { text: otherwise(), source: 'default' };
+}
+
+function clauseOf(error: z.ZodError): string {
+  const [issue] = error.issues;
+  if (issue?.code === 'invalid_value') return `is not one of ${issue.values.join(', ')}`;
+  if (issue?.code === 'too_big') return `must be at most ${issue.maximum}`;
+  if (issue?.code === 'too_small') return `must be at least ${issue.minimum}`;
+  return issue?.message ?? 'is not accepted';
+}
+
+function shownValue({ isSecret }: Setting<z.ZodType>, value: unknown): string {
+  if (isSecret === true) return Array.isArray(value) && value.length > 0 ? `${value.length} (not shown)` : 'none';
+  return Array.isArray(value) ? value.join(', ') || 'none' : String(value);
+}
+
+/** The flags of the service as the command line explains them. */
+export function settingsHelp(): string {
+  const rows = entries().map(([, { flag, variable, otherwise, help }]) => [flag === undefined ? '' : `--${flag}`, variable, otherwise() || 'none', help]);
+  const widths = [0, 1, 2].map((i) => Math.max(...rows.map((row) => row[i]!.length)));
+  return rows.map((row) => `  ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ').trimEnd()}\n`).join('');
+}

@@ -1,0 +1,15 @@
+import { changelogRoutes } from './changelog.js';
+import { documentationRoutes } from './documentation.js';
+import { healthRoutes } from './health.js';
+
+/**
+ * Every route of the service by operation id: the one table from which routing, 405 answers, scopes, parsing, OpenAPI
+ * and the documentation are derived. A family adds its table here and its handlers in `#cli/compose.js`.
+ */
+export const API = {
+  ...healthRoutes,
+  ...changelogRoutes,
+  ...documentationRoutes,
+};
+
+export type OperationId = keyof typeof API;

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { routes } from './route.js';
+
+export const CHANGELOG_HEADINGS = ['Added', 'Changed', 'Fixed', 'Removed', 'Deprecated', 'Security'] as const;
+
+export const ChangelogSectionView = z
+  .strictObject({
+    heading: z.enum(CHANGELOG_HEADINGS),
+    items: z.array(z.string()).meta({ description: 'One change each, as Markdown.' }),
+  })
+  .meta({ id: 'ChangelogSectionView' });
+export type ChangelogSectionView = z.infer<typeof ChangelogSectionView>;
+
+export const ChangelogEntryView = z
+  .strictObject({
+    version: z.string().meta({ description: 'A release number, or Unreleased.' }),
+    date: z.string().nullable().meta({ description: 'YYYY-MM-DD; null for Unreleased.' }),
+    sections: z.array(ChangelogSectionView).meta({ description: 'Empty for an empty Unreleased entry.' }),
+  })
+  .meta({ id: 'ChangelogEntryView' });
+export type ChangelogEntryView = z.infer<typeof ChangelogEntryView>;
+
+export const ChangelogResponse = z
+  .strictObject({
+    version: z.string().meta({ description: 'The running engine version, as /health reports it.' }),
+    entries: z.array(ChangelogEntryView).meta({ description: 'Newest first; releases without changes are left out.' }),
+  })
+  .meta({ id: 'ChangelogResponse' });
+export type ChangelogResponse = z.infer<typeof ChangelogResponse>;
+
+export const changelogRoutes = routes({
+  getChangelog: {
+    method: 'GET',
+    path: '/changelog',
+    scope: 'read',
+    tag: 'service',
+    summary: 'Release notes, newest first.',
+    query: z.strictObject({
+      since: z.string().max(64).optional().meta({ description: 'Semantic version: only releases after it, and Unreleased.', example: '0.1.0' }),
+    }),
+    success: { status: 200, description: 'The releases and the running version.', schema: ChangelogResponse },
+    errors: [],
+  },
+});

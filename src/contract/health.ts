@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { routes } from './route.js';
+
+export const HealthCheck = z
+  .strictObject({
+    name: z.string().meta({ description: 'What was looked at.' }),
+    ok: z.boolean(),
+    message: z.string().nullable().meta({ description: 'What is wrong, or null.' }),
+  })
+  .meta({ id: 'HealthCheck' });
+export type HealthCheck = z.infer<typeof HealthCheck>;
+
+export const Health = z
+  .strictObject({
+    status: z.enum(['ok', 'degraded']).meta({ description: 'Degraded when no data store is active or a check fails.' }),
+    version: z.string().meta({ description: 'The running engine version.' }),
+    started_at: z.string().meta({ description: 'Start of the process, ISO-8601 UTC with offset.' }),
+    uptime_seconds: z.number().min(0),
+    store: z
+      .strictObject({
+        active: z.string().nullable().meta({ description: 'Id of the data store being served.' }),
+        status: z.string().nullable().meta({ description: 'What the data store is doing.' }),
+        end: z.string().nullable().meta({ description: 'Latest session it holds, YYYY-MM-DD.' }),
+      })
+      .meta({ description: 'The data store being served; all null when none is.' }),
+    jobs: z.strictObject({ pending: z.int().min(0), running: z.int().min(0) }).meta({ description: 'Jobs that are not finished.' }),
+    checks: z.array(HealthCheck),
+    limits: z.record(z.string(), z.number()).meta({ description: 'Every limit a client can meet, by name.' }),
+  })
+  .meta({ id: 'Health' });
+export type Health = z.infer<typeof Health>;
+
+export const Liveness = z.strictObject({ status: z.literal('live') }).meta({ id: 'Liveness' });
+
+export const Readiness = z
+  .strictObject({ status: z.literal('ready'), checks: z.array(HealthCheck) })
+  .meta({ id: 'Readiness', description: 'Every check passes and the service is not stopping.' });
+export type Readiness = z.infer<typeof Readiness>;
+
+export const healthRoutes = routes({
+  getHealth: {
+    method: 'GET',
+    path: '/health',
+    scope: 'open',
+    tag: 'service',
+    summary: 'Version, served data store, jobs, checks and limits.',
+    openQuery: true,
+    success: { status: 200, description: 'The process answers, whatever its checks say.', schema: Health },
+    errors: [],
+  },
+  getLiveness: {
+    method: 'GET',
+    path: '/health/live',
+    scope: 'open',
+    tag: 'service',
+    summary: 'Whether the process answers.',
+    openQuery: true,
+    success: { status: 200, description: 'The process answers.', schema: Liveness },
+    errors: [],
+  },
+  getReadiness: {
+    method: 'GET',
+    path: '/health/ready',
+    scope: 'open',
+    tag: 'service',
+    summary: 'Whether the service takes work.',
+    openQuery: true,
+    success: { status: 200, description: 'The service takes work.', schema: Readiness },
+    errors: ['DRAINING', 'STORE_UNAVAILABLE', 'OVERLOADED', 'STORAGE_FULL'],
+  },
+});

@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import { Hono, type Context } from 'hono';
+import type { Logger } from 'pino';
+import type { Route } from '#contract/route.js';
+import { Refusal } from '#domain/refusal.js';
+import type { Authenticate } from './authentication.js';
+import type { Handler, Handlers, Principal, Reply } from './handler.js';
+import { createOperation, type Exchange, type Operation } from './pipeline.js';
+import { toErrorResponse, toResponse, type Headers } from './reply.js';
+
+export interface AppDependencies<T extends Record<string, Route>> {
+  readonly api: T;
+  readonly handlers: Handlers<T>;
+  readonly authenticate: Authenticate;
+  readonly version: string;
+  readonly log: Logger;
+  /** Told of every answer, for the metrics. */
+  readonly observe?: (answer: Answered) => void;
+}
+
+/** One answered request. */
+export interface Answered {
+  /** Undefined when no route was found. */
+  readonly operation: string | undefined;
+  readonly method: string;
+  readonly status: number;
+  readonly seconds: number;
+}
+
+export interface App {
+  fetch(request: Request): Response | Promise<Response>;
+  /** From now on every answer asks its client to close the connection. */
+  drain(): void;
+  /** Headers that every response carries, also those the parser of HTTP answers. */
+  headersFor(requestId: string): Headers;
+}
+
+/** Nothing of an answer may be sniffed, framed, cached by intermediaries or run as a page. */
+const SECURE_HEADERS: Headers = {
+  'X-Content-Type-Options': 'nosniff',
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+};
+
+const NOBODY: Principal = { keyId: null, scopes: new Set() };
+
+/**
+ * The HTTP application: every route of the table with its handler, behind one pipeline. Each path is registered once and
+ * chooses among its methods itself, fixed words before parameters, so that a wrong method is told from a missing path.
+ */
+export function createApp<const T extends Record<string, Route>>(dependencies: AppDependencies<T>): App {
+  const { api, handlers, authenticate, version, log, observe } = dependencies;
+  const base: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS };
+  const headersFor = (requestId: string): Headers => ({ 'X-Request-Id': requestId, ...base });
+
+  const hono = new Hono({ strict: true });
+  for (const [path, operations] of byPath(api, handlers)) {
+    hono.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), (c) => answer(c, operations));
+  }
+  hono.notFound((c) => answer(c, undefined));
+
+  return {
+    fetch: (request) => hono.fetch(request),
+    drain: () => void (base['Connection'] = 'close'),
+    headersFor,
+  };
+
+  function answer(c: Context, operations: PathOperations | undefined): Response | Promise<Response> {
+    const started = performance.now();
+    const request = c.req.raw;
+    const { method } = request;
+    const requestId = requestIdOf(request.headers.get('x-request-id'));
+    const operation = operations?.byMethod.get(method === 'HEAD' ? 'GET' : method);
+    const isOpen = operation === undefined ? operations?.isOpen === true : operation.route.scope === 'open';
+    let principal = NOBODY;
+
+    const finish = (response: Response): Response => {
+      const seconds = (performance.now() - started) / 1000;
+      const { status } = response;
+      const level = status >= 500 ? 'error' : status >= 400 ? 'warn' : isOpen ? 'debug' : 'info';
+      if (log.isLevelEnabled(level)) {
+        log[level]({ request_id: requestId, method, path: c.req.path, operation: operation?.id, status, ms: Math.round(seconds * 1e5) / 100, key: principal.keyId }, 'request');
+      }
+      observe?.({ operation: operation?.id, method, status, seconds });
+      return response;
+    };
+    const succeed = (reply: Reply) =>
+      finish(toResponse(reply, { method, status: operation?.route.success.status ?? 200, headers: headersOf(operation), ifNoneMatch: request.headers.get('if-none-match') ?? undefined }));
+    const headersOf = (chosen: Operation | undefined) => {
+      const headers = headersFor(requestId);
+      if (chosen !== undefined && (chosen.route.success.media?.length ?? 0) > 0) headers['Vary'] = 'Accept';
+      return headers;
+    };
+    const fail = (failure: unknown) => finish(toErrorResponse(refusalOf(failure, requestId, request), method, headersFor(requestId)));
+
+    try {
+      if (!isOpen) principal = authenticate(request.headers);
+      if (operations === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${c.req.path.slice(0, 200)}.`);
+      if (operation === undefined) throw notAllowed(method, operations.allowed);
+      const exchange: Exchange = { request, requestId, param: (name) => c.req.param(name) };
+      const reply = operation.answer(exchange, principal);
+      return reply instanceof Promise ? reply.then(succeed).catch(fail) : succeed(reply);
+    } catch (failure) {
+      return fail(failure);
+    }
+  }
+
+  function refusalOf(failure: unknown, requestId: string, request: Request): Refusal {
+    if (failure instanceof Refusal) {
+      if (failure.cause !== undefined) log.warn({ request_id: requestId, code: failure.code, err: failure.cause }, 'refusal with a cause');
+      return failure;
+    }
+    log.error({ request_id: requestId, method: request.method, url: request.url, err: failure }, 'defect');
+    return new Refusal('INTERNAL', 'The service failed on this request.', { request_id: requestId });
+  }
+}
+
+interface PathOperations {
+  readonly byMethod: ReadonlyMap<string, Operation>;
+  readonly allowed: readonly string[];
+  /** Every method of the path may be called without a key. */
+  readonly isOpen: boolean;
+}
+
+/** The operations of every path, paths of fixed words first. */
+function byPath<T extends Record<string, Route>>(api: T, handlers: Handlers<T>): [string, PathOperations][] {
+  const paths = new Map<string, Map<string, Operation>>();
+  for (const [id, route] of Object.entries(api)) {
+    const methods = paths.get(route.path) ?? new Map<string, Operation>();
+    if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`);
+    // A table's handlers are keyed by its routes; the pipeline gives each one exactly what its own schemas parsed.
+    methods.set(route.method, createOperation(id, route, handlers[id] as unknown as Handler<Route>));
+    paths.set(route.path, methods);
+  }
+  return [...paths].toSorted(([a], [b]) => compareSpecificity(a, b)).map(([path, byMethod]) => [path, pathOperations(byMethod)]);
+}
+
+function pathOperations(byMethod: Map<string, Operation>): PathOperations {
+  const allowed = [...byMethod.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).toSorted();
+  return { byMethod, allowed, isOpen: [...byMethod.values()].every(({ route }) => route.scope === 'open') };
+}
+
+/** Segment by segment, a fixed word comes before a parameter. */
+function compareSpecificity(a: string, b: string): number {
+  const rank = (path: string) => path.split('/').map((segment) => (segment.startsWith('{') ? '1' : '0')).join('');
+  return rank(a).localeCompare(rank(b));
+}
+
+function notAllowed(method: string, allowed: readonly string[]): Refusal {
+  return new Refusal('METHOD_NOT_ALLOWED', `The path does not accept ${method.slice(0, 20)}; it accepts ${allowed.join(', ')}.`, { allowed });
+}
+
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
+
+/** The client's own request id when it is short visible ASCII, otherwise a new one. */
+function requestIdOf(sent: string | null): string {
+  return sent !== null && REQUEST_ID.test(sent) ? sent : randomUUID();
+}

@@ -1,0 +1,114 @@
+import type { Body, Route } from '#contract/route.js';
+import { nonFiniteFindings } from '#domain/finite.js';
+import { checkShape } from '#domain/shape.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { Precondition } from '#services/preconditions.js';
+import { readBody, type ParsedJson } from './body.js';
+import type { Handler, Principal, Reply, RouteRequest } from './handler.js';
+import { queryReader } from './query.js';
+
+/** What an operation sees of the HTTP request: all of it before any check. */
+export interface Exchange {
+  readonly request: Request;
+  readonly requestId: string;
+  /** Path parameter by name, percent-decoded. */
+  param(name: string): string | undefined;
+}
+
+/** One route with its handler, as the application calls it once the client is known. */
+export interface Operation {
+  readonly id: string;
+  readonly route: Route;
+  /** @throws Refusal, and whatever a defect throws */
+  answer(exchange: Exchange, principal: Principal): Reply | Promise<Reply>;
+}
+
+/**
+ * Puts the checks of a route before its handler, in the order of the contract: scope, syntax of the body, ids and query;
+ * then the handler looks for the resource and asks for the body, and the body is told only then.
+ */
+export function createOperation(id: string, route: Route, handler: Handler<Route>): Operation {
+  const readQuery = route.openQuery === true ? () => ({}) : queryReader(route.query);
+  const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
+
+  const run = (exchange: Exchange, principal: Principal, json: ParsedJson | undefined) => {
+    const params = readParams(route, idNames, exchange);
+    const query = readQuery(searchOf(exchange.request.url));
+    return handler(routeRequest(exchange, principal, params, query, route.body, json));
+  };
+
+  return {
+    id,
+    route,
+    answer(exchange, principal) {
+      assertScope(route, principal);
+      const { body } = route;
+      return body === undefined ? run(exchange, principal, undefined) : readBody(exchange.request, body).then((json) => run(exchange, principal, json));
+    },
+  };
+}
+
+function assertScope({ scope }: Route, { scopes }: Principal): void {
+  if (scope === 'open' || scopes.has(scope) || scopes.has('admin')) return;
+  throw new Refusal('FORBIDDEN_SCOPE', `The key lacks the scope ${scope}.`, { needed: scope, scopes: [...scopes] });
+}
+
+function readParams(route: Route, names: readonly string[], exchange: Exchange): Record<string, unknown> {
+  if (route.params === undefined) return {};
+  const raw = Object.fromEntries(names.map((name) => [name, exchange.param(name) ?? '']));
+  const shaped = checkShape(route.params, raw);
+  if (shaped.value !== undefined) return shaped.value;
+  throw new Refusal('INVALID_IDENTIFIER', shaped.findings.map(({ message }) => message).join(' '), { findings: shaped.findings });
+}
+
+function searchOf(url: string): string {
+  const at = url.indexOf('?');
+  return at === -1 ? '' : url.slice(at + 1);
+}
+
+function routeRequest(
+  exchange: Exchange,
+  principal: Principal,
+  params: Record<string, unknown>,
+  query: Record<string, unknown>,
+  declared: Body | undefined,
+  json: ParsedJson | undefined,
+): RouteRequest<Route> {
+  const { request, requestId } = exchange;
+  const header = (name: string) => request.headers.get(name) ?? undefined;
+  return {
+    // The schemas of the route have parsed both; its generic form knows them only as objects.
+    params: params as RouteRequest<Route>['params'],
+    query: query as RouteRequest<Route>['query'],
+    body: () => parseBody(declared, json) as ReturnType<RouteRequest<Route>['body']>,
+    precondition: () => parseIfMatch(header('if-match')),
+    accepts: (mediaType) => (header('accept') ?? '').split(',').some((range) => range.split(';')[0]?.trim().toLowerCase() === mediaType),
+    header,
+    principal,
+    requestId,
+    get signal() {
+      return request.signal;
+    },
+  };
+}
+
+function parseBody(declared: Body | undefined, json: ParsedJson | undefined): unknown {
+  if (declared === undefined || json === undefined) return undefined;
+  const value = json.value === undefined ? {} : json.value;
+  if (json.overflows && declared.report !== true) throw refuseWithFindings('body', nonFiniteFindings(value));
+  if (declared.document === true) {
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+    const message = `The body must be a JSON object, not ${Array.isArray(value) ? 'an array' : JSON.stringify(value)?.slice(0, 80)}.`;
+    throw refuseWithFindings('body', [{ severity: 'error', code: 'WRONG_TYPE', message, path: '' }]);
+  }
+  const shaped = checkShape(declared.schema, value);
+  if (shaped.value === undefined) throw refuseWithFindings('body', shaped.findings);
+  return shaped.value;
+}
+
+/** Etags without their quotes. A weak one never matches, because preconditions compare strongly. */
+function parseIfMatch(header: string | undefined): Precondition | undefined {
+  if (header === undefined) return undefined;
+  if (header.trim() === '*') return '*';
+  return header.split(',').flatMap((name) => /^"([^"]*)"$/.exec(name.trim())?.[1] ?? []);
+}

@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { checkShape } from '#domain/shape.js';
+import { smallValue, type Finding } from '#domain/findings.js';
+import { refuseWithFindings } from '#domain/refusal.js';
+
+/** Reads the query of one route. */
+export type QueryReader = (search: string) => Record<string, unknown>;
+
+type Kind = 'text' | 'number' | 'boolean' | 'list';
+
+const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+
+/**
+ * The reader of a route's query: text becomes numbers, booleans and lists where the schema wants them, and the schema
+ * says the rest. Parameters the schema does not know are refused.
+ * @throws Refusal VALIDATION_FAILED with one finding per parameter at fault
+ */
+export function queryReader(schema: z.ZodObject = z.strictObject({})): QueryReader {
+  const kinds = new Map(Object.entries(schema.shape).map(([name, field]) => [name, kindOf(field)]));
+  const empty = schema.safeParse({});
+  return (search) => {
+    if (search === '' && empty.success) return empty.data;
+    const given = new URLSearchParams(search);
+    const findings: Finding[] = [];
+    const raw: Record<string, unknown> = {};
+    for (const name of new Set(given.keys())) {
+      const kind = kinds.get(name);
+      if (kind === undefined) findings.push(unknownParameter(name, [...kinds.keys()]));
+      else raw[name] = read(name, kind, given.getAll(name), findings);
+    }
+    const shaped = checkShape(schema, raw);
+    const told = new Set(findings.map(({ path }) => path));
+    findings.push(...shaped.findings.filter(({ path }) => !told.has(path)));
+    if (findings.length > 0 || shaped.value === undefined) throw refuseWithFindings('query', findings);
+    return shaped.value;
+  };
+}
+
+/** What the text of a parameter has to become, seen through optional, nullable and default wrappers. */
+function kindOf(field: z.core.$ZodType): Kind {
+  if (field instanceof z.ZodOptional || field instanceof z.ZodNullable || field instanceof z.ZodDefault || field instanceof z.ZodPrefault) {
+    return kindOf(field.unwrap());
+  }
+  if (field instanceof z.ZodArray) return 'list';
+  if (field instanceof z.ZodNumber) return 'number';
+  return field instanceof z.ZodBoolean ? 'boolean' : 'text';
+}
+
+function read(name: string, kind: Kind, texts: string[], findings: Finding[]): unknown {
+  if (kind === 'list') return [...new Set(texts.flatMap((text) => text.split(',')))];
+  const [text = ''] = texts;
+  const refuse = (message: string, value: unknown) => {
+    findings.push({ severity: 'error', code: 'WRONG_TYPE', message, path: name, ...smallValue(value) });
+  };
+  if (texts.length > 1) {
+    refuse(`${name} is given ${texts.length} times; once is accepted.`, texts);
+  } else if (kind === 'number' && !NUMBER.test(text)) {
+    refuse(`${name} must be a number, not ${JSON.stringify(text.slice(0, 80))}.`, text);
+  } else if (kind === 'boolean' && text !== 'true' && text !== 'false') {
+    refuse(`${name} must be true or false, not ${JSON.stringify(text.slice(0, 80))}.`, text);
+  }
+  if (kind === 'number') return Number(text);
+  return kind === 'boolean' ? text === 'true' : text;
+}
+
+function unknownParameter(name: string, accepted: readonly string[]): Finding {
+  const known = accepted.length > 0 ? `it accepts ${accepted.join(', ')}` : 'it accepts none';
+  return { severity: 'error', code: 'UNKNOWN_FIELD', message: `The route has no query parameter ${name.slice(0, 80)}; ${known}.`, path: name.slice(0, 80), accepted };
+}

@@ -1,0 +1,98 @@
+import { STATUS_CODES } from 'node:http';
+import { ERRORS, Refusal, type ErrorDetail } from '#domain/refusal.js';
+import type { Reply } from './handler.js';
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** Headers of every response, in one object so that they are written once and nothing touches a response afterwards. */
+export type Headers = Record<string, string>;
+
+/** Seconds after which a client may try again, by the code of a 503. */
+const RETRY_AFTER_SECONDS: Partial<Record<ErrorDetail['code'], number>> = { OVERLOADED: 2, STORAGE_FULL: 60 };
+const RETRY_AFTER_DEFAULT_SECONDS = 5;
+
+export interface ReplyContext {
+  readonly method: string;
+  /** Status of success the route declares. */
+  readonly status: number;
+  /** Takes the further headers of this response; it is ours alone. */
+  readonly headers: Headers;
+  /** The request's `If-None-Match`. */
+  readonly ifNoneMatch: string | undefined;
+}
+
+/** The response of a reply: 304 when the client holds its etag, without a body for HEAD. */
+export function toResponse(reply: Reply, context: ReplyContext): Response {
+  const { headers } = context;
+  const isRead = context.method === 'GET' || context.method === 'HEAD';
+  const status = reply.status ?? context.status;
+  if (reply.headers !== undefined) Object.assign(headers, reply.headers);
+  if (reply.etag !== undefined) {
+    headers['ETag'] = `"${reply.etag}"`;
+    headers['Cache-Control'] = 'no-cache';
+    if (isRead && status === 200 && namesEtag(context.ifNoneMatch, reply.etag)) {
+      discard(reply.stream);
+      return new Response(null, { status: 304, headers });
+    }
+  }
+  const { body, length } = bodyOf(reply);
+  if (body === null) return new Response(null, { status, headers });
+  headers['Content-Type'] = reply.type ?? JSON_TYPE;
+  if (length !== undefined) headers['Content-Length'] = String(length);
+  if (context.method === 'HEAD') {
+    discard(reply.stream);
+    return new Response(null, { status, headers });
+  }
+  return new Response(body, { status, headers });
+}
+
+function bodyOf(reply: Reply): { readonly body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null; readonly length: number | undefined } {
+  if (reply.stream !== undefined) return { body: reply.stream, length: reply.length };
+  if (reply.bytes !== undefined) return { body: reply.bytes, length: reply.bytes.byteLength };
+  if (reply.json === undefined) return { body: null, length: undefined };
+  const text = JSON.stringify(reply.json);
+  return { body: text, length: Buffer.byteLength(text) };
+}
+
+/** A stream nobody will read is cancelled, so that its file is closed. */
+function discard(stream: ReadableStream<Uint8Array> | undefined): void {
+  stream?.cancel().catch(() => undefined);
+}
+
+/** Whether an `If-None-Match` names the etag; weak comparison, as RFC 9110 wants it here. */
+function namesEtag(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
+  if (header.trim() === '*') return true;
+  return header.split(',').some((name) => name.trim().replace(/^W\//, '') === `"${etag}"`);
+}
+
+/** The response of a refusal: the ErrorEnvelope under the status of its code. */
+export function toErrorResponse(refusal: Refusal, method: string, headers: Headers): Response {
+  const status = statusOf(refusal);
+  if (status === 503) headers['Retry-After'] = String(RETRY_AFTER_SECONDS[refusal.code] ?? RETRY_AFTER_DEFAULT_SECONDS);
+  if (status === 401) headers['WWW-Authenticate'] = 'Bearer';
+  const allowed = refusal.detail?.['allowed'];
+  if (status === 405 && Array.isArray(allowed)) headers['Allow'] = allowed.join(', ');
+  const text = errorText(refusal.toDetail());
+  headers['Content-Type'] = JSON_TYPE;
+  headers['Content-Length'] = String(Buffer.byteLength(text));
+  return new Response(method === 'HEAD' ? null : text, { status, headers });
+}
+
+/** Codes that only jobs carry never reach a response; one that does is a defect and says so by its 500. */
+export function statusOf(refusal: Refusal): number {
+  return ERRORS[refusal.code].status ?? 500;
+}
+
+export function errorText(error: ErrorDetail): string {
+  return JSON.stringify({ error });
+}
+
+/** A whole HTTP/1.1 response as text, for a socket whose request the parser refused. */
+export function rawErrorResponse(refusal: Refusal, headers: Headers): string {
+  const text = errorText(refusal.toDetail());
+  const status = statusOf(refusal);
+  const all = { ...headers, 'Content-Type': JSON_TYPE, 'Content-Length': String(Buffer.byteLength(text)), Connection: 'close' };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('\r\n')}\r\n\r\n${text}`;
+}

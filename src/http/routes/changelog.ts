@@ -1,0 +1,9 @@
+import type { changelogRoutes } from '#contract/changelog.js';
+import type { Changelog } from '#services/changelog.js';
+import type { Handlers } from '../handler.js';
+
+export function changelogHandlers(changelog: Changelog): Handlers<typeof changelogRoutes> {
+  return {
+    getChangelog: ({ query }) => ({ json: changelog.read(query.since) }),
+  };
+}

@@ -1,0 +1,13 @@
+import type { healthRoutes } from '#contract/health.js';
+import type { HealthService } from '#services/health.js';
+import type { Handlers } from '../handler.js';
+
+const live = { json: { status: 'live' } };
+
+export function healthHandlers(health: HealthService): Handlers<typeof healthRoutes> {
+  return {
+    getHealth: () => ({ json: health.health() }),
+    getLiveness: () => live,
+    getReadiness: () => ({ json: { status: 'ready', checks: health.readiness() } }),
+  };
+}

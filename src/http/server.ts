@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import { Refusal } from '#domain/refusal.js';
+import type { App } from './app.js';
+import { rawErrorResponse, toErrorResponse } from './reply.js';
+
+/** Time for the headers of a request; a client that needs longer holds a socket open on purpose. */
+const HEADERS_TIMEOUT_MS = 5_000;
+/** Time for a whole request. The body's own, shorter time is kept where it is read; this is the longest of them. */
+const REQUEST_TIMEOUT_MS = 300_000;
+const CONNECTIONS_CHECK_MS = 1_000;
+const KEEP_ALIVE_MS = 5_000;
+const REQUESTS_PER_SOCKET_MAX = 1_000;
+const CONNECTIONS_MAX = 2_000;
+
+export interface ServerOptions {
+  readonly app: App;
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface Server {
+  /** Address as a client writes it. */
+  readonly url: string;
+  /**
+   * Stops accepting connections and resolves when the last answer is out.
+   * @param deadlineMs  then the remaining connections are cut.
+   */
+  close(deadlineMs: number): Promise<void>;
+}
+
+/** Serves the application over HTTP/1.1. Resolves once it listens. @throws the error of the socket */
+export async function listen({ app, host, port }: ServerOptions): Promise<Server> {
+  const answer = getRequestListener((request) => app.fetch(request), {
+    errorHandler: (failure) => {
+      const refusal = new Refusal('MALFORMED_REQUEST', `The request cannot be read: ${failure instanceof Error ? failure.message : 'unknown fault'}.`);
+      return toErrorResponse(refusal, 'GET', app.headersFor(randomUUID()));
+    },
+  });
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      // The listener tells a missing Host in the service's own error body; node's answer has none.
+      requireHostHeader: false,
+    },
+    (incoming: IncomingMessage, outgoing: ServerResponse) => void answer(incoming, outgoing),
+  );
+  server.maxRequestsPerSocket = REQUESTS_PER_SOCKET_MAX;
+  server.maxConnections = CONNECTIONS_MAX;
+  server.on('clientError', (failure: NodeJS.ErrnoException, socket) => refuse(app, failure, socket as Socket));
+  server.on('checkExpectation', (_incoming, outgoing: ServerResponse) => {
+    refuse(app, { ...new Error('unknown expectation'), code: 'EXPECTATION' } as NodeJS.ErrnoException, outgoing.socket);
+  });
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+
+  const address = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
+    close: (deadlineMs) =>
+      new Promise<void>((resolve) => {
+        const cut = setTimeout(() => server.closeAllConnections(), deadlineMs);
+        server.close(() => {
+          clearTimeout(cut);
+          resolve();
+        });
+        server.closeIdleConnections();
+      }),
+  };
+}
+
+const PARSER_FAULTS: Record<string, string> = {
+  HPE_HEADER_OVERFLOW: 'The headers are longer than the service accepts.',
+  ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
+  EXPECTATION: 'The service does not know the expectation of the header Expect.',
+};
+
+/** Answers what the parser of HTTP refused, as long as the socket still takes it. */
+function refuse(app: App, failure: NodeJS.ErrnoException, socket: Socket | null): void {
+  if (socket === null || !socket.writable || failure.code === 'ECONNRESET') {
+    socket?.destroy();
+    return;
+  }
+  const message = PARSER_FAULTS[failure.code ?? ''] ?? 'The request is not HTTP/1.1 as RFC 9112 defines it.';
+  socket.end(rawErrorResponse(new Refusal('MALFORMED_REQUEST', message), app.headersFor(randomUUID())));
+}

@@ -1,0 +1,61 @@
+import type { ChangelogEntryView, ChangelogResponse, ChangelogSectionView } from '#contract/changelog.js';
+import { refuseWithFindings } from '#domain/refusal.js';
+import { compareVersions, parseVersion } from '#domain/version.js';
+
+export interface Changelog {
+  /** @param since  only releases after this version. @throws Refusal VALIDATION_FAILED when it is no version */
+  read(since: string | undefined): ChangelogResponse;
+}
+
+export interface ChangelogDependencies {
+  /** The changelog as it ships: Markdown under the headings of Keep a Changelog. */
+  readonly text: string;
+  /** The running engine version. */
+  readonly version: string;
+}
+
+const UNRELEASED = 'Unreleased';
+
+export function createChangelog({ text, version }: ChangelogDependencies): Changelog {
+  const entries = parseChangelog(text).filter((entry) => entry.version === UNRELEASED || entry.sections.length > 0);
+  return {
+    read(since) {
+      if (since === undefined) return { version, entries };
+      const floor = parseVersion(since);
+      if (floor === undefined) {
+        const message = `since must be a semantic version such as ${version}, not ${JSON.stringify(since)}.`;
+        throw refuseWithFindings('query', [{ severity: 'error', code: 'WRONG_TYPE', message, path: 'since', value: since }]);
+      }
+      const isLater = (entry: ChangelogEntryView) => {
+        const released = parseVersion(entry.version);
+        return released === undefined || compareVersions(released, floor) > 0;
+      };
+      return { version, entries: entries.filter(isLater) };
+    },
+  };
+}
+
+type Heading = ChangelogSectionView['heading'];
+const HEADINGS: Record<Heading, true> = { Added: true, Changed: true, Fixed: true, Removed: true, Deprecated: true, Security: true };
+const isHeading = (text: string): text is Heading => Object.hasOwn(HEADINGS, text);
+
+const RELEASE = /^## \[?([^\]\s]+)\]?(?: - (\d{4}-\d{2}-\d{2}))?/;
+const SECTION = /^### (\w+)/;
+const ITEM = /^[-*] (.*)$/;
+const CONTINUED = /^\s+\S/;
+
+/** Entries in the order of the file, which is newest first; a section without items is left out. */
+export function parseChangelog(text: string): ChangelogEntryView[] {
+  const entries: { version: string; date: string | null; sections: { heading: Heading; items: string[] }[] }[] = [];
+  for (const line of text.split('\n')) {
+    const release = RELEASE.exec(line);
+    const section = SECTION.exec(line)?.[1];
+    const items = entries.at(-1)?.sections.at(-1)?.items;
+    const item = ITEM.exec(line)?.[1];
+    if (release !== null) entries.push({ version: release[1]!, date: release[2] ?? null, sections: [] });
+    else if (section !== undefined && isHeading(section)) entries.at(-1)?.sections.push({ heading: section, items: [] });
+    else if (item !== undefined) items?.push(item.trim());
+    else if (items !== undefined && items.length > 0 && CONTINUED.test(line)) items.push(`${items.pop()} ${line.trim()}`);
+  }
+  return entries.map((entry) => ({ ...entry, sections: entry.sections.filter(({ items }) => items.length > 0) }));
+}

@@ -1,0 +1,66 @@
+import type { Health, HealthCheck } from '#contract/health.js';
+import { LIMITS } from '#domain/limits.js';
+import { Refusal, type ErrorCode } from '#domain/refusal.js';
+import { formatTimestamp } from '#store/timestamp.js';
+
+/** One thing to look at, registered by the room that knows it. Cheap: it runs at every request for health. */
+export interface Check {
+  readonly name: string;
+  /** Undefined when all is well, otherwise what is wrong in a sentence. */
+  readonly look: () => string | undefined;
+  /** Code under which `/health/ready` refuses while the check fails; without one the service stays ready. */
+  readonly unready?: ErrorCode;
+}
+
+export interface HealthService {
+  health(): Health;
+  /** The checks of a service that takes work. @throws Refusal DRAINING, or the code of the first failed check */
+  readiness(): readonly HealthCheck[];
+}
+
+export interface HealthDependencies {
+  readonly version: string;
+  readonly startedAt: Date;
+  /** Milliseconds of a clock that never jumps. */
+  readonly monotonic: () => number;
+  readonly draining: () => boolean;
+  readonly store: () => Health['store'];
+  readonly jobs: () => Health['jobs'];
+  readonly checks: readonly Check[];
+}
+
+export function createHealth(dependencies: HealthDependencies): HealthService {
+  const { version, startedAt, monotonic, draining, store, jobs, checks } = dependencies;
+  const startedMs = monotonic();
+  const started = formatTimestamp(startedAt.getTime());
+  const lookAll = (): HealthCheck[] =>
+    checks.map(({ name, look }) => {
+      const message = look() ?? null;
+      return { name, ok: message === null, message };
+    });
+  return {
+    health() {
+      const seen = lookAll();
+      const served = store();
+      return {
+        status: served.active !== null && seen.every(({ ok }) => ok) ? 'ok' : 'degraded',
+        version,
+        started_at: started,
+        uptime_seconds: Math.round(monotonic() - startedMs) / 1000,
+        store: served,
+        jobs: jobs(),
+        checks: seen,
+        limits: LIMITS,
+      };
+    },
+    readiness() {
+      if (draining()) throw new Refusal('DRAINING', 'The service is stopping.');
+      const seen = lookAll();
+      for (const [i, { ok, name, message }] of seen.entries()) {
+        const code = checks[i]?.unready;
+        if (!ok && code !== undefined) throw new Refusal(code, `The check ${name} fails: ${message}`, { checks: seen });
+      }
+      return seen;
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import { Refusal } from '#domain/refusal.js';
+import type { DocumentTransaction, DocumentKind, StoredDocument, UnreadableDocument } from '#store/documents.js';
+
+/** What a client demands of the stored document before it is changed: one of these etags, or with `*` that there is one. */
+export type Precondition = readonly string[] | '*';
+
+/**
+ * Refuses a write whose precondition the stored document does not meet. Called inside the transaction that writes,
+ * so that no other write can come between the check and the change:
+ *
+ *     await documents.transaction((tx) => {
+ *       assertPrecondition(tx, 'index', id, options.ifMatch);
+ *       return tx.put('index', id, body);
+ *     });
+ *
+ * @throws Refusal PRECONDITION_FAILED with the stored etag in `detail.etag`, null when nothing readable is stored
+ */
+export function assertPrecondition(tx: Pick<DocumentTransaction, 'get'>, kind: DocumentKind, id: string, ifMatch: Precondition | undefined): void {
+  if (ifMatch === undefined) return;
+  const etag = etagOf(tx.get(kind, id));
+  if (ifMatch === '*' ? etag !== null : etag !== null && ifMatch.includes(etag)) return;
+  const found = etag === null ? 'nothing readable is stored under the id' : `the stored document has the etag ${etag}`;
+  const wanted = ifMatch === '*' ? 'any' : ifMatch.join(', ') || 'none';
+  throw new Refusal('PRECONDITION_FAILED', `If-Match names ${wanted}, but ${found}.`, { etag });
+}
+
+function etagOf(stored: StoredDocument | UnreadableDocument | undefined): string | null {
+  return stored !== undefined && 'etag' in stored ? stored.etag : null;
+}

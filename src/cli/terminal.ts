@@ -1,0 +1,74 @@
+/** What the command line draws: aligned tables, and one line of progress that redraws itself on a terminal. */
+
+export interface Screen {
+  readonly write: (text: string) => void;
+  /** Whether lines can be redrawn; a pipe gets each state once, on a line of its own. */
+  readonly isTerminal: boolean;
+  readonly columns: number;
+}
+
+export function screenOf(stream: NodeJS.WriteStream): Screen {
+  return { write: (text) => void stream.write(text), isTerminal: stream.isTTY === true, columns: stream.columns ?? 80 };
+}
+
+export interface Cell {
+  readonly text: string;
+  readonly align?: 'left' | 'right';
+}
+
+/** Rows of cells padded to common widths, two spaces between columns, no trailing blanks. */
+export function table(rows: readonly (readonly (string | Cell)[])[], indent = 2): string {
+  const cells = rows.map((row) => row.map((cell) => (typeof cell === 'string' ? { text: cell } : cell)));
+  const widths: number[] = [];
+  for (const row of cells) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, cell.text.length)));
+  const line = (row: readonly Cell[]) =>
+    row.map((cell, i) => (cell.align === 'right' ? cell.text.padStart(widths[i]!) : cell.text.padEnd(widths[i]!))).join('  ');
+  return cells.map((row) => `${' '.repeat(indent)}${line(row).trimEnd()}\n`).join('');
+}
+
+export const right = (text: string): Cell => ({ text, align: 'right' });
+
+/** A fraction as a percentage with two decimals. */
+export function percent(fraction: number | null): string {
+  return fraction === null ? '-' : `${(fraction * 100).toFixed(2)} %`;
+}
+
+/** A number with two decimals. */
+export function decimal(value: number): string {
+  return value.toFixed(2);
+}
+
+/** A whole number with thousands separated by commas. */
+export function whole(value: number): string {
+  return Math.round(value).toLocaleString('en-US');
+}
+
+export interface Step {
+  /** Draws how far the step is; drawn over on a terminal, ignored on a pipe. */
+  progress(fraction: number, message: string): void;
+  /** Ends the step with what came of it. */
+  done(outcome: string): void;
+}
+
+const BAR_CELLS = 20;
+const NAME_COLUMNS = 34;
+
+/** Starts a named step; the name stays, the right side changes until the outcome replaces it. */
+export function step(screen: Screen, name: string): Step {
+  const started = performance.now();
+  const label = `  ${name.padEnd(NAME_COLUMNS)}`;
+  const draw = (text: string) => screen.write(`\r\u001b[2K${`${label}${text}`.slice(0, screen.columns - 1)}`);
+  if (screen.isTerminal) draw('');
+  return {
+    progress(fraction, message) {
+      if (!screen.isTerminal) return;
+      const filled = Math.round(fraction * BAR_CELLS);
+      draw(`[${'='.repeat(filled)}${' '.repeat(BAR_CELLS - filled)}] ${(fraction * 100).toFixed(0).padStart(3)} %  ${message}`);
+    },
+    done(outcome) {
+      const seconds = ((performance.now() - started) / 1000).toFixed(1).padStart(5);
+      if (screen.isTerminal) screen.write('\r\u001b[2K');
+      screen.write(`${label}${seconds} s  ${outcome}\n`);
+    },
+  };
+}

@@ -1,0 +1,140 @@
+import type { Calendar } from '../calendars/calendar.js';
+import { addMonths, weekdayOf, type Day } from '../days.js';
+import { firstAtLeast } from '../search.js';
+import { DAYS_PER_YEAR, MONEY_MARKET_DAYS, type Rates } from './terms.js';
+
+export type ResetFrequency = 'none' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual';
+
+const MONTHS: Record<Exclude<ResetFrequency, 'none'>, number> = { monthly: 1, quarterly: 3, semi_annual: 6, annual: 12 };
+
+/** Resets of one swap: 100 years of monthly ones. */
+const RESETS_MAX = 1200;
+
+/**
+ * Reset dates strictly after `start`, the last one the maturity. Steps of whole months from `start`, each rolled to the
+ * next session of the calendar, or to the next weekday without one or beyond its coverage.
+ */
+export function resetDates({ start, maturity, frequency, calendar }: { readonly start: Day; readonly maturity: Day; readonly frequency: ResetFrequency; readonly calendar: Calendar | undefined }): Day[] {
+  const resets: Day[] = [];
+  if (frequency !== 'none') {
+    for (let period = 1; period <= RESETS_MAX; period++) {
+      const reset = following(addMonths(start, period * MONTHS[frequency]), calendar);
+      if (reset >= maturity) break;
+      resets.push(reset);
+    }
+  }
+  return [...resets, maturity];
+}
+
+function following(day: Day, calendar: Calendar | undefined): Day {
+  if (calendar !== undefined && day >= calendar.coverage.from && day <= calendar.coverage.to) {
+    const session = calendar.sessions[firstAtLeast(calendar.sessions, day)];
+    if (session !== undefined) return session;
+  }
+  const weekday = weekdayOf(day);
+  return weekday < 5 ? day : day + 7 - weekday;
+}
+
+export interface SwapTerms {
+  readonly spot: number;
+  /** Level at the start of the current period. */
+  readonly initialLevel: number;
+  readonly notional: number;
+  readonly asOf: Day;
+  /** Start of the current period: the effective date or the latest reset on or before `asOf`. */
+  readonly periodStart: Day;
+  /** Ends of the current and the later periods, ascending, all after `asOf`. */
+  readonly periodEnds: readonly Day[];
+  readonly returnType: 'total' | 'price';
+  readonly rates: Rates;
+  /** Over the floating rate, simple, ACT/360. */
+  readonly spread: number;
+}
+
+export interface SwapPeriod {
+  readonly start: Day;
+  readonly end: Day;
+  readonly days: number;
+  readonly equity: number;
+  readonly financing: number;
+  readonly discountFactor: number;
+}
+
+/** A swap as seen by the receiver of the return. */
+export interface SwapValue {
+  readonly equityLeg: number;
+  readonly financingLeg: number;
+  readonly value: number;
+  readonly accruedEquity: number;
+  readonly accruedFinancing: number;
+  /** The spread that makes the value zero. */
+  readonly parSpread: number;
+  /** Change of the value per point of spot. */
+  readonly delta: number;
+  /** Change of the value per basis point of the risk-free rate. */
+  readonly rho: number;
+  readonly periods: readonly SwapPeriod[];
+}
+
+/**
+ * Value of a total return swap with periodic resets on one flat curve.
+ *
+ * The current period pays the return since its start against a financing coupon fixed at its start for its whole length;
+ * later periods reset to the level of their start.
+ *
+ * @throws nothing: dates and rates are checked by the caller.
+ * @cost O(periods)
+ */
+export function valueSwap(terms: SwapTerms): SwapValue {
+  const { spot, initialLevel, notional, asOf, periodStart, periodEnds, rates, spread } = terms;
+  const { riskFree: r } = rates;
+  const leakage = terms.returnType === 'total' ? rates.borrow : rates.dividend + rates.borrow;
+
+  const periods: SwapPeriod[] = [];
+  let equityLeg = 0;
+  let financingLeg = 0;
+  let annuity = 0;
+  let rho = 0;
+  let delta = 0;
+  let start = periodStart;
+  let tauStart = 0;
+  for (const end of periodEnds) {
+    const isCurrent = periods.length === 0;
+    const days = end - start;
+    const alpha = days / MONEY_MARKET_DAYS;
+    const tauEnd = (end - asOf) / DAYS_PER_YEAR;
+    const discountStart = Math.exp(-r * tauStart);
+    const discountFactor = Math.exp(-r * tauEnd);
+    const accrual = isCurrent ? days / DAYS_PER_YEAR : tauEnd - tauStart;
+    const kept = Math.exp(-leakage * (tauEnd - tauStart));
+    const floating = Math.expm1(r * accrual);
+
+    const equity = isCurrent ? notional * ((spot / initialLevel) * kept - discountFactor) : notional * (discountStart * kept - discountFactor);
+    const financing = notional * (floating + spread * alpha) * discountFactor;
+    const equitySlope = notional * (tauEnd * discountFactor - (isCurrent ? 0 : tauStart * discountStart * kept));
+    const financingSlope = notional * discountFactor * (accrual * (floating + 1) - tauEnd * (floating + spread * alpha));
+
+    if (isCurrent) delta = (notional / initialLevel) * kept;
+    equityLeg += equity;
+    financingLeg += financing;
+    annuity += notional * alpha * discountFactor;
+    rho += equitySlope - financingSlope;
+    periods.push({ start, end, days, equity, financing, discountFactor });
+    start = end;
+    tauStart = tauEnd;
+  }
+
+  const value = equityLeg - financingLeg;
+  const fixed = Math.expm1((r * (periodEnds[0]! - periodStart)) / DAYS_PER_YEAR) / ((periodEnds[0]! - periodStart) / MONEY_MARKET_DAYS);
+  return {
+    equityLeg,
+    financingLeg,
+    value,
+    accruedEquity: notional * (spot / initialLevel - 1),
+    accruedFinancing: (notional * (fixed + spread) * (asOf - periodStart)) / MONEY_MARKET_DAYS,
+    parSpread: spread + value / annuity,
+    delta,
+    rho: rho * 1e-4,
+    periods,
+  };
+}

@@ -20,7 +20,7 @@ const ROOMS = {
   'src/http': {
     values: ['contract', 'services', 'views', 'domain'],
     types: ['jobs'],
-    packages: ['hono', 'hono/**', '@hono/node-server', '@hono/node-server/**', 'pino', 'prom-client', 'node:*'],
+    packages: ['hono', 'hono/**', '@hono/node-server', '@hono/node-server/**', 'pino', 'prom-client', 'zod', 'node:*'],
   },
   'src/cli': {
     values: ['contract', 'domain', 'market', 'store', 'jobs', 'services', 'views', 'http', 'kernels'],
@@ -77,6 +77,7 @@ const config = {
     'no-await-in-loop': 'off',
     'no-underscore-dangle': 'off',
     'no-shadow': 'off',
+    'import/no-named-as-default-member': 'off',
     'unicorn/no-array-sort': 'off',
     'unicorn/no-array-reverse': 'off',
     'unicorn/consistent-function-scoping': 'off',

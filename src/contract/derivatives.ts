@@ -1,0 +1,219 @@
+import { z } from 'zod';
+import { Id, IsoDate } from '#domain/shape.js';
+import { routes } from './route.js';
+
+const rate = (help: string) => z.number().default(0).meta({ description: `${help} Annual, continuously compounded, a fraction; default 0.` });
+const queryRate = (help: string) => z.coerce.number().default(0).meta({ description: `${help} Annual, continuously compounded, a fraction; default 0.` });
+const asOf = IsoDate.nullable().default(null).meta({ description: 'Valuation date; default the latest level held.' });
+const EXPIRIES_MAX = 64;
+const DIVIDENDS_MAX = 1000;
+
+export const CarryDecomposition = z
+  .strictObject({
+    borrow: z.number(),
+    dividend: z.number().meta({ description: 'Negative: dividends reduce the forward.' }),
+    financing: z.number(),
+    residual: z.number().meta({ description: 'Total less the three parts.' }),
+    total: z.number().meta({ description: 'Fair value less spot.' }),
+  })
+  .meta({ id: 'CarryDecomposition' });
+
+const spotSource = {
+  index_id: Id.nullable().default(null).meta({ description: 'Index whose level is the spot. Exactly one of index_id and spot.' }),
+  spot: z.number().gt(0).nullable().default(null).meta({ description: 'Given spot, greater than 0; needs as_of.' }),
+};
+
+export const FuturesPriceRequest = z
+  .strictObject({
+    ...spotSource,
+    expiry: IsoDate,
+    as_of: asOf,
+    risk_free_rate: rate('Financing rate.'),
+    dividend_yield: rate('Dividend yield.'),
+    borrow_rate: rate('Stock borrow; positive lowers the forward.'),
+    dividends: z
+      .array(z.strictObject({ ex_date: IsoDate, amount: z.number().min(0) }))
+      .max(DIVIDENDS_MAX)
+      .default([])
+      .meta({ description: 'Discrete dividends in index points between as_of and expiry; exclude a non-zero dividend_yield.' }),
+    market_price: z.number().gt(0).nullable().default(null).meta({ description: 'Observed price, for basis and implied rates.' }),
+    multiplier: z.number().gt(0).default(1).meta({ description: 'Money per index point.' }),
+    contracts: z.number().default(1).meta({ description: 'Signed number of contracts.' }),
+  })
+  .meta({ id: 'FuturesPriceRequest' });
+export type FuturesPriceRequest = z.infer<typeof FuturesPriceRequest>;
+
+export const FuturesPriceResponse = z
+  .strictObject({
+    index_id: z.string().nullable(),
+    requested_as_of: z.string().nullable(),
+    as_of: z.string().meta({ description: 'The resolved session.' }),
+    expiry: z.string(),
+    days: z.int(),
+    year_fraction: z.number().meta({ description: 'days / 365.' }),
+    spot: z.number(),
+    fair_value: z.number(),
+    basis: z.number().meta({ description: 'fair_value less spot.' }),
+    annualised_carry: z.number().meta({ description: 'ln(fair_value / spot) / year_fraction.' }),
+    carry: CarryDecomposition,
+    notional: z.number().meta({ description: 'contracts x multiplier x fair_value.' }),
+    delta: z.number().meta({ description: 'Change of the fair value per point of spot.' }),
+    rho: z.number().meta({ description: 'Change of the fair value per basis point of the risk-free rate.' }),
+    dividend_sensitivity: z.number().meta({ description: 'Change of the fair value per basis point of dividend yield.' }),
+    mispricing: z.number().nullable().meta({ description: 'market_price less fair_value; null without market_price.' }),
+    implied_rate: z.number().nullable().meta({ description: 'Risk-free rate that reproduces market_price.' }),
+    implied_dividend_yield: z.number().nullable().meta({ description: 'Yield that reproduces market_price; null with discrete dividends.' }),
+  })
+  .meta({ id: 'FuturesPriceResponse' });
+export type FuturesPriceResponse = z.infer<typeof FuturesPriceResponse>;
+
+export const TrsPriceRequest = z
+  .strictObject({
+    ...spotSource,
+    initial_level: z.number().gt(0).nullable().default(null).meta({ description: 'Level at the last reset; default the index level at the start of the current period, or spot.' }),
+    notional: z.number().gt(0),
+    start: IsoDate.meta({ description: 'Effective date, or last reset.' }),
+    maturity: IsoDate.meta({ description: 'After as_of.' }),
+    as_of: asOf,
+    direction: z.enum(['receive', 'pay']).default('receive').meta({ description: 'Of the return.' }),
+    return_type: z.enum(['total', 'price']).default('total'),
+    reset_frequency: z.enum(['none', 'monthly', 'quarterly', 'semi_annual', 'annual']).default('quarterly'),
+    risk_free_rate: rate('Discount rate and floating index.'),
+    spread: z.number().default(0).meta({ description: 'Over the floating rate, simple, ACT/360.' }),
+    dividend_yield: rate('Dividend yield.'),
+    borrow_rate: rate('Stock borrow.'),
+  })
+  .meta({ id: 'TrsPriceRequest' });
+export type TrsPriceRequest = z.infer<typeof TrsPriceRequest>;
+
+export const TrsPriceResponse = z
+  .strictObject({
+    index_id: z.string().nullable(),
+    requested_as_of: z.string().nullable(),
+    as_of: z.string(),
+    start: z.string(),
+    maturity: z.string(),
+    direction: z.enum(['receive', 'pay']),
+    return_type: z.enum(['total', 'price']),
+    spot: z.number(),
+    initial_level: z.number(),
+    notional: z.number(),
+    value: z.number().meta({ description: 'To the direction.' }),
+    equity_leg: z.number(),
+    financing_leg: z.number(),
+    accrued_equity: z.number(),
+    accrued_financing: z.number(),
+    par_spread: z.number().meta({ description: 'The spread that makes the value zero.' }),
+    delta: z.number().meta({ description: 'Change of the value per point of spot.' }),
+    rho: z.number().meta({ description: 'Change of the value per basis point of the risk-free rate.' }),
+    periods: z.array(
+      z.strictObject({ start: z.string(), end: z.string(), days: z.int(), equity: z.number(), financing: z.number(), discount_factor: z.number() }),
+    ),
+  })
+  .meta({ id: 'TrsPriceResponse' });
+export type TrsPriceResponse = z.infer<typeof TrsPriceResponse>;
+
+const curveQuery = {
+  as_of: IsoDate.optional().meta({ description: 'Valuation date; default the latest level held.' }),
+  risk_free_rate: queryRate('Financing rate.'),
+  dividend_yield: queryRate('Dividend yield.'),
+  borrow_rate: queryRate('Stock borrow.'),
+};
+
+export const RollQuery = z.strictObject({ front_expiry: IsoDate, back_expiry: IsoDate, ...curveQuery });
+export type RollQuery = z.infer<typeof RollQuery>;
+
+export const RollResponse = z
+  .strictObject({
+    index_id: z.string(),
+    as_of: z.string(),
+    spot: z.number(),
+    front_expiry: z.string(),
+    back_expiry: z.string(),
+    front_price: z.number(),
+    back_price: z.number(),
+    roll_cost: z.number().meta({ description: 'Back less front.' }),
+    annualised_roll: z.number().meta({ description: 'Positive in backwardation, negative in contango.' }),
+  })
+  .meta({ id: 'RollResponse' });
+export type RollResponse = z.infer<typeof RollResponse>;
+
+export const TermStructureQuery = z.strictObject({
+  expiries: z.array(IsoDate).min(1).max(EXPIRIES_MAX).meta({ description: '1 to 64 contract expiries, all after as_of.' }),
+  ...curveQuery,
+});
+export type TermStructureQuery = z.infer<typeof TermStructureQuery>;
+
+export const TermStructureResponse = z
+  .strictObject({
+    index_id: z.string(),
+    requested_as_of: z.string().nullable(),
+    as_of: z.string(),
+    spot: z.number(),
+    risk_free_rate: z.number(),
+    dividend_yield: z.number(),
+    points: z.array(
+      z
+        .strictObject({
+          expiry: z.string(),
+          days: z.int(),
+          year_fraction: z.number(),
+          fair_value: z.number(),
+          basis: z.number(),
+          annualised_carry: z.number(),
+          carry: CarryDecomposition,
+          roll_from_previous: z.number().nullable().meta({ description: 'Annualised roll from the point before.' }),
+        })
+        .meta({ id: 'TermPoint' }),
+    ),
+    shape: z.enum(['contango', 'backwardation', 'flat', 'mixed']),
+  })
+  .meta({ id: 'TermStructureResponse' });
+export type TermStructureResponse = z.infer<typeof TermStructureResponse>;
+
+const pricing = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'NO_DATA_AT_DATE', 'EXPIRY_NOT_AFTER_AS_OF', 'RATE_OUT_OF_RANGE'] as const;
+
+export const derivativeRoutes = routes({
+  priceFutures: {
+    method: 'POST',
+    path: '/derivatives/futures/price',
+    scope: 'read',
+    tag: 'derivatives',
+    summary: 'Fair value, carry and sensitivities of an index future.',
+    body: { schema: FuturesPriceRequest, example: { spot: 4000, as_of: '2024-01-02', expiry: '2024-03-15', risk_free_rate: 0.05, dividend_yield: 0.015, borrow_rate: 0.002 } },
+    success: { status: 200, description: 'The price.', schema: FuturesPriceResponse },
+    errors: pricing,
+  },
+  priceTrs: {
+    method: 'POST',
+    path: '/derivatives/trs/price',
+    scope: 'read',
+    tag: 'derivatives',
+    summary: 'Value, par spread and sensitivities of a total return swap.',
+    body: { schema: TrsPriceRequest, example: { spot: 4000, as_of: '2024-01-02', start: '2024-01-02', maturity: '2025-01-02', notional: 1_000_000, risk_free_rate: 0.05 } },
+    success: { status: 200, description: 'The value.', schema: TrsPriceResponse },
+    errors: pricing,
+  },
+  getRoll: {
+    method: 'GET',
+    path: '/derivatives/{index_id}/roll',
+    scope: 'read',
+    tag: 'derivatives',
+    summary: 'Cost of rolling between two expiries on the latest stored run.',
+    params: z.strictObject({ index_id: Id }),
+    query: RollQuery,
+    success: { status: 200, description: 'The roll.', schema: RollResponse },
+    errors: [...pricing, 'EXPIRY_ORDER'],
+  },
+  getTermStructure: {
+    method: 'GET',
+    path: '/derivatives/{index_id}/term-structure',
+    scope: 'read',
+    tag: 'derivatives',
+    summary: 'Fair values over several expiries on the latest stored run.',
+    params: z.strictObject({ index_id: Id }),
+    query: TermStructureQuery,
+    success: { status: 200, description: 'The term structure.', schema: TermStructureResponse },
+    errors: pricing,
+  },
+});

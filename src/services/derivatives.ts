@@ -1,0 +1,241 @@
+import type {
+  FuturesPriceRequest,
+  FuturesPriceResponse,
+  RollQuery,
+  RollResponse,
+  TermStructureQuery,
+  TermStructureResponse,
+  TrsPriceRequest,
+  TrsPriceResponse,
+} from '#contract/derivatives.js';
+import type { Calendar } from '#domain/calendars/calendar.js';
+import { dayFrom, formatDay, type Day } from '#domain/days.js';
+import { annualisedRoll, impliedDividendYield, impliedRate, priceForward, type Forward } from '#domain/derivatives/forward.js';
+import { assertRates, daysTo, type Rates } from '#domain/derivatives/terms.js';
+import { termStructure } from '#domain/derivatives/term-structure.js';
+import { resetDates, valueSwap } from '#domain/derivatives/total-return-swap.js';
+import type { Finding } from '#domain/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { lastAtMost } from '#domain/search.js';
+
+/** Index levels in points of the latest stored run: of the derived book on a derived index. */
+export interface IndexLevels {
+  readonly days: ArrayLike<Day>;
+  readonly levels: ArrayLike<number>;
+}
+
+export interface DerivativesDependencies {
+  /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND */
+  readonly levelsOf: (indexId: string) => Promise<IndexLevels>;
+  readonly calendarOf: (indexId: string) => Calendar | undefined;
+}
+
+export interface Derivatives {
+  priceFutures(request: FuturesPriceRequest): Promise<FuturesPriceResponse>;
+  priceTrs(request: TrsPriceRequest): Promise<TrsPriceResponse>;
+  roll(indexId: string, query: RollQuery): Promise<RollResponse>;
+  termStructure(indexId: string, query: TermStructureQuery): Promise<TermStructureResponse>;
+}
+
+interface Spot {
+  readonly spot: number;
+  readonly asOf: Day;
+  readonly levels: IndexLevels | undefined;
+}
+
+/** Pricing of derivatives on index levels: pure arithmetic on a handful of numbers, answered at once. */
+export function createDerivatives({ levelsOf, calendarOf }: DerivativesDependencies): Derivatives {
+  async function spotOf(indexId: string, asOf: string | null | undefined): Promise<Spot> {
+    const levels = await levelsOf(indexId);
+    const position = asOf == null ? levels.days.length - 1 : lastAtMost(levels.days, dayFrom(asOf));
+    const first = levels.days[0];
+    if (position < 0 || first === undefined) {
+      throw new Refusal('NO_DATA_AT_DATE', `as_of ${asOf} is before the first level of ${indexId}, ${first === undefined ? 'which has none' : formatDay(first)}.`);
+    }
+    return { spot: levels.levels[position]!, asOf: levels.days[position]!, levels };
+  }
+
+  async function spotOfRequest(request: { index_id: string | null; spot: number | null; as_of: string | null }): Promise<Spot> {
+    const findings = sourceFindings(request);
+    if (findings.length > 0) throw refuseWithFindings('request', findings);
+    if (request.index_id !== null) return spotOf(request.index_id, request.as_of);
+    return { spot: request.spot!, asOf: dayFrom(request.as_of!), levels: undefined };
+  }
+
+  return {
+    async priceFutures(request) {
+      const rates = ratesOf(request);
+      const { spot, asOf } = await spotOfRequest(request);
+      const expiry = dayFrom(request.expiry);
+      const days = daysTo(expiry, asOf);
+      const dividends = request.dividends.map(({ ex_date, amount }) => ({ days: dayFrom(ex_date) - asOf, amount }));
+      assertDividends(request, dividends, days);
+      const terms = { spot, days, rates, dividends };
+      const forward = priceForward(terms);
+      assertPositive(forward);
+      const { market_price: market } = request;
+      return {
+        index_id: request.index_id,
+        requested_as_of: request.as_of,
+        as_of: formatDay(asOf),
+        expiry: request.expiry,
+        spot,
+        ...forwardFields(forward),
+        notional: request.contracts * request.multiplier * forward.fairValue,
+        delta: forward.delta,
+        rho: forward.rho,
+        dividend_sensitivity: forward.dividendSensitivity,
+        mispricing: market === null ? null : market - forward.fairValue,
+        implied_rate: market === null ? null : impliedRate(terms, market),
+        implied_dividend_yield: market === null ? null : impliedDividendYield(terms, market),
+      };
+    },
+
+    async priceTrs(request) {
+      const rates = ratesOf(request);
+      assertRates({ spread: request.spread });
+      const { spot, asOf, levels } = await spotOfRequest(request);
+      const start = dayFrom(request.start);
+      const maturity = dayFrom(request.maturity);
+      daysTo(maturity, asOf, 'maturity');
+      if (start > asOf) throw refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'start', message: `start ${request.start} is after the valuation date ${formatDay(asOf)}.`, value: request.start }]);
+      const calendar = request.index_id === null ? undefined : calendarOf(request.index_id);
+      const resets = resetDates({ start, maturity, frequency: request.reset_frequency, calendar });
+      const past = resets.filter((day) => day <= asOf);
+      const periodStart = past.at(-1) ?? start;
+      const initialLevel = request.initial_level ?? (levels === undefined ? spot : levelAt(levels, periodStart, request.index_id!));
+      const swap = valueSwap({
+        spot,
+        initialLevel,
+        notional: request.notional,
+        asOf,
+        periodStart,
+        periodEnds: resets.slice(past.length),
+        returnType: request.return_type,
+        rates,
+        spread: request.spread,
+      });
+      const sign = request.direction === 'receive' ? 1 : -1;
+      return {
+        index_id: request.index_id,
+        requested_as_of: request.as_of,
+        as_of: formatDay(asOf),
+        start: request.start,
+        maturity: request.maturity,
+        direction: request.direction,
+        return_type: request.return_type,
+        spot,
+        initial_level: initialLevel,
+        notional: request.notional,
+        value: sign * swap.value,
+        equity_leg: swap.equityLeg,
+        financing_leg: swap.financingLeg,
+        accrued_equity: swap.accruedEquity,
+        accrued_financing: swap.accruedFinancing,
+        par_spread: swap.parSpread,
+        delta: sign * swap.delta,
+        rho: sign * swap.rho,
+        periods: swap.periods.map((period) => ({
+          start: formatDay(period.start),
+          end: formatDay(period.end),
+          days: period.days,
+          equity: period.equity,
+          financing: period.financing,
+          discount_factor: period.discountFactor,
+        })),
+      };
+    },
+
+    async roll(indexId, query) {
+      const rates = ratesOf(query);
+      const { spot, asOf } = await spotOf(indexId, query.as_of);
+      const front = dayFrom(query.front_expiry);
+      const back = dayFrom(query.back_expiry);
+      if (back <= front) throw new Refusal('EXPIRY_ORDER', `back_expiry ${query.back_expiry} is not after front_expiry ${query.front_expiry}.`);
+      const near = priceForward({ spot, days: daysTo(front, asOf, 'front_expiry'), rates });
+      const far = priceForward({ spot, days: daysTo(back, asOf, 'back_expiry'), rates });
+      return {
+        index_id: indexId,
+        as_of: formatDay(asOf),
+        spot,
+        front_expiry: query.front_expiry,
+        back_expiry: query.back_expiry,
+        front_price: near.fairValue,
+        back_price: far.fairValue,
+        roll_cost: far.fairValue - near.fairValue,
+        annualised_roll: annualisedRoll(near, far),
+      };
+    },
+
+    async termStructure(indexId, query) {
+      const rates = ratesOf(query);
+      const { spot, asOf } = await spotOf(indexId, query.as_of);
+      const expiries = [...new Set(query.expiries.map(dayFrom))].toSorted((a, b) => a - b);
+      const { points, shape } = termStructure({ spot, days: expiries.map((expiry) => daysTo(expiry, asOf, 'expiries')), rates });
+      return {
+        index_id: indexId,
+        requested_as_of: query.as_of ?? null,
+        as_of: formatDay(asOf),
+        spot,
+        risk_free_rate: query.risk_free_rate,
+        dividend_yield: query.dividend_yield,
+        points: points.map(({ forward, rollFromPrevious }, i) => ({
+          expiry: formatDay(expiries[i]!),
+          ...forwardFields(forward),
+          roll_from_previous: rollFromPrevious,
+        })),
+        shape,
+      };
+    },
+  };
+}
+
+function forwardFields(forward: Forward) {
+  return {
+    days: forward.days,
+    year_fraction: forward.yearFraction,
+    fair_value: forward.fairValue,
+    basis: forward.basis,
+    annualised_carry: forward.annualisedCarry,
+    carry: forward.carry,
+  };
+}
+
+function ratesOf(request: { risk_free_rate: number; dividend_yield: number; borrow_rate: number }): Rates {
+  const { risk_free_rate, dividend_yield, borrow_rate } = request;
+  assertRates({ risk_free_rate, dividend_yield, borrow_rate });
+  return { riskFree: risk_free_rate, dividend: dividend_yield, borrow: borrow_rate };
+}
+
+function sourceFindings({ index_id, spot, as_of }: { index_id: string | null; spot: number | null; as_of: string | null }): Finding[] {
+  if ((index_id === null) === (spot === null)) {
+    const message = index_id === null ? 'One of index_id and spot is required.' : 'Only one of index_id and spot may be given.';
+    return [{ severity: 'error', code: index_id === null ? 'REQUIRED' : 'OUT_OF_RANGE', message, path: 'spot' }];
+  }
+  if (spot !== null && as_of === null) return [{ severity: 'error', code: 'REQUIRED', message: 'as_of is required with spot.', path: 'as_of' }];
+  return [];
+}
+
+function assertDividends(request: FuturesPriceRequest, dividends: readonly { days: number }[], days: number): void {
+  const findings: Finding[] = [];
+  if (dividends.length > 0 && request.dividend_yield !== 0) {
+    findings.push({ severity: 'error', code: 'OUT_OF_RANGE', path: 'dividend_yield', message: `dividend_yield is ${request.dividend_yield}; with discrete dividends it must be 0.`, value: request.dividend_yield });
+  }
+  dividends.forEach((dividend, i) => {
+    if (dividend.days > 0 && dividend.days <= days) return;
+    const { ex_date } = request.dividends[i]!;
+    findings.push({ severity: 'error', code: 'OUT_OF_RANGE', path: `dividends[${i}].ex_date`, message: `dividends[${i}].ex_date ${ex_date} is not after the valuation date and at or before the expiry ${request.expiry}.`, value: ex_date });
+  });
+  if (findings.length > 0) throw refuseWithFindings('request', findings);
+}
+
+function assertPositive({ fairValue }: Forward): void {
+  if (fairValue > 0 && Number.isFinite(fairValue)) return;
+  throw new Refusal('NUMERIC_FAILURE', `The fair value is ${fairValue}; the discounted dividends exceed the spot.`);
+}
+
+function levelAt({ days, levels }: IndexLevels, day: Day, indexId: string): number {
+  const position = lastAtMost(days, day);
+  if (position >= 0) return levels[position]!;
+  throw new Refusal('NO_DATA_AT_DATE', `start ${formatDay(day)} is before the first level of ${indexId}, ${formatDay(days[0]!)}; give initial_level.`);
+}

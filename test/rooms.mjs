@@ -39,18 +39,19 @@ const allow = (name) => (name === 'node:*' ? ['!node:*', '!node:*/**'] : [`!${na
 
 const nameOf = (room) => room.replace('src/', '');
 const NAMES = Object.keys(ROOMS).map(nameOf);
-const byRelativePath = {
-  regex: `^\\.\\./(.*/)?(${NAMES.join('|')})/`,
+/** A relative path may not climb out of its room: from a folder `depth` levels inside, that takes one step more. */
+const byRelativePath = (depth) => ({
+  regex: `^(\\.\\./){${depth + 1}}`,
   message: 'Cross into a room by its name, #room/file.js.',
-};
+});
 const anyOf = (names) => `^#(${names.join('|')})/`;
 
-function patternsOf(room, packages) {
+function patternsOf(room, packages, depth) {
   const { values, types } = ROOMS[room];
   const self = nameOf(room);
   const closed = NAMES.filter((name) => name !== self && !values.includes(name) && !types.includes(name));
   return [
-    byRelativePath,
+    byRelativePath(depth),
     ...(closed.length > 0
       ? [{ regex: anyOf(closed), message: `${room} may import ${values.concat(types).join(', ') || 'no other room'}.` }]
       : []),
@@ -62,10 +63,15 @@ function patternsOf(room, packages) {
   ];
 }
 
-const restrict = (folder, room, packages) => ({
-  files: [`${folder}/**`],
-  rules: { 'typescript/no-restricted-imports': ['error', { patterns: patternsOf(room, packages) }] },
-});
+/** Folders nest no deeper than this inside a room. */
+const DEPTH_MAX = 4;
+
+/** One override per depth of a folder that lies `above` levels inside its room. */
+const restrict = (folder, room, packages, above = 0) =>
+  Array.from({ length: DEPTH_MAX }, (_, depth) => ({
+    files: [`${folder}/${'*/'.repeat(depth)}*`],
+    rules: { 'typescript/no-restricted-imports': ['error', { patterns: patternsOf(room, packages, depth + above) }] },
+  }));
 
 const config = {
   plugins: ['import', 'typescript', 'unicorn', 'oxc'],
@@ -84,8 +90,8 @@ const config = {
   },
   ignorePatterns: ['dist/**', 'kernels/wasm/**'],
   overrides: [
-    ...Object.keys(ROOMS).map((room) => restrict(room, room, ROOMS[room].packages)),
-    ...Object.entries(ALCOVES).map(([folder, { room, packages }]) => restrict(folder, room, packages)),
+    ...Object.keys(ROOMS).flatMap((room) => restrict(room, room, ROOMS[room].packages)),
+    ...Object.entries(ALCOVES).flatMap(([folder, { room, packages }]) => restrict(folder, room, packages, 1)),
     { files: ['workers/main.ts', '**/*.config.ts'], rules: { 'import/no-default-export': 'off' } },
   ],
 };

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { API } from '#contract/api.js';
+import { openApiDocument } from '#contract/openapi.js';
 import { createApp, type App } from '#http/app.js';
 import { createAuthenticate } from '#http/authentication.js';
 import type { Handlers } from '#http/handler.js';
@@ -56,7 +57,7 @@ export async function compose({ log }: Composition): Promise<Service> {
   const handlers: Handlers<typeof API> = {
     ...healthHandlers(health),
     ...changelogHandlers(changelog),
-    ...documentationHandlers(() => ({})),
+    ...documentationHandlers(() => openApiDocument(API, version)),
   };
 
   const authenticate = createAuthenticate({ areConfigured: () => false, verify: () => undefined });

@@ -1,0 +1,200 @@
+import { ERRORS, type ErrorCode } from '#domain/refusal.js';
+import { ErrorEnvelope } from './common.js';
+import type { Body, Route, Success } from './route.js';
+import { createSchemaBook, type JsonSchema, type SchemaBook } from './schema-book.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The document, as far as code looks into it. */
+export interface OpenApiDocument {
+  readonly openapi: '3.1.1';
+  readonly info: Json;
+  readonly servers: readonly Json[];
+  readonly tags: readonly Json[];
+  readonly security: readonly Json[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Json>>>>;
+  readonly components: Readonly<Record<'schemas' | 'responses' | 'headers' | 'securitySchemes', Readonly<Record<string, Json>>>>;
+}
+
+/**
+ * The OpenAPI 3.1 document of a table of routes: every route, every schema that carries an id as a component, every error.
+ * @cost some milliseconds; build it once
+ */
+export function openApiDocument(api: Readonly<Record<string, Route>>, version: string): OpenApiDocument {
+  const book = createSchemaBook();
+  book.response(ErrorEnvelope);
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const [id, route] of Object.entries(api)) {
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(id, route, book);
+  }
+  return {
+    openapi: '3.1.1',
+    info: { title: 'Divisor', version, summary: SUMMARY, description: DESCRIPTION, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    servers: [{ url: '/' }],
+    tags: [...new Set(Object.values(api).map(({ tag }) => tag))].map((name) => ({ name })),
+    security: [{ bearer: [] }, { apiKey: [] }, {}],
+    paths: book.resolve(paths),
+    components: {
+      schemas: book.components(),
+      responses: Object.fromEntries(SHARED_ERRORS.map(([status, codes]) => [`Error${status}`, book.resolve(errorResponse(codes))])),
+      headers: HEADERS,
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'A key of the form dvs_<keyId>_<secret>. Without keys the service answers loopback clients only.' },
+        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The same key in a header of its own.' },
+      },
+    },
+  };
+}
+
+const SUMMARY = 'Index construction and analytics as a service.';
+
+const DESCRIPTION = `Bodies are JSON in UTF-8. Dates are \`YYYY-MM-DD\`; return-like figures, rates and weights are fractions; null means not measured or not applicable.
+
+Every answer that is not 2xx or 304 is an ErrorEnvelope, whose \`error.code\` is stable. Checks come in this order: key, path, method, scope, syntax of the body,
+ids and query, the named resource, the body, its state, availability of data, then the work itself.
+
+GETs of stored documents carry a strong \`ETag\` and honour \`If-None-Match\` (304); PUT, PATCH and DELETE honour \`If-Match\` (412).
+HEAD is answered as GET without a body. Every answer carries \`X-Request-Id\` (yours, when you send one) and \`X-Engine-Version\`.`;
+
+const HEADERS = {
+  'X-Request-Id': { description: 'The request id sent, or a new one.', schema: { type: 'string', maxLength: 128 } },
+  'X-Engine-Version': { description: 'The running engine version.', schema: { type: 'string' } },
+  ETag: { description: 'SHA-256 of the stored document, quoted.', schema: { type: 'string' } },
+  Allow: { description: 'Methods of the path.', schema: { type: 'string' } },
+  'Retry-After': { description: 'Seconds after which to try again.', schema: { type: 'integer' } },
+  'WWW-Authenticate': { description: 'Bearer.', schema: { type: 'string' } },
+} as const;
+
+const header = (...names: (keyof typeof HEADERS)[]) => Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+function operationOf(id: string, route: Route, book: SchemaBook): Json {
+  const { method, tag, summary, description, scope, body, success } = route;
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    security: scope === 'open' ? [] : [{ bearer: [scope] }, { apiKey: [scope] }, {}],
+    parameters: parametersOf(route, book),
+    ...(body === undefined ? {} : { requestBody: requestBody(body, book) }),
+    responses: {
+      [success.status]: successResponse(method, success, book),
+      ...(method === 'GET' && success.status === 200 ? { 304: { description: 'The copy named by If-None-Match is current.', headers: header('X-Request-Id', 'X-Engine-Version', 'ETag') } } : {}),
+      ...errorResponses(route),
+    },
+  };
+}
+
+function parametersOf({ path, params, query, method }: Route, book: SchemaBook): Json[] {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
+  const isWrite = method === 'PUT' || method === 'PATCH' || method === 'DELETE';
+  return [
+    ...inPath.map((name) => {
+      const field = params?.shape[name];
+      if (field === undefined) throw new Error(`${path} has no schema for {${name}}`);
+      return parameter(name, 'path', true, book.request(field));
+    }),
+    ...fieldsOf(query, book).map(({ name, schema, required }) => parameter(name, 'query', required, schema)),
+    ...(isWrite && inPath.length > 0 ? [parameter('If-Match', 'header', false, { type: 'string', description: 'Change the document only when its etag is one of these.' })] : []),
+  ];
+}
+
+function fieldsOf(query: Route['query'], book: SchemaBook): { name: string; schema: JsonSchema; required: boolean }[] {
+  if (query === undefined) return [];
+  const { properties = {}, required = [] } = book.request(query) as { properties?: Record<string, JsonSchema>; required?: string[] };
+  return Object.entries(properties).map(([name, schema]) => ({ name, schema, required: required.includes(name) }));
+}
+
+function parameter(name: string, place: 'path' | 'query' | 'header', required: boolean, { description, example, ...schema }: JsonSchema): Json {
+  return {
+    name,
+    in: place,
+    required,
+    ...(description === undefined ? {} : { description }),
+    ...(example === undefined ? {} : { example }),
+    schema,
+  };
+}
+
+function requestBody({ schema, optional, example, bytesMax }: Body, book: SchemaBook): Json {
+  const wire = book.request(schema);
+  const content = { schema: optional === true ? { anyOf: [wire, { type: 'null' }] } : wire, ...(example === undefined ? {} : { example }) };
+  return {
+    required: optional !== true,
+    ...(bytesMax === undefined ? {} : { description: `At most ${bytesMax} bytes.` }),
+    content: { 'application/json': content },
+  };
+}
+
+function successResponse(method: Route['method'], success: Success, book: SchemaBook): Json {
+  const { description, schema, media = [], example, status } = success;
+  const json = schema === undefined ? {} : { 'application/json': { schema: book.response(schema), ...(example === undefined ? {} : { example }) } };
+  const binary = Object.fromEntries(media.map((type) => [type, { schema: { description: `Bytes of the media type ${type}.` } }]));
+  const content = { ...json, ...binary };
+  return {
+    description,
+    headers: header('X-Request-Id', 'X-Engine-Version', ...(method === 'GET' ? (['ETag'] as const) : [])),
+    ...(status === 204 || Object.keys(content).length === 0 ? {} : { content }),
+  };
+}
+
+/** Codes any route can answer, by status. */
+const SHARED_ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
+  [400, ['MALFORMED_REQUEST']],
+  [401, ['UNAUTHENTICATED']],
+  [403, ['FORBIDDEN_SCOPE', 'FORBIDDEN_ORIGIN']],
+  [404, ['ROUTE_NOT_FOUND']],
+  [405, ['METHOD_NOT_ALLOWED']],
+  [422, ['VALIDATION_FAILED']],
+  [500, ['INTERNAL']],
+  [501, ['NOT_SUPPORTED']],
+  [503, ['NO_DATA_SOURCE', 'STORE_UNAVAILABLE', 'OVERLOADED', 'DRAINING', 'STORAGE_FULL']],
+];
+
+/** Every error code a route can answer: the shared ones, those its parts bring with them, and its own. */
+export function errorCodesOf(route: Route): ErrorCode[] {
+  const isOpen = route.scope === 'open';
+  const shared = SHARED_ERRORS.flatMap(([status, codes]) => (isOpen && (status === 401 || status === 403) ? [] : codes));
+  const isWrite = route.method === 'PUT' || route.method === 'PATCH' || route.method === 'DELETE';
+  return [
+    ...new Set<ErrorCode>([
+      ...shared,
+      ...(route.body === undefined ? [] : (['BODY_TOO_LARGE'] as const)),
+      ...(route.params === undefined ? [] : (['INVALID_IDENTIFIER'] as const)),
+      ...(isWrite && route.params !== undefined ? (['PRECONDITION_FAILED'] as const) : []),
+      ...route.errors,
+    ]),
+  ];
+}
+
+function errorResponses(route: Route): Json {
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of errorCodesOf(route)) {
+    const { status } = ERRORS[code];
+    if (status === null) throw new Error(`${route.method} ${route.path} declares ${code}, which only jobs carry`);
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  const shared = new Map(SHARED_ERRORS.map(([status, codes]) => [status, codes.join()]));
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [
+      status,
+      shared.get(status) === codes.join() ? { $ref: `#/components/responses/Error${status}` } : errorResponse(codes),
+    ]),
+  );
+}
+
+function errorResponse(codes: readonly ErrorCode[]): Json {
+  const { status } = ERRORS[codes[0]!];
+  const own = status === 405 ? (['Allow'] as const) : status === 401 ? (['WWW-Authenticate'] as const) : status === 503 ? (['Retry-After'] as const) : [];
+  return {
+    description: codes.map((code) => `\`${code}\`: ${ERRORS[code].help}`).join('\n\n'),
+    headers: header('X-Request-Id', 'X-Engine-Version', ...own),
+    content: {
+      'application/json': {
+        schema: {
+          allOf: [{ $ref: '#/output/ErrorEnvelope' }, { type: 'object', properties: { error: { type: 'object', properties: { code: { enum: codes } } } } }],
+        },
+      },
+    },
+  };
+}

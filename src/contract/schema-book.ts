@@ -1,0 +1,92 @@
+import { z } from 'zod';
+
+export type JsonSchema = Record<string, unknown>;
+
+type Direction = 'input' | 'output';
+
+/**
+ * Collects the schemas of a document as components. What a client sends and what it gets can differ under one name
+ * (a field with a default may be left out, and is always answered): such a name stands twice, as `Name` and `NameInput`.
+ */
+export interface SchemaBook {
+  /** The schema of a body or parameter a client sends; its references are set by `resolve`. */
+  request(schema: z.ZodType): JsonSchema;
+  /** The schema of a body the service answers. */
+  response(schema: z.ZodType): JsonSchema;
+  /** Every named schema seen so far, by component name. */
+  components(): Record<string, JsonSchema>;
+  /** A value with the references of its schemas pointing at the components. */
+  resolve<T>(value: T): T;
+}
+
+export function createSchemaBook(): SchemaBook {
+  const named: Record<Direction, Map<string, JsonSchema>> = { input: new Map(), output: new Map() };
+
+  function add(schema: z.ZodType, io: Direction): JsonSchema {
+    const { $schema: _, $defs = {}, ...root } = z.toJSONSchema(schema, { io, target: 'draft-2020-12', override: ({ jsonSchema }) => dropSafeRange(jsonSchema) });
+    for (const [id, definition] of Object.entries($defs)) {
+      const marked = markRefs(definition, io) as JsonSchema;
+      const known = named[io].get(id);
+      if (known !== undefined && JSON.stringify(known) !== JSON.stringify(marked)) throw new Error(`two schemas have the id ${id}`);
+      named[io].set(id, marked);
+    }
+    return markRefs(root, io) as JsonSchema;
+  }
+
+  function nameOf(io: Direction, id: string, twofold: ReadonlySet<string>): string {
+    return io === 'input' && twofold.has(id) ? `${id}Input` : id;
+  }
+
+  function resolveWith<T>(value: T, twofold: ReadonlySet<string>): T {
+    return mapRefs(value, (ref) => {
+      const match = /^#\/(input|output)\/(.*)$/.exec(ref);
+      return match === null ? ref : `#/components/schemas/${nameOf(match[1] as Direction, match[2]!, twofold)}`;
+    }) as T;
+  }
+
+  return {
+    request: (schema) => add(schema, 'input'),
+    response: (schema) => add(schema, 'output'),
+    components() {
+      const twofold = twofoldIds(named);
+      const all = (['output', 'input'] as const).flatMap((io) =>
+        [...named[io]].map(([id, schema]) => [nameOf(io, id, twofold), resolveWith(schema, twofold)] as const),
+      );
+      return Object.fromEntries(all.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    },
+    resolve: (value) => resolveWith(value, twofoldIds(named)),
+  };
+}
+
+/** Ids that stand for different schemas in the two directions, by themselves or through what they refer to. */
+function twofoldIds({ input, output }: Record<Direction, ReadonlyMap<string, JsonSchema>>): Set<string> {
+  const plain = (schema: JsonSchema | undefined) => JSON.stringify(schema).replaceAll(/"#\/(?:input|output)\//g, '"#/');
+  const shared = [...output.keys()].filter((id) => input.has(id));
+  const twofold = new Set(shared.filter((id) => plain(input.get(id)) !== plain(output.get(id))));
+  for (let before = -1; before !== twofold.size; ) {
+    before = twofold.size;
+    for (const id of shared) {
+      const text = JSON.stringify(output.get(id));
+      if ([...twofold].some((other) => text.includes(`"#/output/${other}"`))) twofold.add(id);
+    }
+  }
+  return twofold;
+}
+
+function markRefs(schema: unknown, io: Direction): unknown {
+  return mapRefs(schema, (ref) => ref.replace(/^#\/\$defs\//, `#/${io}/`));
+}
+
+function mapRefs(value: unknown, change: (ref: string) => string): unknown {
+  if (Array.isArray(value)) return value.map((item) => mapRefs(item, change));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [key, key === '$ref' && typeof member === 'string' ? change(member) : mapRefs(member, change)]),
+  );
+}
+
+/** The range of whole numbers a double holds exactly says nothing to a reader. */
+function dropSafeRange(schema: JsonSchema): void {
+  if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
+  if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
+}

@@ -10,6 +10,11 @@ import { documentationHandlers } from '#http/routes/documentation.js';
 import { healthHandlers } from '#http/routes/health.js';
 import { createChangelog } from '#services/changelog.js';
 import { createHealth, type Check } from '#services/health.js';
+import { createKeys } from '#services/keys.js';
+import { openHome, type Home } from '#store/home.js';
+import { openStore, type Store } from '#store/open-store.js';
+import { watchDisk } from './disk-watch.js';
+import { openKeyDoor } from './key-door.js';
 import type { Settings } from './settings.js';
 import { engineVersion, PACKAGE_ROOT } from './version.js';
 
@@ -27,21 +32,54 @@ export interface Service {
 export interface Composition {
   readonly settings: Settings;
   readonly log: Logger;
+  /** Told of a failure after which the process has to end, because a room can no longer keep its promises. */
+  readonly onDefect: (cause: unknown) => void;
 }
 
 /**
- * Builds the rooms inside-out: store, artifacts, calendars, markets, pool and jobs, services, and the application around them.
+ * Opens the home and builds the service on it.
  * @throws StartRefusal when the home cannot be served
  */
-export async function compose({ log }: Composition): Promise<Service> {
+export async function compose(composition: Composition): Promise<Service> {
+  const home = await openHome(composition.settings.home);
+  const open: Closable[] = [home];
+  try {
+    return await composeOn(home, composition, open);
+  } catch (failure) {
+    await closeAll(open);
+    throw failure;
+  }
+}
+
+interface Closable {
+  close(): Promise<void>;
+}
+
+/** Closes in reverse order of opening. */
+async function closeAll(open: readonly Closable[]): Promise<void> {
+  for (const room of open.toReversed()) await room.close();
+}
+
+/**
+ * Builds the rooms inside-out: store, calendars, markets, pool and jobs, services, and the application around them.
+ * A room that must be closed is pushed on `open` as soon as it is.
+ */
+async function composeOn(home: Home, { settings, log, onDefect }: Composition, open: Closable[]): Promise<Service> {
   const version = engineVersion();
   const startedAt = new Date();
+  const checks: Check[] = [];
   let draining = false;
 
-  // Rooms: each registers what health should look at.
-  const checks: Check[] = [];
+  // Rooms: each pushes what has to be closed, and the checks by which health looks at it.
+  const store: Store = await openStore({ home, onFailure: onDefect });
+  open.push(store);
+  const disk = watchDisk(store.freeSpace);
+  open.push(disk);
+  checks.push(disk.check);
 
   // Services, one per route family.
+  const keys = createKeys({ documents: store.documents, environment: settings.apiKeys, now: Date.now });
+  open.push(await openKeyDoor(home.path, keys));
   const changelog = createChangelog({ text: readFileSync(new URL('CHANGELOG.md', PACKAGE_ROOT), 'utf8'), version });
   const health = createHealth({
     version,
@@ -60,16 +98,15 @@ export async function compose({ log }: Composition): Promise<Service> {
     ...documentationHandlers(() => openApiDocument(API, version)),
   };
 
-  const authenticate = createAuthenticate({ areConfigured: () => false, verify: () => undefined });
-  const app = createApp({ api: API, handlers, authenticate, version, log });
+  const app = createApp({ api: API, handlers, authenticate: createAuthenticate(keys), version, log });
 
   return {
     app,
-    hasKeys: () => false,
+    hasKeys: () => keys.areConfigured(),
     drain() {
       draining = true;
       app.drain();
     },
-    async close() {},
+    close: () => closeAll(open),
   };
 }

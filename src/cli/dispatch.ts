@@ -1,6 +1,8 @@
 /** One command: what it is for, and its code, loaded only when it is asked for. */
 interface Command {
   readonly summary: string;
+  /** What `--help` explains; the settings of the service unless given. */
+  readonly help?: () => Promise<string>;
   readonly run: (argv: readonly string[], environment: NodeJS.ProcessEnv) => Promise<number>;
 }
 
@@ -12,6 +14,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   config: {
     summary: 'Show every setting, its value and where that came from.',
     run: async (argv, environment) => (await import('./config.js')).config(argv, environment),
+  },
+  keys: {
+    summary: 'Make, list and revoke API keys.',
+    help: async () => (await import('./keys.js')).KEYS_HELP,
+    run: async (argv, environment) => (await import('./keys.js')).keys(argv, environment),
   },
 };
 
@@ -50,7 +57,8 @@ function help(): string {
     + 'divisor <command> --help explains its flags; divisor --version prints the version.\n';
 }
 
-async function commandHelp(name: string, { summary }: Command): Promise<string> {
+async function commandHelp(name: string, { summary, help }: Command): Promise<string> {
+  if (help !== undefined) return help();
   const { settingsHelp } = await import('./settings.js');
   return `divisor ${name}: ${summary}\n\nSettings, flags over environment over defaults:\n\n${settingsHelp()}`;
 }

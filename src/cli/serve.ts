@@ -18,7 +18,8 @@ const EXIT_DEFECT = 70;
 export async function serve(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { settings } = readSettings(argv, environment);
   const log = createLog(settings.logLevel);
-  exitOnDefects(log);
+  process.on('uncaughtException', endOnDefect(log));
+  process.on('unhandledRejection', endOnDefect(log));
   const { service, server } = await start(settings, log);
   process.stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, home: settings.home, workers: settings.workers }, 'listening');
@@ -45,7 +46,7 @@ export interface Running {
  * @throws StartRefusal when the home, the address or the lack of a key forbids it
  */
 export async function start(settings: Settings, log: Logger): Promise<Running> {
-  const service = await compose({ settings, log });
+  const service = await compose({ settings, log, onDefect: endOnDefect(log) });
   try {
     if (!service.hasKeys() && !isLoopbackName(settings.host)) {
       const message = `Without an API key the service listens on loopback only, not on ${settings.host}: make a key with \`divisor keys create\`, or set DIVISOR_API_KEYS.`;
@@ -92,14 +93,12 @@ function stopSignal(): Promise<NodeJS.Signals> {
 }
 
 /**
- * After an error nobody caught, no state in memory can be trusted. What was acknowledged is on disk, so the process
+ * After an error nobody caught, nothing in memory can be trusted. What was acknowledged is on disk, so the process
  * says what happened and ends; its supervisor starts it again on the same home.
  */
-function exitOnDefects(log: Logger): void {
-  const end = (failure: unknown) => {
+function endOnDefect(log: Logger): (failure: unknown) => never {
+  return (failure) => {
     log.fatal({ err: failure }, 'a defect ended the process');
     process.exit(EXIT_DEFECT);
   };
-  process.on('uncaughtException', end);
-  process.on('unhandledRejection', end);
 }

@@ -2,16 +2,17 @@ import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto
 import type { Scope } from '#contract/route.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentStore } from '#store/documents.js';
+import { formatTimestamp } from '#store/timestamp.js';
 
 /** A key as it is kept: everything but the key itself. */
 export interface KeyRecord {
-  /** 12 letters and digits; the public half of the key. */
+  /** 12 letters and digits: the public half of the key. */
   readonly id: string;
   readonly name: string;
   /** SHA-256 of the secret's text, hex. The secret has 256 random bits, so a slow hash would add nothing. */
   readonly sha256: string;
   readonly scopes: readonly Scope[];
-  /** ISO-8601 UTC; null for keys given by the environment. */
+  /** Timestamps; `created` is null for a key given by the environment, the others until they are set. */
   readonly created: string | null;
   readonly expires: string | null;
   readonly revoked: string | null;
@@ -20,8 +21,14 @@ export interface KeyRecord {
 export interface NewKey {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** ISO-8601 UTC; null for a key that does not expire. */
+  /** Timestamp from which the key is no longer accepted; null for a key that does not expire. */
   readonly expires: string | null;
+}
+
+/** A key and its record; the only time the key is seen. */
+export interface IssuedKey {
+  readonly record: KeyRecord;
+  readonly key: string;
 }
 
 export interface Keys {
@@ -29,10 +36,10 @@ export interface Keys {
   areConfigured(): boolean;
   /** The holder of a key, undefined when it is malformed, unknown, revoked, expired or wrong: all alike. */
   verify(key: string): { readonly keyId: string; readonly scopes: ReadonlySet<Scope> } | undefined;
-  /** A new key: the only time it is shown. */
-  create(key: NewKey): Promise<{ readonly record: KeyRecord; readonly key: string }>;
+  create(key: NewKey): Promise<IssuedKey>;
+  /** Every key by id. */
   list(): readonly KeyRecord[];
-  /** Ends a key for good. @throws Refusal VALIDATION_FAILED when there is none with the id, or the environment holds it */
+  /** Ends a key for good; one that is revoked already stays as it is. @throws Refusal VALIDATION_FAILED */
   revoke(id: string): Promise<KeyRecord>;
 }
 
@@ -40,13 +47,9 @@ export interface KeysDependencies {
   readonly documents: DocumentStore;
   /** Keys of stateless deployments. */
   readonly environment: readonly KeyRecord[];
-  readonly now: () => Date;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
 }
-
-const KEY_PATTERN = /^dvs_([A-Za-z0-9]{12})_([A-Za-z0-9_-]{43})$/;
-const ID_LENGTH = 12;
-const SECRET_BYTES = 32;
-const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
 /** Compared against when no key has the id, so that an unknown key takes the time of a wrong one. */
 const NO_DIGEST = Buffer.alloc(32);
@@ -56,15 +59,15 @@ const NO_DIGEST = Buffer.alloc(32);
  * what it creates or revokes counts from the next request on.
  */
 export function createKeys({ documents, environment, now }: KeysDependencies): Keys {
-  const stored = documents.list('key', (body) => body as KeyRecord).documents;
-  const records = new Map([...stored, ...environment].map((record) => [record.id, holder(record)]));
-  const isGiven = new Set(environment.map(({ id }) => id));
+  const stored = documents.list('key', readRecord).documents;
+  const holders = new Map([...stored, ...environment].map((record) => [record.id, holderOf(record)]));
+  const given = new Set(environment.map(({ id }) => id));
   // A key that cannot be read still says that this service is not meant to be open.
-  let configured = documents.ids('key').length > 0 || environment.length > 0;
+  let configured = environment.length > 0 || documents.ids('key').length > 0;
 
   const save = async (record: KeyRecord) => {
     await documents.transaction((tx) => tx.put('key', record.id, record));
-    records.set(record.id, holder(record));
+    holders.set(record.id, holderOf(record));
     configured = true;
     return record;
   };
@@ -72,42 +75,57 @@ export function createKeys({ documents, environment, now }: KeysDependencies): K
   return {
     areConfigured: () => configured,
     verify(key) {
-      const match = KEY_PATTERN.exec(key);
-      const found = records.get(match?.[1] ?? '');
-      const isRight = timingSafeEqual(digest(match?.[2] ?? ''), found?.digest ?? NO_DIGEST);
-      if (found === undefined || !isRight || !isLive(found.record, now())) return undefined;
-      return found.principal;
+      const { id, secret } = parseKey(key);
+      const holder = holders.get(id);
+      const isRight = timingSafeEqual(digest(secret), holder?.digest ?? NO_DIGEST);
+      return isRight && holder !== undefined && isLive(holder.record, now()) ? holder.principal : undefined;
     },
-    async create({ name, scopes, expires }) {
-      const id = newId(records);
-      const secret = randomBytes(SECRET_BYTES).toString('base64url');
-      const record = { id, name, sha256: digest(secret).toString('hex'), scopes, created: now().toISOString(), expires, revoked: null };
-      return { record: await save(record), key: `dvs_${id}_${secret}` };
+    async create(request) {
+      const issued = issueKey(request, now(), (id) => holders.has(id));
+      await save(issued.record);
+      return issued;
     },
-    list: () => [...records.values()].map(({ record }) => record),
+    list: () => [...holders.values()].map(({ record }) => record).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
     async revoke(id) {
-      const found = records.get(id);
-      if (found === undefined) throw new Refusal('VALIDATION_FAILED', `No key has the id ${id}.`);
-      if (isGiven.has(id)) throw new Refusal('VALIDATION_FAILED', `The key ${id} is given by DIVISOR_API_KEYS; take it out there.`);
-      return found.record.revoked === null ? save({ ...found.record, revoked: now().toISOString() }) : found.record;
+      const record = holders.get(id)?.record;
+      if (record === undefined) throw new Refusal('VALIDATION_FAILED', `No key has the id ${id}.`);
+      if (given.has(id)) throw new Refusal('VALIDATION_FAILED', `The key ${id} is given by DIVISOR_API_KEYS; take it out there.`);
+      return record.revoked === null ? save({ ...record, revoked: formatTimestamp(now()) }) : record;
     },
   };
 }
 
-function holder(record: KeyRecord) {
-  const principal = { keyId: record.id, scopes: new Set(record.scopes) };
-  return { record, principal, digest: Buffer.from(record.sha256, 'hex') };
+const KEY_PATTERN = /^dvs_([A-Za-z0-9]{12})_([A-Za-z0-9_-]{43})$/;
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+const ID_LENGTH = 12;
+const SECRET_BYTES = 32;
+
+/** A new random key: `dvs_`, 12 characters of id, 43 of secret. */
+export function issueKey({ name, scopes, expires }: NewKey, nowMs: number, isTaken: (id: string) => boolean = () => false): IssuedKey {
+  let id: string;
+  do id = Array.from({ length: ID_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
+  while (isTaken(id));
+  const secret = randomBytes(SECRET_BYTES).toString('base64url');
+  const record = { id, name, sha256: digest(secret).toString('hex'), scopes, created: formatTimestamp(nowMs), expires, revoked: null };
+  return { record, key: `dvs_${id}_${secret}` };
+}
+
+function parseKey(key: string): { readonly id: string; readonly secret: string } {
+  const match = KEY_PATTERN.exec(key);
+  return { id: match?.[1] ?? '', secret: match?.[2] ?? '' };
+}
+
+function holderOf(record: KeyRecord) {
+  return { record, principal: { keyId: record.id, scopes: new Set(record.scopes) }, digest: Buffer.from(record.sha256, 'hex') };
+}
+
+function readRecord(body: unknown): KeyRecord | undefined {
+  const record = body as KeyRecord;
+  return typeof record?.id === 'string' && /^[0-9a-f]{64}$/.test(record.sha256) && Array.isArray(record.scopes) ? record : undefined;
 }
 
 const digest = (secret: string) => createHash('sha256').update(secret).digest();
 
-function isLive({ revoked, expires }: KeyRecord, now: Date): boolean {
-  return revoked === null && (expires === null || now < new Date(expires));
-}
-
-function newId(taken: ReadonlyMap<string, unknown>): string {
-  for (;;) {
-    const id = Array.from({ length: ID_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
-    if (!taken.has(id)) return id;
-  }
+function isLive({ revoked, expires }: KeyRecord, nowMs: number): boolean {
+  return revoked === null && (expires === null || nowMs < Date.parse(expires));
 }

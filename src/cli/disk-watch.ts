@@ -1,0 +1,27 @@
+import type { Check } from '#services/health.js';
+import type { FreeSpace } from '#store/free-space.js';
+
+const INTERVAL_MS = 5_000;
+
+/** Looks at the volume of the home from time to time, so that health answers without waiting for the disk. */
+export function watchDisk(freeSpace: FreeSpace): { readonly check: Check; close(): Promise<void> } {
+  let fault: string | undefined;
+  const look = async () => {
+    try {
+      const { freeBytes, markBytes } = await freeSpace.measure();
+      const mebibytes = (bytes: number) => Math.floor(bytes / 2 ** 20);
+      fault = freeBytes < markBytes ? `${mebibytes(freeBytes)} MiB are free; ${mebibytes(markBytes)} MiB are needed for writes.` : undefined;
+    } catch (failure) {
+      fault = `The volume cannot be looked at: ${failure instanceof Error ? failure.message : failure}`;
+    }
+  };
+  void look();
+  const timer = setInterval(() => void look(), INTERVAL_MS);
+  timer.unref();
+  return {
+    check: { name: 'disk', look: () => fault, unready: 'STORAGE_FULL' },
+    async close() {
+      clearInterval(timer);
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import { chmod, rm } from 'node:fs/promises';
+import { connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { Refusal } from '#domain/refusal.js';
+import type { IssuedKey, KeyRecord, Keys, NewKey } from '#services/keys.js';
+
+/** What `divisor keys` asks for, of the home itself or of the service that runs on it. */
+export type KeyCommand =
+  | { readonly verb: 'create'; readonly key: NewKey }
+  | { readonly verb: 'list' }
+  | { readonly verb: 'revoke'; readonly id: string };
+
+export interface KeyAnswer {
+  readonly issued?: IssuedKey;
+  readonly records?: readonly KeyRecord[];
+  /** Why the command was refused. */
+  readonly refused?: string;
+}
+
+/** Longest command or answer, in characters. */
+const TEXT_MAX = 1_048_576;
+const PATIENCE_MS = 10_000;
+
+/** Addresses of Unix sockets are this long at most, over all systems that have them. */
+const PATH_MAX = 100;
+
+const pathIn = (home: string) => join(home, 'keys.sock');
+
+/**
+ * The door by which `divisor keys` reaches the service that runs on a home, since only that service may write there:
+ * a Unix socket in the home's folder, which only the service's user can enter. One JSON line in, one out.
+ */
+export async function openKeyDoor(home: string, keys: Keys): Promise<{ close(): Promise<void> }> {
+  const path = pathIn(home);
+  if (path.length > PATH_MAX || process.platform === 'win32') return { async close() {} };
+  // The lock of the home is ours, so a socket that is there was left by a process that is gone.
+  await rm(path, { force: true });
+  const server = createServer((socket) => {
+    socket.setTimeout(PATIENCE_MS, () => socket.destroy());
+    readLine(socket)
+      .then(async (line) => socket.end(`${JSON.stringify(await obey(keys, JSON.parse(line) as KeyCommand))}\n`))
+      .catch(() => socket.destroy());
+  });
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(path, resolve));
+  await chmod(path, 0o600);
+  return { close: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+/** Asks the service that runs on a home. @returns undefined when none answers there */
+export async function askKeyDoor(home: string, command: KeyCommand): Promise<KeyAnswer | undefined> {
+  const path = pathIn(home);
+  if (path.length > PATH_MAX) return undefined;
+  const socket = await new Promise<Socket | undefined>((resolve) => {
+    const opened = connect(path, () => resolve(opened));
+    opened.once('error', () => resolve(undefined));
+  });
+  if (socket === undefined) return undefined;
+  socket.write(`${JSON.stringify(command)}\n`);
+  return JSON.parse(await readLine(socket)) as KeyAnswer;
+}
+
+/** Does what a command asks. */
+export async function obey(keys: Keys, command: KeyCommand): Promise<KeyAnswer> {
+  try {
+    switch (command.verb) {
+      case 'create': return { issued: await keys.create(command.key) };
+      case 'list': return { records: keys.list() };
+      case 'revoke': return { records: [await keys.revoke(command.id)] };
+    }
+  } catch (failure) {
+    if (failure instanceof Refusal) return { refused: failure.message };
+    throw failure;
+  }
+}
+
+async function readLine(socket: Socket): Promise<string> {
+  socket.setEncoding('utf8');
+  let text = '';
+  for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
+    text += chunk;
+    if (text.length > TEXT_MAX) throw new Error(`a line of more than ${TEXT_MAX} characters`);
+    if (text.includes('\n')) return text.slice(0, text.indexOf('\n'));
+  }
+  throw new Error('the connection ended before the line did');
+}

@@ -1,0 +1,119 @@
+import { parseArgs } from 'node:util';
+import { SCOPES, type Scope } from '#contract/route.js';
+import { createKeys, issueKey, type KeyRecord, type NewKey } from '#services/keys.js';
+import { openHome } from '#store/home.js';
+import { openStore } from '#store/open-store.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import { askKeyDoor, obey, type KeyAnswer, type KeyCommand } from './key-door.js';
+import { readSettings, UsageError } from './settings.js';
+import { table } from './terminal.js';
+
+export const KEYS_HELP = `divisor keys create --name NAME [--scopes read,write,...] [--expires YYYY-MM-DD] [--stateless] [--home FOLDER]
+divisor keys list [--home FOLDER]
+divisor keys revoke KEYID [--home FOLDER]
+
+Makes, lists and ends the API keys of a home, also while a service runs on it; either counts from the next request on.
+A key is printed once, when it is made. The first key of a home makes every request need one.
+
+  --name       What or whom the key is for, at most 64 characters.
+  --scopes     What it may do, of ${SCOPES.join(', ')}; read unless given. admin may do everything.
+  --expires    First day, in UTC, on which it is no longer accepted.
+  --stateless  Keep nothing: print the key and the entry of DIVISOR_API_KEYS that stands for it.
+  --home       Folder of the service; DIVISOR_HOME or ./var unless given.
+`;
+
+const OPTIONS = {
+  name: { type: 'string' },
+  scopes: { type: 'string' },
+  expires: { type: 'string' },
+  stateless: { type: 'boolean' },
+  home: { type: 'string' },
+} as const;
+
+const EXIT_REFUSED = 1;
+
+/** `divisor keys`: makes, lists and revokes the keys of a home. */
+export async function keys(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const { values, positionals } = parse(argv);
+  const [verb, ...words] = positionals;
+  const { settings } = readSettings(values.home === undefined ? [] : ['--home', values.home], environment);
+  if (verb === 'create' && words.length === 0) {
+    const key = newKey(values);
+    if (values.stateless === true) return printStateless(key);
+    return print(await ask(settings.home, { verb, key }));
+  }
+  if (verb === 'list' && words.length === 0) return print(await ask(settings.home, { verb }));
+  const [id] = words;
+  if (verb === 'revoke' && id !== undefined && words.length === 1) return print(await ask(settings.home, { verb, id }));
+  throw new UsageError(`The key commands are\n\n${KEYS_HELP}`);
+}
+
+function parse(argv: readonly string[]) {
+  try {
+    return parseArgs({ args: [...argv], options: OPTIONS, strict: true, allowPositionals: true });
+  } catch (failure) {
+    throw new UsageError((failure as Error).message, { cause: failure });
+  }
+}
+
+function newKey({ name, scopes = 'read', expires }: { name?: string; scopes?: string; expires?: string }): NewKey {
+  if (name === undefined || !/^[^\p{C}:,]{1,64}$/u.test(name)) {
+    throw new UsageError('--name is needed: 1 to 64 characters without colons, commas and control characters.');
+  }
+  const wanted = scopes.split(',').map((scope) => scope.trim());
+  const isScope = (scope: string): scope is Scope => (SCOPES as readonly string[]).includes(scope);
+  const unknown = wanted.filter((scope) => !isScope(scope));
+  if (unknown.length > 0) throw new UsageError(`There is no scope ${unknown.join(', ')}; the scopes are ${SCOPES.join(', ')}.`);
+  return { name, scopes: [...new Set(wanted.filter(isScope))], expires: expires === undefined ? null : startOf(expires) };
+}
+
+function startOf(day: string): string {
+  const ms = /^\d{4}-\d{2}-\d{2}$/.test(day) ? Date.parse(`${day}T00:00:00Z`) : Number.NaN;
+  if (Number.isNaN(ms)) throw new UsageError(`--expires must be a day, YYYY-MM-DD, not ${day}.`);
+  return formatTimestamp(ms);
+}
+
+/** The running service answers when there is one; otherwise the home is ours for the moment. */
+async function ask(folder: string, command: KeyCommand): Promise<KeyAnswer> {
+  const answered = await askKeyDoor(folder, command);
+  if (answered !== undefined) return answered;
+  const home = await openHome(folder);
+  try {
+    const { documents, close } = await openStore({
+      home,
+      onFailure(cause) {
+        throw cause;
+      },
+    });
+    try {
+      return await obey(createKeys({ documents, environment: [], now: Date.now }), command);
+    } finally {
+      await close();
+    }
+  } finally {
+    await home.close();
+  }
+}
+
+function print({ issued, records, refused }: KeyAnswer): number {
+  if (refused !== undefined) {
+    process.stderr.write(`divisor: ${refused}\n`);
+    return EXIT_REFUSED;
+  }
+  if (issued !== undefined) {
+    process.stderr.write(`Key ${issued.record.id} (${issued.record.name}; ${issued.record.scopes.join(', ')}) is shown this once:\n`);
+    process.stdout.write(`${issued.key}\n`);
+  }
+  if (records !== undefined) process.stdout.write(table([['key', 'name', 'scopes', 'created', 'expires', 'revoked'], ...records.map(rowOf)], 0));
+  return 0;
+}
+
+const rowOf = ({ id, name, scopes, created, expires, revoked }: KeyRecord) =>
+  [id, name, scopes.join(','), ...[created, expires, revoked].map((time) => time?.slice(0, 19).replace('T', ' ') ?? '-')];
+
+function printStateless(key: NewKey): number {
+  if (key.expires !== null) throw new UsageError('A key of the environment does not expire: --expires and --stateless exclude each other.');
+  const { record, key: text } = issueKey(key, Date.now());
+  process.stdout.write(`${text}\nDIVISOR_API_KEYS=${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}\n`);
+  return 0;
+}

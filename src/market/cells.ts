@@ -1,0 +1,66 @@
+import { dayOf, parseDay, type Day } from '#domain/days.js';
+
+/** One cell of a table as its file format gives it; null where it is empty. */
+export type Cell = string | number | bigint | boolean | Date | null;
+
+/** Rows of a table, a few thousand at a time, every row with one cell per column. */
+export interface CellBatch {
+  readonly rows: readonly (readonly Cell[])[];
+}
+
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+const DATE_TIME = /^(\d{4}-\d{2}-\d{2})([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
+const MISSING = new Set(['', 'nan', 'NaN', 'NAN']);
+const MS_PER_DAY = 86_400_000;
+
+/** The days from 0001-01-01 to 9999-12-31: what a date on the wire can say. */
+const DAY_MIN: Day = dayOf({ year: 1, month: 1, day: 1 });
+const DAY_MAX: Day = dayOf({ year: 9999, month: 12, day: 31 });
+
+/**
+ * The number in a cell: NaN where it is missing, undefined where it is something else.
+ * Numbers are written with a decimal point and nothing else; infinities are refused.
+ */
+export function numberIn(cell: Cell | undefined): number | undefined {
+  if (cell === null || cell === undefined) return Number.NaN;
+  if (typeof cell === 'number') return Number.isNaN(cell) || Number.isFinite(cell) ? cell : undefined;
+  if (typeof cell === 'bigint') return Number(cell);
+  if (typeof cell !== 'string') return undefined;
+  const text = cell.trim();
+  if (MISSING.has(text)) return Number.NaN;
+  if (!NUMBER.test(text)) return undefined;
+  const value = Number(text);
+  return Number.isFinite(value) ? value : undefined;
+}
+
+/** The day in a cell: null where it is empty, undefined where it is not a day that exists. A time of day is dropped. */
+export function dayIn(cell: Cell | undefined): Day | null | undefined {
+  if (cell === null || cell === undefined) return null;
+  if (cell instanceof Date) {
+    const ms = cell.getTime();
+    const day = Math.floor(ms / MS_PER_DAY);
+    return day >= DAY_MIN && day <= DAY_MAX ? day : undefined;
+  }
+  if (typeof cell !== 'string') return undefined;
+  const text = cell.trim();
+  if (text === '' || text === 'NaT') return null;
+  const match = DATE_TIME.exec(text);
+  return match === null ? undefined : parseDay(match[1]!);
+}
+
+/** The text in a cell: null where it is empty, a number as it is written, a date as its day. */
+export function textIn(cell: Cell | undefined): string | null {
+  if (cell === null || cell === undefined) return null;
+  if (cell instanceof Date) {
+    const [day, time] = cell.toISOString().split('T');
+    return time === '00:00:00.000Z' ? day! : cell.toISOString();
+  }
+  const text = String(cell).trim();
+  return text === '' ? null : text;
+}
+
+/** Why a text is no number, in words for the person who wrote it. */
+export function notANumber(text: string): string {
+  return /^[+-]?\d+(\.\d{3})*,\d+$/.test(text.trim()) ? 'is written with a decimal comma; a decimal point is needed' : 'is not a finite number';
+}
+

@@ -1,0 +1,48 @@
+/** The four datasets of a store, in the order in which they are read and reported. */
+export const DATASETS = ['market', 'reference', 'corporate_actions', 'universes'] as const;
+export type Dataset = (typeof DATASETS)[number];
+
+/** Columns a dataset cannot do without. */
+export const REQUIRED_COLUMNS: Record<Dataset, readonly string[]> = {
+  market: ['identifier', 'date', 'CLOSE'],
+  reference: ['identifier'],
+  corporate_actions: ['identifier', 'type', 'value', 'ex_date'],
+  universes: ['universe', 'identifier'],
+};
+
+/** Columns whose meaning the service knows; they are matched whatever their case and carried under this spelling. */
+const KNOWN_COLUMNS: Record<Dataset, readonly string[]> = {
+  market: ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'],
+  reference: ['identifier', 'valid_from', 'NAME', 'CURRENCY', 'EXCHANGE', 'COUNTRY', 'SECTOR', 'INDUSTRY', 'ISSUER', 'LISTED', 'DELISTED'],
+  corporate_actions: ['identifier', 'type', 'value', 'ex_date', 'pay_date', 'status', 'announced', 'related', 'subscription_price'],
+  universes: ['universe', 'identifier', 'start', 'end'],
+};
+
+/** Columns that must be greater than zero where they have a value: a price of zero divides the next return. */
+export const PRICE_COLUMNS: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
+
+/** Columns that must not be negative where they have a value. */
+export const COUNT_COLUMNS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT']);
+
+/** Reference columns that are text whatever they look like: the code of an issuer may be all digits. */
+export const TEXT_COLUMNS: ReadonlySet<string> = new Set(['NAME', 'CURRENCY', 'EXCHANGE', 'COUNTRY', 'SECTOR', 'INDUSTRY', 'ISSUER']);
+
+/** Reference columns that are dates. */
+export const DATE_COLUMNS: ReadonlySet<string> = new Set(['LISTED', 'DELISTED']);
+
+const SPELLING: Record<Dataset, ReadonlyMap<string, string>> = {
+  market: spellings('market'),
+  reference: spellings('reference'),
+  corporate_actions: spellings('corporate_actions'),
+  universes: spellings('universes'),
+};
+
+/** The name under which a column is carried: known columns in their own spelling, any other as it was written. */
+export function columnName(dataset: Dataset, written: string): string {
+  const name = written.trim();
+  return SPELLING[dataset].get(name.toLowerCase()) ?? name;
+}
+
+function spellings(dataset: Dataset): ReadonlyMap<string, string> {
+  return new Map(KNOWN_COLUMNS[dataset].map((name) => [name.toLowerCase(), name]));
+}

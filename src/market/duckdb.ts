@@ -1,0 +1,71 @@
+import { DuckDBInstance, type DuckDBConnection, type DuckDBDataChunk, type DuckDBValue } from '@duckdb/node-api';
+import { DuckDBDateValue, DuckDBDecimalValue, DuckDBTimestampValue, DuckDBTimestampTZValue } from '@duckdb/node-api';
+import type { Cell } from './cells.js';
+
+/** Memory DuckDB may use for itself; panels come on top. */
+const MEMORY_LIMIT = '1GiB';
+
+/**
+ * A DuckDB of its own in memory that can read the given files or folders and nothing else: no network, no other file,
+ * no extension, and no statement that could change that.
+ */
+export async function openDuckDb(readable: { readonly files?: readonly string[]; readonly folders?: readonly string[] }): Promise<DuckDBConnection> {
+  const instance = await DuckDBInstance.create(':memory:');
+  const connection = await instance.connect();
+  await connection.run(`
+    SET memory_limit = '${MEMORY_LIMIT}';
+    SET autoinstall_known_extensions = false;
+    SET autoload_known_extensions = false;
+    SET temp_directory = '';
+    SET allowed_paths = [${(readable.files ?? []).map(sqlText).join(', ')}];
+    SET allowed_directories = [${(readable.folders ?? []).map(sqlText).join(', ')}];
+    SET enable_external_access = false;
+    SET lock_configuration = true`);
+  return connection;
+}
+
+/** A text as a SQL literal. */
+export const sqlText = (text: string) => `'${text.replaceAll("'", "''")}'`;
+/** A name as a SQL identifier. */
+export const sqlName = (name: string) => `"${name.replaceAll('"', '""')}"`;
+
+/** Rows of a query as they stream in: never a whole result at once. */
+export async function* chunksOf(connection: DuckDBConnection, sql: string): AsyncGenerator<DuckDBDataChunk> {
+  const result = await connection.stream(sql);
+  for (;;) {
+    const chunk = await result.fetchChunk();
+    if (chunk === null || chunk.rowCount === 0) return;
+    yield chunk;
+  }
+}
+
+/** The doubles of a column of a chunk where they lie; NaN must stand for null already. */
+export function doublesOf(chunk: DuckDBDataChunk, column: number): Float64Array {
+  const { items } = chunk.getColumnVector(column) as unknown as { readonly items: unknown }; // public at run time, private in its types
+  if (items instanceof Float64Array) return items;
+  throw new Error(`column ${column} of the query is not DOUBLE`);
+}
+
+/** The integers of a column of a chunk where they lie; the column must have no null. */
+export function integersOf(chunk: DuckDBDataChunk, column: number): Int32Array {
+  const { items } = chunk.getColumnVector(column) as unknown as { readonly items: unknown }; // as above
+  if (items instanceof Int32Array) return items;
+  throw new Error(`column ${column} of the query is not INTEGER`);
+}
+
+/** A value as a cell: what DuckDB has a type of its own for becomes a number, a date or its text. */
+export function cellOf(value: DuckDBValue): Cell {
+  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return value;
+  if (value instanceof DuckDBDecimalValue) return value.toDouble();
+  if (value instanceof DuckDBDateValue) return new Date(value.days * 86_400_000);
+  if (value instanceof DuckDBTimestampValue || value instanceof DuckDBTimestampTZValue) return new Date(Number(value.micros / 1000n));
+  return String(value);
+}
+
+/**
+ * What DuckDB says of a failure, fit for a finding: one line, without paths of this machine.
+ */
+export function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.split('\n')[0]!.replace(/(["']?)(\/[^\s"':,]+)+\1/g, 'the file').slice(0, 200);
+}

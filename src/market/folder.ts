@@ -1,0 +1,105 @@
+import { readdir, realpath, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { compareText } from '#domain/findings.js';
+import { DATASETS, type Dataset } from './datasets.js';
+import type { Locations } from './locations.js';
+import type { Problems } from './problems.js';
+
+export const FILE_FORMATS = ['parquet', 'csv', 'jsonl'] as const;
+export type FileFormat = (typeof FILE_FORMATS)[number];
+
+/** A file of a dataset. */
+export interface SourceFile {
+  /** Where it lies, symbolic links resolved. */
+  readonly path: string;
+  /** What findings call it: the dataset, with the path below it where the dataset is a folder of files. */
+  readonly label: string;
+  readonly format: FileFormat;
+  readonly isGzipped: boolean;
+  readonly bytes: number;
+}
+
+export type DatasetFiles = Readonly<Record<Dataset, readonly SourceFile[]>>;
+
+/** Files of one store: a file a day for eighty years. */
+const FILES_MAX = 30_000;
+
+/** Folders below a dataset's: more partition keys than anyone uses. */
+const DEPTH_MAX = 8;
+
+const ENDINGS: readonly { readonly ending: string; readonly format: FileFormat; readonly isGzipped: boolean }[] = [
+  { ending: '.parquet', format: 'parquet', isGzipped: false },
+  { ending: '.csv', format: 'csv', isGzipped: false },
+  { ending: '.csv.gz', format: 'csv', isGzipped: true },
+  { ending: '.jsonl', format: 'jsonl', isGzipped: false },
+  { ending: '.jsonl.gz', format: 'jsonl', isGzipped: true },
+];
+
+/**
+ * The files of a store's folder by dataset: `market.parquet`, `market.csv`, `market.jsonl` (the latter two also as `.gz`) or a folder
+ * `market/` of files of one of these kinds, in folders of hive partitions or not; likewise the other datasets. Files whose
+ * names begin with a dot or an underscore are left out. Files are in the order of their labels.
+ * @param tables names of files or folders of datasets that are called otherwise.
+ */
+export async function folderFiles(folder: string, tables: Readonly<Partial<Record<Dataset, string>>>, locations: Locations, problems: Problems): Promise<DatasetFiles> {
+  const files: Record<Dataset, SourceFile[]> = { market: [], reference: [], corporate_actions: [], universes: [] };
+  const names = await readdir(folder).catch(() => []);
+  for (const dataset of DATASETS) {
+    const given = tables[dataset];
+    const candidates = given === undefined ? names.filter((name) => name === dataset || formatOf(name, dataset) !== undefined) : [given];
+    if (candidates.length > 1) {
+      problems.error({ code: 'UNREADABLE_FILE', path: dataset, message: `The dataset is there more than once: ${candidates.toSorted(compareText).join(', ')}; one is needed.` });
+      continue;
+    }
+    if (candidates.length === 1) files[dataset] = await datasetFiles(join(folder, candidates[0]!), dataset, locations, problems);
+    else if (dataset === 'market') problems.error({ code: 'LOCATION_NOT_FOUND', path: 'market', message: 'The folder holds no market.parquet, market.csv, market.jsonl or market/.' });
+  }
+  const count = Object.values(files).reduce((sum, { length }) => sum + length, 0);
+  if (count > FILES_MAX) problems.error({ code: 'OUT_OF_RANGE', path: '', message: `The folder holds ${count} files; at most ${FILES_MAX} are read.` });
+  return files;
+}
+
+async function datasetFiles(path: string, dataset: Dataset, locations: Locations, problems: Problems): Promise<SourceFile[]> {
+  const found: SourceFile[] = [];
+  let folders = 0;
+
+  async function visit(place: string, label: string, depth: number): Promise<void> {
+    const real = await realpath(place).catch(() => undefined);
+    if (real !== undefined && !(await locations.allows(real))) {
+      problems.error({ code: 'LOCATION_NOT_ALLOWED', path: label, message: 'The place is a link that leaves the folders the operator allows.' });
+      return;
+    }
+    const status = real === undefined ? undefined : await stat(real).catch(() => undefined);
+    if (real === undefined || status === undefined) {
+      problems.error({ code: 'LOCATION_NOT_FOUND', path: label, message: 'There is no such file or folder.' });
+    } else if (status.isDirectory()) {
+      folders += 1;
+      if (depth === DEPTH_MAX || folders + found.length > FILES_MAX) {
+        problems.error({ code: 'OUT_OF_RANGE', path: label, message: `The folder is nested more than ${DEPTH_MAX} deep or holds more than ${FILES_MAX} entries.` });
+        return;
+      }
+      const names = (await readdir(real)).filter((name) => !name.startsWith('.') && !name.startsWith('_'));
+      for (const name of names.toSorted(compareText)) await visit(join(real, name), `${label}/${name}`, depth + 1);
+    } else {
+      const format = formatOf(basename(place));
+      if (format === undefined || !status.isFile()) {
+        problems.error({ code: 'UNREADABLE_FILE', path: label, message: `The file is none of ${ENDINGS.map(({ ending }) => ending).join(', ')}.` });
+      } else if (status.size === 0) {
+        problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file is empty.' });
+      } else found.push({ path: real, label, format: format.format, isGzipped: format.isGzipped, bytes: status.size });
+    }
+  }
+
+  await visit(path, dataset, 0);
+  const formats = new Set(found.map(({ format }) => format));
+  if (formats.size > 1) {
+    problems.error({ code: 'UNREADABLE_FILE', path: dataset, message: `The files are of ${[...formats].join(' and ')}; those of one dataset are of one kind.` });
+  }
+  if (found.length === 0 && problems.errors === 0) problems.error({ code: 'EMPTY_DATASET', path: dataset, message: 'The folder holds no file of the dataset.' });
+  return found;
+}
+
+/** The format a file name says, for any file or for one called after the dataset. */
+function formatOf(name: string, dataset?: string): (typeof ENDINGS)[number] | undefined {
+  return ENDINGS.find(({ ending }) => (dataset === undefined ? name.endsWith(ending) && name.length > ending.length : name === dataset + ending));
+}

@@ -1,0 +1,106 @@
+import type { Cell } from './cells.js';
+
+/** Longest line: as of a CSV record. */
+const LINE_BYTES_MAX = 1 << 20;
+
+/** Lines whose members decide the columns of a file: a member that appears later only is told as unknown. */
+const HEADER_LINES = 1000;
+
+const LF = 0x0a;
+
+export class JsonLinesFault extends Error {
+  override readonly name = 'JsonLinesFault';
+  /** Line counted from 1. */
+  readonly line: number;
+  constructor(line: number, message: string) {
+    super(message);
+    this.line = line;
+  }
+}
+
+/**
+ * Reads lines of JSON objects. The columns are the members of the first lines together; nested values are not accepted.
+ * @param onHeader as of `readCsv`.
+ * @throws JsonLinesFault at the first line that is not such an object.
+ * @cost one JSON.parse a line, about 1 µs for ten members.
+ */
+export async function readJsonLines(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  onHeader: (columns: string[]) => ((cells: readonly (Cell | undefined)[]) => void) | undefined,
+): Promise<void> {
+  const columns: string[] = [];
+  const known = new Set<string>();
+  let held: Record<string, unknown>[] | undefined = [];
+  let onRow: ((cells: readonly (Cell | undefined)[]) => void) | undefined;
+  let line = 0;
+
+  function begin(): boolean {
+    for (const row of held!) for (const name of Object.keys(row)) if (!known.has(name)) known.add(name), columns.push(name);
+    onRow = onHeader(columns);
+    const rows = held!;
+    held = undefined;
+    if (onRow === undefined) return false;
+    for (const row of rows) onRow(cellsOf(row));
+    return true;
+  }
+
+  const cellsOf = (row: Record<string, unknown>) => columns.map((name) => row[name] as Cell | undefined); // checked by `objectOf`
+
+  function add(text: string): boolean {
+    line += 1;
+    if (text.trim() === '') return true;
+    const row = objectOf(text, line);
+    if (held !== undefined) {
+      held.push(row);
+      return held.length < HEADER_LINES || begin();
+    }
+    for (const name in row) if (!known.has(name)) throw new JsonLinesFault(line, `The member ${name} is not in the first ${HEADER_LINES} lines.`);
+    onRow!(cellsOf(row));
+    return true;
+  }
+
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let rest: Uint8Array[] = [];
+  let restBytes = 0;
+  const decode = (bytes: Uint8Array) => {
+    try {
+      return decoder.decode(bytes);
+    } catch {
+      throw new JsonLinesFault(line + 1, 'The line is not UTF-8.');
+    }
+  };
+  for await (const chunk of chunks) {
+    let from = 0;
+    for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, from)) {
+      const tail = chunk.subarray(from, end);
+      const bytes = rest.length === 0 ? tail : Buffer.concat([...rest, tail]);
+      rest = [];
+      restBytes = 0;
+      if (!add(decode(bytes))) return;
+      from = end + 1;
+    }
+    if (from < chunk.length) {
+      rest.push(chunk.slice(from));
+      restBytes += chunk.length - from;
+      if (restBytes > LINE_BYTES_MAX) throw new JsonLinesFault(line + 1, `The line is longer than ${LINE_BYTES_MAX} bytes.`);
+    }
+  }
+  if (restBytes > 0 && !add(decode(Buffer.concat(rest)))) return;
+  if (held !== undefined) begin();
+}
+
+function objectOf(text: string, line: number): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new JsonLinesFault(line, 'The line is not JSON.');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new JsonLinesFault(line, 'The line is not a JSON object.');
+  const row = value as Record<string, unknown>; // an object that is no array
+  for (const name in row) {
+    const member = row[name];
+    if (typeof member === 'object' && member !== null) throw new JsonLinesFault(line, `The member ${name} is not a single value.`);
+  }
+  return row;
+}

@@ -1,0 +1,122 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Finding } from '#domain/findings.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import { Refusal } from '#domain/refusal.js';
+import type { ContentSummary, MarketTaskName, MarketTaskReport, MarketTaskRequest, MarketTasks } from './market-tasks.js';
+import { readSharedFile } from './shared-file.js';
+
+/** Heap of the process: a JSON import of the largest accepted size and room to check it. Panels lie outside the heap. */
+const HEAP_MEGABYTES = 1536;
+
+/** Longest run of a task: reading 25 million rows from a slow disk, and some. */
+const TASK_SECONDS_MAX = 900;
+
+/** Time the process has to end after a polite request before it is killed. */
+const KILL_AFTER_MS = 500;
+
+const FOLDER_PREFIX = 'divisor-';
+
+export interface MarketTaskOptions {
+  /** Identity of the market to load into shared memory; null when only the check is wanted. */
+  readonly load: Pick<MarketHandle, 'storeId' | 'adjustment'> | null;
+  readonly onProgress?: (fraction: number, message: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** The outcome of a task: a content that was accepted, or the findings it was refused for. */
+export type MarketTaskResult =
+  | { readonly kind: 'accepted'; readonly summary: ContentSummary; readonly handle: MarketHandle | null }
+  | { readonly kind: 'refused'; readonly findings: readonly Finding[] };
+
+/**
+ * Runs one task in a forked process and loads what it read.
+ * @throws Refusal STORE_READ_FAILED when the process fails, runs too long or dies; the reason of the signal when aborted.
+ */
+export async function runMarketTask<K extends MarketTaskName>(task: K, input: MarketTasks[K], { load, onProgress, signal }: MarketTaskOptions): Promise<MarketTaskResult> {
+  signal?.throwIfAborted();
+  const folder = await mkdtemp(join(sharedFolder(), `${FOLDER_PREFIX}${process.pid}-`));
+  const sharedFile = load === null ? null : join(folder, 'market');
+  try {
+    const report = await converse({ task, input, options: { sharedFile } } as MarketTaskRequest, onProgress ?? (() => {}), signal); // task and input belong together
+    if (report.kind === 'failed') throw new Refusal('STORE_READ_FAILED', `The data could not be read: ${report.message}`);
+    if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
+    const { summary, layout } = report;
+    if (load === null || layout === null || sharedFile === null) return { kind: 'accepted', summary, handle: null };
+    const handle = await readSharedFile(sharedFile, layout, { ...load, contentHash: summary.contentHash }, signal);
+    return { kind: 'accepted', summary, handle };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Removes what processes that are gone left in shared memory. Called once at start. */
+export async function sweepSharedFolders(): Promise<void> {
+  const names = await readdir(sharedFolder()).catch(() => []);
+  for (const name of names) {
+    const pid = Number(/^divisor-(\d+)-/.exec(name)?.[1]);
+    if (pid > 0 && !isAlive(pid)) await rm(join(sharedFolder(), name), { recursive: true, force: true });
+  }
+}
+
+type Ending = Exclude<MarketTaskReport, { kind: 'progress' }>;
+
+function converse(request: MarketTaskRequest, onProgress: (fraction: number, message: string) => void, signal: AbortSignal | undefined): Promise<Ending> {
+  const child = fork(fileURLToPath(new URL('./market-process-main.js', import.meta.url)), {
+    serialization: 'advanced',
+    execArgv: [`--max-old-space-size=${HEAP_MEGABYTES}`],
+    // The environment holds keys and passwords that no reader of files needs.
+    env: { TZ: 'UTC', ...(process.env['TMPDIR'] ? { TMPDIR: process.env['TMPDIR'] } : {}) },
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+  return new Promise<Ending>((resolve, reject) => {
+    let ending: Ending | undefined;
+    const stop = () => {
+      kill(child);
+      reject(signal?.reason);
+    };
+    const deadline = setTimeout(() => {
+      kill(child);
+      reject(new Refusal('STORE_READ_FAILED', `The data was not read within ${TASK_SECONDS_MAX} seconds.`));
+    }, TASK_SECONDS_MAX * 1000);
+    signal?.addEventListener('abort', stop, { once: true });
+    child.on('message', (message) => {
+      const report = message as MarketTaskReport; // the only messages of market-process-main
+      if (report.kind === 'progress') onProgress(report.fraction, report.message);
+      else ending = report;
+    });
+    child.on('error', (cause) => reject(new Refusal('STORE_READ_FAILED', 'The reading process could not be started.', null, { cause })));
+    child.on('exit', (code, killedBy) => {
+      clearTimeout(deadline);
+      signal?.removeEventListener('abort', stop);
+      if (ending !== undefined) resolve(ending);
+      else reject(new Refusal('STORE_READ_FAILED', `The reading process ended before it was done (${killedBy ?? `exit ${code}`}); it may have run out of memory.`));
+    });
+    child.send(request, (error) => {
+      if (error) kill(child);
+    });
+  });
+}
+
+function kill(child: ChildProcess): void {
+  child.kill('SIGTERM');
+  setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS).unref();
+}
+
+/** Memory-backed where the platform has it: what is written there is read back at once and removed. */
+function sharedFolder(): string {
+  return existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

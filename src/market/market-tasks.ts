@@ -1,0 +1,46 @@
+import type { Finding } from '#domain/findings.js';
+import type { Dataset } from './datasets.js';
+import type { DatasetFiles } from './folder.js';
+import type { FileDigest } from './read-source.js';
+import type { SharedLayout } from './shared-file.js';
+
+/**
+ * Work on whole stores that is done in a process of its own: readers run native code and hold whole files, and a crash,
+ * a runaway or a cancellation must cost one piece of work and not the service. All that crosses the border is here.
+ */
+export interface MarketTasks {
+  readFiles: { readonly files: DatasetFiles };
+}
+
+export type MarketTaskName = keyof MarketTasks;
+
+export type MarketTaskRequest = { [K in MarketTaskName]: { readonly task: K; readonly input: MarketTasks[K]; readonly options: TaskOptions } }[MarketTaskName];
+
+export interface TaskOptions {
+  /** File to leave the market in for the caller to read into shared memory; null when only the check is wanted. */
+  readonly sharedFile: string | null;
+}
+
+/** What is known of a content besides its values. */
+export interface ContentSummary {
+  readonly contentHash: string;
+  readonly identifiers: number;
+  /** First and last day of the market dataset. */
+  readonly start: number;
+  readonly end: number;
+  readonly rows: Readonly<Record<Dataset, number>>;
+  /** Bytes of the files it was read from or written to. */
+  readonly bytes: number;
+  readonly files: readonly FileDigest[];
+  /** Doubts about the content; at most 201. */
+  readonly warnings: readonly Finding[];
+}
+
+/** What the process says. */
+export type MarketTaskReport =
+  | { readonly kind: 'progress'; readonly fraction: number; readonly message: string }
+  | { readonly kind: 'done'; readonly summary: ContentSummary; readonly layout: SharedLayout | null }
+  /** The content was refused: at least one finding is an error. */
+  | { readonly kind: 'refused'; readonly findings: readonly Finding[] }
+  /** A defect or an exhausted machine, in words without paths. */
+  | { readonly kind: 'failed'; readonly message: string };

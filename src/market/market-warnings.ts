@@ -1,0 +1,119 @@
+import { formatDay } from '#domain/days.js';
+import type { CorporateAction } from '#domain/market/market-data.js';
+import { firstAtLeast } from '#domain/search.js';
+import type { MarketContent } from './content.js';
+import type { Problems } from './problems.js';
+
+/** A growth further from 1 than this, with no action to explain it, is doubtful. */
+const JUMP_MAX = 0.5;
+
+/** Sessions without a bar, inside a history or at its end, that are no longer ordinary. */
+const GAP_SESSIONS_MAX = 10;
+
+const ENDINGS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER', 'TICKER_CHANGE']);
+
+/**
+ * Tells what looks doubtful in a market but does not refuse it. Sessions are the dates of the store; a bar is a CLOSE.
+ * PRICE_JUMP: the growth from bar to bar moves by more than a half, and no action took effect on the way.
+ * GAP_LONG: more than ten sessions without a bar inside a history. STALE_TAIL: the same at its end, without an action that
+ * ends it. ACTION_WITHOUT_PRICE: the name has no bar on the session an action takes effect on; endings need only a history.
+ * @cost one pass over CLOSE.
+ */
+export function warnOfMarket(content: MarketContent, problems: Problems): void {
+  const { identifiers, dates } = content;
+  const close = content.fields.get('CLOSE')!;
+  const sessions = dates.length;
+  const assets = identifiers.length;
+  const lastBar = new Int32Array(assets).fill(-1);
+  const actions = actionSessions(content);
+
+  for (let t = 0, cell = 0; t < sessions; t++) {
+    for (let n = 0; n < assets; n++, cell++) {
+      const price = close[cell]!;
+      if (price !== price) continue;
+      const before = lastBar[n]!;
+      lastBar[n] = t;
+      if (before < 0) continue;
+      const growth = price / close[before * assets + n]!;
+      const isJump = growth - 1 > JUMP_MAX || 1 - growth > JUMP_MAX;
+      if (isJump && !actedBetween(actions.get(n), before, t)) {
+        problems.warning({
+          code: 'PRICE_JUMP',
+          path: barPath(content, n, t),
+          message: `CLOSE went from ${close[before * assets + n]} on ${formatDay(dates[before]!)} to ${price} on ${formatDay(dates[t]!)} with no action in between.`,
+          value: price,
+        });
+      }
+      if (t - before - 1 > GAP_SESSIONS_MAX) {
+        problems.warning({
+          code: 'GAP_LONG',
+          path: barPath(content, n, t),
+          message: `${identifiers[n]} has no bar on ${t - before - 1} sessions before ${formatDay(dates[t]!)}; up to ${GAP_SESSIONS_MAX} are ordinary.`,
+        });
+      }
+    }
+  }
+  warnOfTails(content, lastBar, problems);
+  warnOfActions(content, lastBar, problems);
+}
+
+function warnOfTails(content: MarketContent, lastBar: Int32Array, problems: Problems): void {
+  const { identifiers, dates, actions } = content;
+  const ended = new Map<string, number>();
+  for (const { identifier, type, exDay, status } of actions) if (ENDINGS.has(type) && status !== 'cancelled') ended.set(identifier, exDay);
+  identifiers.forEach((identifier, n) => {
+    const last = lastBar[n]!;
+    const missing = dates.length - 1 - last;
+    if (last < 0 || missing <= GAP_SESSIONS_MAX) return;
+    const end = ended.get(identifier);
+    if (end !== undefined && end >= dates[Math.max(0, last - GAP_SESSIONS_MAX)]!) return;
+    problems.warning({
+      code: 'STALE_TAIL',
+      path: barPath(content, n, last),
+      message: `The last bar of ${identifier} is of ${formatDay(dates[last]!)}, ${missing} sessions before the last date of the store, and no action ends it.`,
+    });
+  });
+}
+
+function warnOfActions(content: MarketContent, lastBar: Int32Array, problems: Problems): void {
+  const { identifiers, dates, actions } = content;
+  const close = content.fields.get('CLOSE')!;
+  const position = new Map(identifiers.map((identifier, n) => [identifier, n]));
+  for (const { identifier, type, exDay } of actions) {
+    const n = position.get(identifier);
+    const session = firstAtLeast(dates, exDay);
+    const hasPrice = n !== undefined && lastBar[n]! >= 0 && (ENDINGS.has(type) || (session < dates.length && !Number.isNaN(close[session * identifiers.length + n])));
+    // An action after the last date of the store is announced, not misplaced.
+    if (hasPrice || (n !== undefined && session === dates.length)) continue;
+    problems.warning({
+      code: 'ACTION_WITHOUT_PRICE',
+      path: `corporate_actions[${identifier} ${formatDay(exDay)}]`,
+      message: n === undefined ? `The market holds no bar of ${identifier}, which has a ${type} on ${formatDay(exDay)}.` : `${identifier} has no bar on the session of its ${type} of ${formatDay(exDay)}.`,
+    });
+  }
+}
+
+/** Sessions on which actions take effect, ascending, by position of the name. */
+function actionSessions({ identifiers, dates, actions }: MarketContent): Map<number, number[]> {
+  const position = new Map(identifiers.map((identifier, n) => [identifier, n]));
+  const sessions = new Map<number, number[]>();
+  for (const action of actions) {
+    const n = position.get(action.identifier);
+    if (n === undefined || isCancelled(action)) continue;
+    const session = firstAtLeast(dates, action.exDay);
+    const known = sessions.get(n);
+    if (known === undefined) sessions.set(n, [session]);
+    else known.push(session);
+  }
+  return sessions;
+}
+
+const isCancelled = ({ status }: CorporateAction) => status === 'cancelled';
+
+function actedBetween(sessions: readonly number[] | undefined, before: number, t: number): boolean {
+  return sessions?.some((session) => session > before && session <= t) ?? false;
+}
+
+function barPath({ identifiers, dates }: MarketContent, n: number, t: number): string {
+  return `market[${identifiers[n]} ${formatDay(dates[t]!)}].CLOSE`;
+}

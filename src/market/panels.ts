@@ -1,0 +1,72 @@
+import { totalmem } from 'node:os';
+
+/** Dense panels over two axes: days ascending by identifiers in code-point order. */
+export interface Panels {
+  /** [N] */
+  readonly identifiers: readonly string[];
+  /** [T] days. */
+  readonly dates: Int32Array;
+  /** Field name to [T x N] row-major values in shared memory, NaN where there is none. */
+  readonly fields: ReadonlyMap<string, Float64Array<SharedArrayBuffer>>;
+}
+
+const GIB = 1 << 30;
+
+/** All panels of a store together: half of the machine, and at most 8 GiB, so that two versions fit beside the work. */
+export const PANEL_BYTES_MAX = Math.min(8 * GIB, totalmem() / 2);
+
+/** Memory the panels of such a store take. */
+export function panelBytes(shape: { readonly dates: number; readonly identifiers: number; readonly fields: number }): number {
+  return shape.dates * shape.identifiers * shape.fields * Float64Array.BYTES_PER_ELEMENT;
+}
+
+/** A panel without any value. */
+export function emptyPanel(cells: number): Float64Array<SharedArrayBuffer> {
+  return new Float64Array(new SharedArrayBuffer(cells * Float64Array.BYTES_PER_ELEMENT)).fill(Number.NaN);
+}
+
+/**
+ * The same panels without the days and the identifiers that have no value in any field, so that equal values
+ * have equal axes however many empty rows the files hold.
+ * @cost one pass over the cells; nothing is copied when every day and identifier has a value.
+ */
+export function withoutEmptyLines(panels: Panels): Panels {
+  const { identifiers, dates, fields } = panels;
+  const assets = identifiers.length;
+  const dayUsed = new Uint8Array(dates.length);
+  const nameUsed = new Uint8Array(assets);
+  for (const panel of fields.values()) {
+    for (let t = 0, cell = 0; t < dates.length; t++) {
+      let any = dayUsed[t]!;
+      for (let n = 0; n < assets; n++, cell++) {
+        const value = panel[cell]!;
+        if (value === value) {
+          any = 1;
+          nameUsed[n] = 1;
+        }
+      }
+      dayUsed[t] = any;
+    }
+    if (!dayUsed.includes(0) && !nameUsed.includes(0)) return panels;
+  }
+  const days = positionsOf(dayUsed);
+  const names = positionsOf(nameUsed);
+  return {
+    identifiers: names.map((n) => identifiers[n]!),
+    dates: Int32Array.from(days, (t) => dates[t]!),
+    fields: new Map([...fields].map(([name, panel]) => [name, picked(panel, assets, days, names)])),
+  };
+}
+
+function positionsOf(flags: Uint8Array): number[] {
+  const positions: number[] = [];
+  for (let i = 0; i < flags.length; i++) if (flags[i] === 1) positions.push(i);
+  return positions;
+}
+
+function picked(panel: Float64Array, assets: number, days: readonly number[], names: readonly number[]): Float64Array<SharedArrayBuffer> {
+  const out = emptyPanel(days.length * names.length);
+  let cell = 0;
+  for (const t of days) for (const n of names) out[cell++] = panel[t * assets + n]!;
+  return out;
+}

@@ -1,0 +1,234 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
+import { createActionRows } from './action-rows.js';
+import type { Cell } from './cells.js';
+import type { MarketContent } from './content.js';
+import { CsvFault, marketRecords, raggedRow, readCsv, textCells } from './csv.js';
+import { DATASETS, type Dataset } from './datasets.js';
+import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName } from './duckdb.js';
+import type { DatasetFiles, SourceFile } from './folder.js';
+import { JsonLinesFault, readJsonLines } from './json-lines.js';
+import { createMarketRows } from './market-rows.js';
+import { columnsOf, marketColumns, readTypedMarket, scanOf, type MarketRead } from './parquet.js';
+import { cellPath, type Problems } from './problems.js';
+import { createReferenceRows, type TableRows } from './reference-rows.js';
+import { createUniverseRows } from './universe-rows.js';
+
+/** A file as it was read. */
+export interface FileDigest {
+  readonly label: string;
+  readonly bytes: number;
+  /** SHA-256 of its bytes, hex. */
+  readonly sha256: string;
+}
+
+/** What a source holds, before anything is made of it. */
+export interface SourceRead {
+  readonly content: MarketContent;
+  readonly rows: Readonly<Record<Dataset, number>>;
+  readonly files: readonly FileDigest[];
+}
+
+/** Bytes of a gzipped file after decompression, per byte before: text does not compress further. */
+const GZIP_RATIO_MAX = 200;
+
+/** Bytes read at a time. */
+const CHUNK_BYTES = 1 << 20;
+
+type Progress = (fraction: number, message: string) => void;
+
+/**
+ * Reads the files of a store into one content, telling everything that is wrong with them.
+ * @returns undefined, and told, when anything is wrong.
+ */
+export async function readSource(files: DatasetFiles, problems: Problems, onProgress: Progress): Promise<SourceRead | undefined> {
+  const before = await fingerprints(files);
+  onProgress(0, 'reading market');
+  const digests: FileDigest[] = [];
+  const market = await readMarket(files.market, digests, problems, (fraction) => onProgress(0.8 * fraction, 'reading market'));
+  onProgress(0.8, 'reading tables');
+  const reference = await readTable(files.reference, createReferenceRows(problems), digests, problems);
+  const actions = await readTable(files.corporate_actions, createActionRows(problems), digests, problems);
+  const universes = await readTable(files.universes, createUniverseRows(problems), digests, problems);
+  if (JSON.stringify(before) !== JSON.stringify(await fingerprints(files))) {
+    problems.error({ code: 'UNREADABLE_FILE', path: '', message: 'The files changed while they were read.' });
+  }
+  if (problems.errors > 0 || market === undefined) return undefined;
+  return {
+    content: { ...market.panels, reference: reference.table, actions: actions.table, universes: universes.table },
+    rows: { market: market.rows, reference: reference.rows, corporate_actions: actions.rows, universes: universes.rows },
+    files: digests,
+  };
+}
+
+async function fingerprints(files: DatasetFiles): Promise<string[]> {
+  const all = DATASETS.flatMap((dataset) => files[dataset]);
+  return Promise.all(all.map(async ({ path }) => {
+    const status = await stat(path, { bigint: true }).catch(() => undefined);
+    return `${status?.ino}:${status?.size}:${status?.mtimeNs}`;
+  }));
+}
+
+async function readMarket(files: readonly SourceFile[], digests: FileDigest[], problems: Problems, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
+  if (files.length === 0) return undefined;
+  if (files[0]!.format === 'parquet') return readParquetMarket(files, digests, problems, onProgress);
+  const rows = createMarketRows(problems);
+  const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
+  let done = 0;
+  for (const file of files) {
+    await readRows(file, digests, problems, {
+      csv: (columns) => marketRecords(rows, file.label, columns),
+      cells: (columns) => {
+        const opened = rows.beginFile(file.label, columns);
+        return opened && ((cells) => rows.addCells(opened, cells));
+      },
+      onBytes: (bytes) => onProgress((done + bytes) / total),
+    });
+    done += file.bytes;
+  }
+  const panels = rows.toPanels();
+  return panels && { panels, rows: rows.rows };
+}
+
+async function readTable<T extends ReferenceTable | readonly CorporateAction[] | readonly Membership[]>(
+  files: readonly SourceFile[], rows: TableRows<T>, digests: FileDigest[], problems: Problems,
+): Promise<{ readonly table: T; readonly rows: number }> {
+  if (files[0]?.format === 'parquet') await readParquetTable(files, rows, digests, problems);
+  else {
+    for (const file of files) {
+      await readRows(file, digests, problems, {
+        csv: (columns) => {
+          const addRow = rows.beginFile(file.label, columns);
+          let row = 0;
+          return addRow && ((record) => {
+            row += 1;
+            if (record.cells === columns.length) addRow(textCells(record));
+            else problems.error({ code: 'UNREADABLE_FILE', path: cellPath(file.label, row, ''), message: raggedRow(record.cells, columns.length) });
+          });
+        },
+        cells: (columns) => rows.beginFile(file.label, columns),
+        onBytes: () => {},
+      });
+    }
+  }
+  return { table: rows.toTable(), rows: rows.rows };
+}
+
+interface RowReaders {
+  readonly csv: Parameters<typeof readCsv>[1];
+  readonly cells: Parameters<typeof readJsonLines>[1];
+  readonly onBytes: (bytes: number) => void;
+}
+
+/** Reads one text file row by row; a fault of the format becomes one finding. */
+async function readRows(file: SourceFile, digests: FileDigest[], problems: Problems, { csv, cells, onBytes }: RowReaders): Promise<void> {
+  try {
+    const bytes = bytesOf(file, digests, onBytes);
+    if (file.format === 'csv') await readCsv(bytes, csv);
+    else await readJsonLines(bytes, cells);
+  } catch (error) {
+    const path = error instanceof CsvFault && error.record > 0 ? cellPath(file.label, error.record, '') : error instanceof JsonLinesFault ? cellPath(file.label, error.line, '') : file.label;
+    const isFault = error instanceof CsvFault || error instanceof JsonLinesFault || isCode(error);
+    if (!isFault) throw error;
+    problems.error({ code: 'UNREADABLE_FILE', path, message: isCode(error) ? `The file cannot be read: ${error.code}.` : error.message });
+  }
+}
+
+const isCode = (error: unknown): error is Error & { readonly code: string } => error instanceof Error && typeof (error as { code?: unknown }).code === 'string';
+
+/** The text of a file as it comes, decompressed; its digest is added at the end. */
+async function* bytesOf(file: SourceFile, digests: FileDigest[], onBytes: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  const hash = createHash('sha256');
+  // The path has no links left; one that has come since is not followed.
+  const handle = await open(file.path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  let read = 0;
+  async function* raw(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of handle.createReadStream({ highWaterMark: CHUNK_BYTES })) {
+      const bytes = chunk as Buffer; // no encoding is set
+      read += bytes.length;
+      hash.update(bytes);
+      yield bytes;
+      onBytes(read);
+    }
+  }
+  try {
+    if (!file.isGzipped) yield* raw();
+    else {
+      let inflated = 0;
+      const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });
+      pipeline(Readable.from(raw()), gunzip, () => {}); // its failure is thrown by the loop
+      for await (const chunk of gunzip) {
+        const bytes = chunk as Buffer; // as above
+        inflated += bytes.length;
+        if (inflated > GZIP_RATIO_MAX * file.bytes + CHUNK_BYTES) throw new CsvFault(0, `The file decompresses to more than ${GZIP_RATIO_MAX} times its size.`);
+        yield bytes;
+      }
+    }
+    digests.push({ label: file.label, bytes: read, sha256: hash.digest('hex') });
+  } finally {
+    await handle.close();
+  }
+}
+
+async function digestFiles(files: readonly SourceFile[], digests: FileDigest[]): Promise<void> {
+  for (const file of files) for await (const _ of bytesOf(file, digests, () => {}));
+}
+
+async function readParquetMarket(files: readonly SourceFile[], digests: FileDigest[], problems: Problems, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
+  await digestFiles(files, digests);
+  const connection = await openDuckDb({ files: files.map(({ path }) => path) });
+  try {
+    const scan = scanOf(files, { withRows: false });
+    const columns = marketColumns(files, await columnsOf(connection, scan), problems);
+    if (columns.kind === 'refused') return undefined;
+    if (columns.kind === 'typed') {
+      return await readTypedMarket(connection, { files, scan, numberedScan: scanOf(files, { withRows: true }), columns }, problems, onProgress);
+    }
+    const rows = createMarketRows(problems);
+    for (const file of files) {
+      const opened = rows.beginFile(file.label, columns.columns);
+      if (opened === undefined) return undefined;
+      await cellsFrom(connection, file, files, columns.columns, (cells) => rows.addCells(opened, cells));
+    }
+    const panels = rows.toPanels();
+    return panels && { panels, rows: rows.rows };
+  } catch (error) {
+    problems.error({ code: 'UNREADABLE_FILE', path: 'market', message: `The files cannot be read: ${reasonOf(error)}` });
+    return undefined;
+  } finally {
+    connection.closeSync();
+  }
+}
+
+async function readParquetTable<T>(files: readonly SourceFile[], rows: TableRows<T>, digests: FileDigest[], problems: Problems): Promise<void> {
+  await digestFiles(files, digests);
+  const connection = await openDuckDb({ files: files.map(({ path }) => path) });
+  const label = files[0]!.label.split('/')[0]!;
+  try {
+    for (const file of files) {
+      const columns = (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
+      const addRow = rows.beginFile(file.label, columns);
+      if (addRow === undefined) return;
+      await cellsFrom(connection, file, [file], columns, addRow);
+    }
+  } catch (error) {
+    problems.error({ code: 'UNREADABLE_FILE', path: label, message: `The files cannot be read: ${reasonOf(error)}` });
+  } finally {
+    connection.closeSync();
+  }
+}
+
+/** Hands over the rows of one Parquet file in file order; columns that only its neighbours hold are null. */
+async function cellsFrom(
+  connection: Awaited<ReturnType<typeof openDuckDb>>, file: SourceFile, all: readonly SourceFile[], columns: readonly string[], addRow: (cells: Cell[]) => void,
+): Promise<void> {
+  const held = new Set((await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name));
+  const list = columns.map((name) => (held.has(name) || all.length === 1 ? sqlName(name) : `NULL AS ${sqlName(name)}`));
+  for await (const chunk of chunksOf(connection, `SELECT ${list.join(', ')} FROM ${scanOf([file], { withRows: false })}`)) {
+    for (const row of chunk.getRows()) addRow(row.map(cellOf));
+  }
+}

@@ -13,9 +13,9 @@ type AnyTask = (input: never, control: TaskControl) => unknown;
  */
 export function createDoor(tasks: Readonly<Record<string, () => Promise<AnyTask>>>): (message: TaskMessage) => Promise<TaskOutcome> {
   return async ({ task, input, cells }) => {
-    const load = tasks[task];
-    if (load === undefined) throw new Error(`no task ${task}`);
     try {
+      const load = tasks[task];
+      if (load === undefined) throw new Error(`no task ${task}`);
       const control = openControl(cells);
       const run = await load();
       control.report(0);
@@ -25,7 +25,7 @@ export function createDoor(tasks: Readonly<Record<string, () => Promise<AnyTask>
       if (thrown instanceof CancelledError) return { kind: 'cancelled' };
       if (thrown instanceof Refusal) return { kind: 'refused', error: thrown.toDetail() };
       if (isOutOfMemory(thrown)) return { kind: 'refused', error: outOfMemory(thrown) };
-      throw thrown;
+      return { kind: 'threw', stack: thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown) };
     }
   };
 }

@@ -20,9 +20,12 @@ export interface JobKind<P> {
 
 export interface Attempt {
   readonly jobId: string;
-  /** Runs a task in the pool under this job's cancel flag and progress cell. */
-  compute<N extends TaskName>(task: N, input: TaskInput<N>): Promise<TaskOutput<N>>;
-  /** Progress of work that runs outside the pool (a child process that reads a store). */
+  /**
+   * Runs a task in the pool under this job's cancel flag.
+   * @param share of the job's progress that the task's own progress fills; 1 for a job of one task, 1/n for one of n.
+   */
+  compute<N extends TaskName>(task: N, input: TaskInput<N>, share?: number): Promise<TaskOutput<N>>;
+  /** Progress of work that runs outside the pool (a child process that reads a store), besides the shares of tasks. */
   report(fraction: number, message?: string): void;
   /** Aborted when the job is cancelled, times out or the service stops. */
   readonly signal: AbortSignal;
@@ -49,7 +52,10 @@ export interface Submission<P> {
   readonly request: unknown;
   /** Largest memory the attempt is expected to need beyond the shared panels. */
   readonly estimatedBytes: number;
+  /** First message of the status. */
   readonly message?: string;
+  /** Whose job it is (the key): owners take turns in the queue. */
+  readonly owner?: string;
 }
 
 /** The job life cycle as services see it. */
@@ -57,9 +63,10 @@ export interface Jobs {
   /**
    * Queues work durably. A live job with the same id and input is answered instead of a second one.
    * @returns the status once it is on disk.
-   * @throws Refusal JOB_RUNNING, OVERLOADED, DRAINING, STORAGE_FULL
+   * @throws Refusal JOB_RUNNING, OVERLOADED, DRAINING, STORAGE_FULL, VALIDATION_FAILED when it alone needs more memory than all jobs may
    */
   submit<P>(submission: Submission<P>): Promise<JobStatus>;
+  /** The status as it is now; `result` is null when the result is an artifact. */
   get(jobId: string): JobStatus | undefined;
   /** Cancels: terminal statuses come back unchanged. @throws Refusal JOB_NOT_FOUND */
   cancel(jobId: string): Promise<JobStatus>;

@@ -47,13 +47,15 @@ export interface TaskMessage {
 }
 
 /**
- * What a worker answers. A refusal travels as data, because an error loses its code between threads;
- * a thrown error is a defect of the task or the end of its thread.
+ * What a worker answers. What a task threw travels as data: an error loses its code between threads, and a rejection
+ * of the pool means the end of the thread and nothing else.
  */
 export type TaskOutcome =
   | { readonly kind: 'output'; readonly output: unknown }
   | { readonly kind: 'refused'; readonly error: ErrorDetail }
-  | { readonly kind: 'cancelled' };
+  | { readonly kind: 'cancelled' }
+  /** A defect of the task, with its stack. */
+  | { readonly kind: 'threw'; readonly stack: string };
 
 /** Bytes that leave a worker by transfer, with their hash computed there. */
 export interface OutputBytes {

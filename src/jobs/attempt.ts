@@ -1,0 +1,83 @@
+import { setMaxListeners } from 'node:events';
+import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
+import type { ComputePool, TaskProgress, TaskRun } from './compute-pool.js';
+import type { Completion, JobKind } from './job-kind.js';
+
+/** One run of a job's work. */
+export interface RunningAttempt {
+  readonly number: number;
+  readonly completion: Promise<Completion>;
+  /** Artifacts written so far. */
+  readonly kept: readonly ArtifactRef[];
+  progress(): TaskProgress;
+  /** Whether every task of it waits or has a live thread. */
+  isAlive(): boolean;
+  /** Asks all of it to stop; nothing it says afterwards counts. */
+  end(): void;
+  readonly isEnded: boolean;
+  /** Calls once when the attempt is ended. */
+  onEnd(call: () => void): void;
+}
+
+export interface AttemptOrder {
+  readonly kind: JobKind<unknown>;
+  readonly jobId: string;
+  readonly number: number;
+  readonly payload: unknown;
+}
+
+/** Starts the work of a kind with everything an attempt may use, and keeps account of it. */
+export function startAttempt(
+  { kind, jobId, number, payload }: AttemptOrder,
+  { pool, artifacts }: { readonly pool: ComputePool; readonly artifacts: ArtifactStore },
+): RunningAttempt {
+  const ending = new AbortController();
+  const { signal } = ending;
+  setMaxListeners(0, signal); // A sweep has one listener for each of its tasks.
+  const tasks: { readonly run: TaskRun<unknown>; readonly share: number }[] = [];
+  const kept: ArtifactRef[] = [];
+  let reported = 0;
+  let said: string | undefined;
+
+  const completion = (async () =>
+    kind.run(payload, {
+      jobId,
+      signal,
+      compute(task, input, share = 1) {
+        const run = pool.run({ lane: kind.lane, task, input, signal });
+        tasks.push({ run, share });
+        return run.output;
+      },
+      report(fraction, message) {
+        reported = Math.max(reported, fraction);
+        said = message ?? said;
+      },
+      async keep({ bytes, sha256 }) {
+        const ref = await artifacts.write(bytes, sha256);
+        kept.push(ref);
+        return ref;
+      },
+    }))();
+
+  return {
+    number,
+    completion,
+    kept,
+    progress() {
+      let fraction = reported;
+      let message = said;
+      for (const { run, share } of tasks) {
+        const task = run.progress();
+        fraction += share * task.fraction;
+        message = task.message ?? message;
+      }
+      return { fraction, message };
+    },
+    isAlive: () => tasks.every(({ run }) => run.isAlive()),
+    end: () => ending.abort(),
+    get isEnded() {
+      return signal.aborted;
+    },
+    onEnd: (call) => signal.addEventListener('abort', call, { once: true }),
+  };
+}

@@ -1,0 +1,61 @@
+import type { BodyReader } from '#store/documents.js';
+import type { Life } from './life-cycle.js';
+import { JOB_KINDS, JOB_STATES, type JobKindName, type JobStatus } from './status.js';
+
+/** What never changes about a job. */
+export interface JobIdentity {
+  readonly job_id: string;
+  readonly kind: JobKindName;
+  readonly created_at: string;
+  readonly input_hash: string;
+  /** Order of submission, over restarts. */
+  readonly sequence: number;
+  readonly estimated_bytes: number;
+  /** Whose job it is, for fair turns; empty when nobody was named. */
+  readonly owner: string;
+}
+
+/** A job as it is stored: identity, life and the body as accepted. The payload has a document of its own that goes with the end. */
+export interface JobRecord extends JobIdentity, Life {
+  readonly request: unknown;
+}
+
+export function toStatus(identity: JobIdentity, life: Life, request: unknown): JobStatus {
+  return {
+    job_id: identity.job_id,
+    kind: identity.kind,
+    status: life.status,
+    progress: life.progress,
+    message: life.message,
+    error: life.error,
+    result: life.result !== null && 'value' in life.result ? life.result.value : null,
+    created_at: identity.created_at,
+    started_at: life.started_at,
+    finished_at: life.finished_at,
+    heartbeat_at: life.heartbeat_at,
+    attempt: life.attempt,
+    request,
+    input_hash: identity.input_hash,
+  };
+}
+
+/** A stored body as a record, or undefined when it is none. */
+export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
+  if (typeof body !== 'object' || body === null) return undefined;
+  const record = body as Partial<Record<keyof JobRecord, unknown>>; // Members are checked below before they are believed.
+  const isRecord =
+    record.job_id === id &&
+    oneOf(JOB_KINDS, record.kind) &&
+    oneOf(JOB_STATES, record.status) &&
+    Number.isInteger(record.attempt) &&
+    Number.isInteger(record.crashes) &&
+    Number.isInteger(record.sequence) &&
+    [record.progress, record.estimated_bytes].every((value) => typeof value === 'number') &&
+    [record.message, record.created_at, record.input_hash, record.owner].every((value) => typeof value === 'string') &&
+    [record.started_at, record.finished_at, record.heartbeat_at].every((value) => value === null || typeof value === 'string') &&
+    (record.result !== null) === (record.status === 'succeeded') &&
+    (record.error !== null) === (record.status === 'failed');
+  return isRecord ? (record as JobRecord) : undefined;
+};
+
+const oneOf = (accepted: readonly string[], value: unknown): boolean => typeof value === 'string' && accepted.includes(value);

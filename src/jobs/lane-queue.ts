@@ -1,0 +1,56 @@
+/**
+ * Jobs that wait for one lane. Owners take turns, each with its own jobs in order of submission,
+ * so that one client's hundred sweeps do not stand before another's first backtest.
+ */
+export interface LaneQueue {
+  readonly length: number;
+  push(owner: string, jobId: string): void;
+  /** Puts a job before all others of its owner. */
+  unshift(owner: string, jobId: string): void;
+  /** The job whose turn it is. */
+  peek(): string | undefined;
+  /** Takes the job that `peek` shows; its owner goes to the end of the line. */
+  shift(): string | undefined;
+  remove(owner: string, jobId: string): boolean;
+}
+
+export function createLaneQueue(): LaneQueue {
+  const waitingByOwner = new Map<string, string[]>(); // in order of turns
+  let length = 0;
+
+  const add = (owner: string, place: (list: string[]) => void): void => {
+    const list = waitingByOwner.get(owner) ?? [];
+    place(list);
+    waitingByOwner.set(owner, list);
+    length++;
+  };
+  const first = (): [string, string[]] | undefined => waitingByOwner.entries().next().value;
+
+  return {
+    get length() {
+      return length;
+    },
+    push: (owner, jobId) => add(owner, (list) => list.push(jobId)),
+    unshift: (owner, jobId) => add(owner, (list) => list.unshift(jobId)),
+    peek: () => first()?.[1][0],
+    shift() {
+      const turn = first();
+      if (turn === undefined) return undefined;
+      const [owner, list] = turn;
+      const jobId = list.shift();
+      waitingByOwner.delete(owner);
+      if (list.length > 0) waitingByOwner.set(owner, list);
+      length--;
+      return jobId;
+    },
+    remove(owner, jobId) {
+      const list = waitingByOwner.get(owner);
+      const place = list?.indexOf(jobId) ?? -1;
+      if (list === undefined || place < 0) return false;
+      list.splice(place, 1);
+      if (list.length === 0) waitingByOwner.delete(owner);
+      length--;
+      return true;
+    },
+  };
+}

@@ -1,0 +1,179 @@
+import { Piscina } from 'piscina';
+import { Refusal } from '#domain/refusal.js';
+import { TaskStopped, WorkerLost, type ComputePool, type Lane, type TaskRun } from './compute-pool.js';
+import { askToStop, newControlCells, readProgress, threadOf } from './control-cells.js';
+import type { ControlCells, TaskMessage, TaskOutcome } from './tasks.js';
+
+export interface PoolOptions {
+  /** Threads of the heavy lane: the cores. */
+  readonly workers: number;
+  /** Threads of the light lane. */
+  readonly lightWorkers?: number;
+  /** Tasks that may wait in a lane. */
+  readonly queueMax?: Readonly<Record<Lane, number>>;
+  /** Heap of one thread; buffers lie outside of it and are bounded by admission. */
+  readonly heapMegabytes?: number;
+  /** Module of the threads' entry function. */
+  readonly door?: URL;
+  /** Told of faults of threads that no task hears of. */
+  readonly onFault?: (fault: Error) => void;
+}
+
+/** Heavy work leaves the processor to the front end and to light work whenever they want it. */
+const NICE: Record<Lane, number> = { heavy: 19, light: 5 };
+const QUEUE_MAX: Record<Lane, number> = { heavy: 10_000, light: 256 };
+const LIGHT_WORKERS = 1;
+const HEAP_MEGABYTES = 2048;
+/** What a task has to stop by itself before its thread is ended: cooperative stops take 10 ms at most, a new thread up to 66 ms. */
+const PATIENCE_MS = 250;
+/** Threads stay warm between the requests of a person. */
+const IDLE_MS = 300_000;
+
+interface LaneState {
+  readonly piscina: Piscina<TaskMessage, TaskOutcome>;
+  readonly threads: number;
+  readonly queueMax: number;
+  readonly waiting: Errand[];
+  running: number;
+}
+
+interface Errand {
+  readonly message: TaskMessage;
+  /** Ends the thread. */
+  readonly end: AbortController;
+  readonly resolve: (output: never) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/**
+ * The pool of threads: one Piscina a lane. Tasks wait here and not in Piscina, so that each lane has its bound,
+ * a waiting task costs nothing to take out, and a thread that dies never leaves a queue behind it.
+ */
+export function createPool(options: PoolOptions): ComputePool {
+  const { workers, lightWorkers = LIGHT_WORKERS, queueMax = QUEUE_MAX, heapMegabytes = HEAP_MEGABYTES, onFault = () => {} } = options;
+  const door = options.door ?? new URL('../../workers/main.js', import.meta.url);
+
+  const openLane = (lane: Lane, threads: number): LaneState => {
+    const piscina = new Piscina<TaskMessage, TaskOutcome>({
+      filename: door.href,
+      minThreads: 1,
+      maxThreads: threads,
+      concurrentTasksPerWorker: 1, // Ending a thread must end one task only.
+      idleTimeout: IDLE_MS,
+      niceIncrement: NICE[lane],
+      resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
+      recordTiming: false,
+    });
+    piscina.on('error', onFault);
+    return { piscina, threads, queueMax: queueMax[lane], waiting: [], running: 0 };
+  };
+  const lanes: Record<Lane, LaneState> = { heavy: openLane('heavy', workers), light: openLane('light', lightWorkers) };
+
+  return {
+    run({ lane, task, input, signal }) {
+      const state = lanes[lane];
+      const cells = newControlCells();
+      let settled = false;
+      let unhook = (): void => {};
+      const output = new Promise<never>((resolve, reject) => {
+        if (state.waiting.length >= state.queueMax) throw overloaded(state);
+        const errand: Errand = { message: { task, input, cells }, end: new AbortController(), resolve, reject };
+        if (signal !== undefined) unhook = stopOn(signal, errand, state);
+        state.waiting.push(errand);
+        dispatch(state);
+      }).finally(() => {
+        settled = true;
+        unhook();
+      });
+      return {
+        output,
+        progress: () => readProgress(cells),
+        isAlive: () => settled || isThreadAlive(state, cells),
+      } satisfies TaskRun<never>;
+    },
+    load: (lane) => lanes[lane].waiting.length + lanes[lane].running,
+    async close() {
+      await Promise.all(
+        Object.values(lanes).map(async (state) => {
+          for (const errand of state.waiting.splice(0)) errand.reject(new TaskStopped('The pool is closed.'));
+          await state.piscina.destroy();
+        }),
+      );
+    },
+  };
+}
+
+function overloaded(state: LaneState): Refusal {
+  const message = `${state.waiting.length} computations wait already; ${state.queueMax} may.`;
+  return new Refusal('OVERLOADED', message, { waiting: state.waiting.length, limit: state.queueMax, retry_after_seconds: 1 });
+}
+
+function dispatch(state: LaneState): void {
+  while (state.running < state.threads) {
+    const errand = state.waiting.shift();
+    if (errand === undefined) return;
+    state.running++;
+    void perform(state, errand).finally(() => {
+      state.running--;
+      dispatch(state);
+    });
+  }
+}
+
+async function perform(state: LaneState, errand: Errand): Promise<void> {
+  try {
+    const outcome = await state.piscina.run(errand.message, { signal: errand.end.signal });
+    if (outcome.kind === 'output') errand.resolve(outcome.output as never); // The door ran the task of this very name.
+    else errand.reject(reasonOf(outcome));
+  } catch (thrown) {
+    errand.reject(lossOf(thrown));
+  }
+}
+
+function reasonOf(outcome: Exclude<TaskOutcome, { kind: 'output' }>): Error {
+  switch (outcome.kind) {
+    case 'refused':
+      return new Refusal(outcome.error.code, outcome.error.message, outcome.error.detail);
+    case 'cancelled':
+      return new TaskStopped('The task stopped when it was asked to.');
+    case 'threw': {
+      const defect = new Error('The task threw.');
+      defect.stack = outcome.stack;
+      return defect;
+    }
+  }
+}
+
+/** What a rejection of Piscina says of the thread. It has codes for none of these but the heap. */
+function lossOf(thrown: unknown): Error {
+  // What the thread could not send back comes as a plain object: the task gave a function or the like.
+  if (!(thrown instanceof Error)) return new Error('The output of the task cannot leave its thread.', { cause: thrown });
+  if (thrown.name === 'AbortError') return new TaskStopped('The task did not stop when asked to; its thread was ended.');
+  if (thrown.name === 'DataCloneError') return thrown;
+  if ('code' in thrown && thrown.code === 'ERR_WORKER_OUT_OF_MEMORY') {
+    return new Refusal('WORKER_OUT_OF_MEMORY', 'The worker ran out of memory.', null, { cause: thrown });
+  }
+  return new WorkerLost(thrown.message, { cause: thrown });
+}
+
+/** First asks, then ends the thread. A task that still waits is taken out of the queue. Returns how to forget the signal. */
+function stopOn(signal: AbortSignal, errand: Errand, state: LaneState): () => void {
+  const stop = (): void => {
+    const place = state.waiting.indexOf(errand);
+    if (place >= 0) {
+      state.waiting.splice(place, 1);
+      errand.reject(new TaskStopped('The task was stopped before it started.'));
+      return;
+    }
+    askToStop(errand.message.cells);
+    setTimeout(() => errand.end.abort(), PATIENCE_MS).unref();
+  };
+  if (signal.aborted) queueMicrotask(stop);
+  else signal.addEventListener('abort', stop, { once: true });
+  return () => signal.removeEventListener('abort', stop);
+}
+
+function isThreadAlive(state: LaneState, cells: ControlCells): boolean {
+  const thread = threadOf(cells);
+  return thread === 0 || state.piscina.threads.some((worker) => worker.threadId === thread);
+}

@@ -1,0 +1,58 @@
+import type { TaskControl } from '#jobs/tasks.js';
+import { Refusal } from '#domain/refusal.js';
+import { createDoor } from '#workers/door.js';
+import { outputBytes } from '#workers/hand-over.js';
+
+declare const WebAssembly: {
+  instantiate(bytes: Uint8Array): Promise<{ readonly instance: { readonly exports: Readonly<Record<string, unknown>> } }>;
+};
+
+/** Tasks that do what a worker must survive; a pool of tests opens this door instead of the product's. */
+
+/** `(module (func (export "spin") (loop $again (br $again))))` */
+const ENDLESS = Uint8Array.of(
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 7, 8, 1, 4, 115, 112, 105, 110, 0, 0, 10, 9, 1, 7, 0, 3, 64, 12, 0, 11, 11,
+);
+
+const tasks = {
+  echo: (input: unknown) => input,
+  bytes: (size: number) => ({ first: outputBytes(new Uint8Array(size).fill(7)), nested: { second: outputBytes('text') } }),
+  step({ steps, ms }: { steps: number; ms: number }, control: TaskControl) {
+    for (let step = 0; step < steps; step++) {
+      control.report(step / steps, `step ${step} of ${steps}`);
+      const end = performance.now() + ms;
+      while (performance.now() < end);
+    }
+    return steps;
+  },
+  refuse: () => {
+    throw new Refusal('MISSING_PRICE', 'No price for ABC on 2024-01-03.', { identifier: 'ABC' });
+  },
+  throws: () => {
+    throw new TypeError('a defect');
+  },
+  throwsLater: () =>
+    new Promise(() => {
+      setTimeout(() => {
+        throw new Error('a late defect');
+      }, 1);
+    }),
+  exits: () => process.exit(3),
+  heap: () => {
+    const rows: number[][] = [];
+    for (;;) rows.push(new Array<number>(10_000).fill(rows.length));
+  },
+  buffers: () => new ArrayBuffer(2 ** 46),
+  spin: () => {
+    for (;;);
+  },
+  spinWasm: async () => {
+    const { instance } = await WebAssembly.instantiate(ENDLESS);
+    (instance.exports['spin'] as () => void)();
+  },
+  regex: () => /^(a+)+$/.test(`${'a'.repeat(40)}b`),
+  unclonable: () => () => 0,
+};
+
+// The door calls a task with the input that its own test sent.
+export default createDoor(Object.fromEntries(Object.entries(tasks).map(([name, task]) => [name, async () => task as never])));

@@ -127,7 +127,10 @@ function shortDaysOf(
   isSession: (day: Day) => boolean,
 ): Day[] {
   const days = daysOf(rule, coverage, feasts);
-  if (rule.observed === undefined) return days;
+  if (rule.observed !== 'previous-session') {
+    const { shifts } = parseObservance(rule.observed);
+    return days.map((day) => day + shifts[weekdayOf(day)]!);
+  }
   return days.map((day) => {
     let session = day;
     while (!isSession(session) && day - session < CLOSURE_DAYS_MAX) session--;

@@ -32,14 +32,16 @@ export interface Holiday {
 }
 
 /**
- * The days closed by the holidays. Holidays that look for a free day do so last, in order of their dates, over days that no
- * holiday has; of several on one day, the first in the list keeps it.
+ * The days closed by the holidays. Those that give way to another on the same day are placed after all others, the first in the list
+ * first; then whatever looks for a free day takes the next one that no holiday has, in order of dates.
  * @param isBusinessDay by the week alone
  */
 export function observedDays(holidays: readonly Holiday[], isBusinessDay: (day: Day) => boolean): Set<Day> {
   const closed = new Set<Day>();
   const movers: Day[] = [];
-  for (const { day, observance } of holidays) {
+  const firm = holidays.filter(({ observance }) => !observance.onClash);
+  const yielding = holidays.filter(({ observance }) => observance.onClash);
+  for (const { day, observance } of [...firm, ...yielding]) {
     if (observance.toNextFree.has(weekdayOf(day)) || (observance.onClash && closed.has(day))) movers.push(day);
     closed.add(day);
   }

@@ -43,7 +43,7 @@ const LocalTime = z.string().regex(/^\d\d:\d\d$/);
 
 export const ShortSession = z.union([
   z.strictObject({ at: LocalTime, name: z.string().min(1), dates: DatesByYear, note: z.string().optional() }),
-  z.strictObject({ at: LocalTime, ...Recurring, observed: z.literal('previous-session').optional() }),
+  z.strictObject({ at: LocalTime, ...Recurring, observed: z.union([z.literal('previous-session'), Observance]).optional() }),
 ]);
 export type ShortSession = z.infer<typeof ShortSession>;
 
@@ -65,9 +65,11 @@ export const RuleFile = z.strictObject({
   extends: z.array(z.string()).default([]),
   /** Dated: a later entry rules from its `from` on. */
   week: z.array(z.strictObject({ from: IsoDate.optional(), days: Weekdays })).min(1),
-  /** Local trading hours, dated; a close at or before its open is on the next day unless `openDay` is -1. */
+  /** Local trading hours, dated: the last entry that applies to a day rules it. */
   hours: z.array(z.strictObject({
     from: IsoDate.optional(),
+    /** Only in these days of each year, `MM-DD..MM-DD`. */
+    season: z.string().regex(/^\d\d-\d\d\.\.\d\d-\d\d$/).optional(),
     open: LocalTime,
     close: LocalTime,
     breaks: z.array(z.tuple([LocalTime, LocalTime])).default([]),

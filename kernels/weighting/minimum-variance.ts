@@ -1,0 +1,255 @@
+import { cholesky } from '../algebra/cholesky.js';
+import { solveLower, solveLowerTransposed } from '../algebra/triangular-solve.js';
+import { assert } from '../assert.js';
+
+/** Pair steps per name before a round of the search gives way to the exact solve. */
+const STEPS_PER_NAME = 60;
+
+/** Exact solves on a guessed active set before the search sharpens its guess. */
+const EXACT_SOLVES_MAX = 12;
+
+/** Gradient gaps, relative to its size, at which the search hands over to the exact solve, one round after the other. */
+const GAPS = [1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 1e-13];
+
+/** Slack of the optimality conditions, relative to the largest gradient. */
+const TOLERANCE = 1e-10;
+
+/** Added to the diagonal, relative to the mean variance, when the matrix is singular: the evenest of the equal answers. */
+const RIDGE = 1e-10;
+
+/** Pivot, relative to its diagonal entry, below which a factor counts as singular. */
+const PIVOT_MIN = 1e-13;
+
+export interface MinimumVarianceOutcome {
+  readonly status: 'solved' | 'iteration-limit';
+  /** Exact solves on an active set. */
+  readonly solves: number;
+  /** Whether the matrix was singular and a ridge made the answer unique. */
+  readonly ridged: boolean;
+}
+
+/**
+ * Long-only weights of least variance: argmin w'Sw over sum w = 1 and 0 <= w <= upper.
+ * A pairwise descent guesses which bounds hold; a Cholesky solve on the free names makes the answer exact and is checked against
+ * the optimality conditions of all names.
+ *
+ * @param covariance [n x n] row-major, symmetric positive semi-definite; any unit.
+ * @param upper      Largest weight; taken as 1/n when it is less, since the weights could not reach 1.
+ * @param out        [n], overwritten with the weights.
+ * @throws           KernelFault on a shape mismatch.
+ * @cost             about 50 n steps of 2 n multiply-adds, and a few Cholesky factors of the free names; scratch of their square.
+ * @source           Platt (1998), sequential minimal optimisation, with second-order pairs; Nocedal & Wright (2006), Numerical Optimization, 2nd ed., 16.5.
+ */
+export function minimumVarianceWeights(covariance: Float64Array, upper: number, out: Float64Array): MinimumVarianceOutcome {
+  const n = out.length;
+  assert(covariance.length === n * n, `covariance: ${covariance.length} values for ${n} names`);
+  assert(n >= 1, 'out: 0 names, at least 1 needed');
+  const bound = Math.max(upper, 1 / n);
+  out.fill(1 / n);
+  const plain = search(covariance, bound, out);
+  if (plain.status === 'solved') return { ...plain, ridged: false };
+  const ridged = covariance.slice();
+  let trace = 0;
+  for (let i = 0; i < n; i++) trace += covariance[i * n + i]!;
+  for (let i = 0; i < n; i++) ridged[i * n + i]! += Math.max(RIDGE * (trace / n), Number.MIN_VALUE);
+  out.fill(1 / n);
+  const again = search(ridged, bound, out);
+  return { status: again.status, solves: plain.solves + again.solves, ridged: true };
+}
+
+interface Searched {
+  readonly status: 'solved' | 'iteration-limit';
+  readonly solves: number;
+}
+
+function search(covariance: Float64Array, upper: number, w: Float64Array): Searched {
+  const n = w.length;
+  const gradient = new Float64Array(n);
+  const exact = new Float64Array(n);
+  let solves = 0;
+  for (const gap of GAPS) {
+    descend({ covariance, upper, w, gradient, gap });
+    const sides = Int8Array.from(w, (weight) => (weight <= 0 ? LOWER : weight >= upper ? UPPER : FREE));
+    for (let k = 0; k < EXACT_SOLVES_MAX; k++) {
+      solves++;
+      if (!solveOn(covariance, sides, upper, exact)) break;
+      multiply(covariance, exact, gradient);
+      const moved = correctSides({ w: exact, gradient, sides, upper });
+      if (moved === 0) {
+        w.set(exact.map((weight) => Math.min(upper, Math.max(0, weight))));
+        return { status: 'solved', solves };
+      }
+    }
+  }
+  return { status: 'iteration-limit', solves };
+}
+
+const LOWER = -1;
+const FREE = 0;
+const UPPER = 1;
+
+interface Descent {
+  readonly covariance: Float64Array;
+  readonly upper: number;
+  readonly w: Float64Array;
+  readonly gradient: Float64Array;
+  readonly gap: number;
+}
+
+/** Moves weight from the name with the steepest gradient to the one where it pays most, until no pair gains more than the gap. */
+function descend({ covariance, upper, w, gradient, gap }: Descent): void {
+  const n = w.length;
+  const diagonal = Float64Array.from({ length: n }, (_, i) => covariance[i * n + i]!);
+  multiply(covariance, w, gradient);
+  for (let step = 0; step < STEPS_PER_NAME * n; step++) {
+    const from = steepest(w, gradient);
+    const to = bestPartner({ covariance, diagonal, upper, w, gradient, from });
+    if (to < 0) return;
+    const slope = gradient[from]! - leastGradient({ upper, w, gradient });
+    if (slope <= gap * Math.abs(gradient[from]!)) return;
+    const fromRow = from * n;
+    const toRow = to * n;
+    const curvature = covariance[fromRow + from]! + covariance[toRow + to]! - 2 * covariance[fromRow + to]!;
+    const room = Math.min(w[from]!, upper - w[to]!);
+    const wanted = curvature > 0 ? (gradient[from]! - gradient[to]!) / curvature : room;
+    const amount = Math.min(room, wanted);
+    w[from] = amount === w[from] ? 0 : w[from]! - amount;
+    w[to] = amount === upper - w[to]! ? upper : w[to]! + amount;
+    for (let j = 0; j < n; j++) gradient[j]! += amount * (covariance[toRow + j]! - covariance[fromRow + j]!);
+  }
+}
+
+/** The held name with the largest gradient. */
+function steepest(w: Float64Array, gradient: Float64Array): number {
+  let best = -1;
+  for (let i = 0; i < w.length; i++) if (w[i]! > 0 && (best < 0 || gradient[i]! > gradient[best]!)) best = i;
+  return best;
+}
+
+function leastGradient({ upper, w, gradient }: Pick<Descent, 'upper' | 'w' | 'gradient'>): number {
+  let least = Infinity;
+  for (let i = 0; i < w.length; i++) if (w[i]! < upper && gradient[i]! < least) least = gradient[i]!;
+  return least;
+}
+
+/** The name with room whose exact pair step lowers the variance most; -1 when none does. */
+function bestPartner({ covariance, diagonal, upper, w, gradient, from }: Omit<Descent, 'gap'> & { readonly diagonal: Float64Array; readonly from: number }): number {
+  const n = w.length;
+  const row = from * n;
+  const own = diagonal[from]!;
+  const top = gradient[from]!;
+  let best = -1;
+  let bestGain = 0;
+  for (let j = 0; j < n; j++) {
+    const slope = top - gradient[j]!;
+    if (slope <= 0 || w[j]! >= upper) continue;
+    const curvature = own + diagonal[j]! - 2 * covariance[row + j]!;
+    const gain = curvature > 0 ? (slope * slope) / curvature : Infinity;
+    if (gain > bestGain) {
+      best = j;
+      bestGain = gain;
+    }
+  }
+  return best;
+}
+
+/**
+ * The least variance with the names at their bounds fixed: S_FF w_F = lambda 1 - S_FU u, sum w = 1.
+ * @returns false when no name is free or the free block is singular
+ */
+function solveOn(covariance: Float64Array, sides: Int8Array, upper: number, out: Float64Array): boolean {
+  const n = sides.length;
+  const free: number[] = [];
+  const full: number[] = [];
+  for (let i = 0; i < n; i++) {
+    if (sides[i] === FREE) free.push(i);
+    else if (sides[i] === UPPER) full.push(i);
+  }
+  const m = free.length;
+  out.fill(0);
+  for (const i of full) out[i] = upper;
+  const rest = 1 - full.length * upper;
+  if (m === 0) return Math.abs(rest) <= 1e-12;
+  const block = new Float64Array(m * m);
+  const sides2 = new Float64Array(m * 2); // right-hand sides 1 and S_FU u
+  for (let a = 0; a < m; a++) {
+    const row = free[a]! * n;
+    for (let b = 0; b < m; b++) block[a * m + b] = covariance[row + free[b]!]!;
+    sides2[a * 2] = 1;
+    for (const i of full) sides2[a * 2 + 1]! += covariance[row + i]! * upper;
+  }
+  if (!factor(block, m)) return false;
+  solveLower(block, m, sides2);
+  solveLowerTransposed(block, m, sides2);
+  let ones = 0;
+  let fixed = 0;
+  for (let a = 0; a < m; a++) {
+    ones += sides2[a * 2]!;
+    fixed += sides2[a * 2 + 1]!;
+  }
+  const lambda = (rest + fixed) / ones;
+  for (let a = 0; a < m; a++) out[free[a]!] = lambda * sides2[a * 2]! - sides2[a * 2 + 1]!;
+  return true;
+}
+
+function factor(block: Float64Array, m: number): boolean {
+  const diagonal = Float64Array.from({ length: m }, (_, i) => block[i * m + i]!);
+  if (cholesky(block, m) < m) return false;
+  for (let i = 0; i < m; i++) if (block[i * m + i]! ** 2 <= PIVOT_MIN * diagonal[i]!) return false;
+  return true;
+}
+
+interface Solved {
+  readonly w: Float64Array;
+  readonly gradient: Float64Array;
+  readonly sides: Int8Array;
+  readonly upper: number;
+}
+
+/** Puts every name that breaks its optimality condition on the other side; returns how many did. */
+function correctSides({ w, gradient, sides, upper }: Solved): number {
+  const n = w.length;
+  let lambda = 0;
+  let free = 0;
+  let scale = 0;
+  for (let i = 0; i < n; i++) {
+    scale = Math.max(scale, Math.abs(gradient[i]!));
+    if (sides[i] !== FREE) continue;
+    lambda += gradient[i]!;
+    free++;
+  }
+  const slack = TOLERANCE * scale;
+  const price = free > 0 ? lambda / free : priceBetween({ gradient, sides });
+  let moved = 0;
+  for (let i = 0; i < n; i++) {
+    const side = sides[i]!;
+    const next =
+      side === FREE ? (w[i]! < -1e-15 ? LOWER : w[i]! > upper + 1e-15 ? UPPER : FREE)
+      : side === LOWER ? (gradient[i]! < price - slack ? FREE : LOWER)
+      : gradient[i]! > price + slack ? FREE : UPPER;
+    if (next !== side) moved++;
+    sides[i] = next;
+  }
+  return moved;
+}
+
+/** A multiplier between the gradients of the full names and those of the empty ones, when every name is at a bound. */
+function priceBetween({ gradient, sides }: Pick<Solved, 'gradient' | 'sides'>): number {
+  let above = Infinity;
+  let below = -Infinity;
+  for (let i = 0; i < sides.length; i++) {
+    if (sides[i] === LOWER) above = Math.min(above, gradient[i]!);
+    else below = Math.max(below, gradient[i]!);
+  }
+  return above === Infinity ? below : (above + below) / 2;
+}
+
+function multiply(a: Float64Array, x: Float64Array, out: Float64Array): void {
+  const n = x.length;
+  out.fill(0);
+  for (let i = 0; i < n; i++) {
+    const xi = x[i]!;
+    if (xi === 0) continue;
+    for (let j = 0, at = i * n; j < n; j++, at++) out[j]! += a[at]! * xi;
+  }
+}

@@ -1,0 +1,283 @@
+import type { Day } from '../../days.js';
+import { formatDay } from '../../days.js';
+import { LIMITS } from '../../limits.js';
+import type { ReferenceValue } from '../../market/market-data.js';
+import { referenceSpells, spellAt, type ReferenceSpell } from '../../market/reference-spells.js';
+import type { SessionMarket } from '../../market/session-market.js';
+import { STATISTICS, deviation, type Statistic } from './aggregates.js';
+import { equalWeightedReturns, betas } from './beta.js';
+import { dividendHistory, type DividendHistory } from './dividends.js';
+import { requestKey, type DerivedName, type FieldRequest } from './field-request.js';
+import { referenceKind, resolve, type ValueKind } from './resolution.js';
+import { createSeriesBook, growthSeries, type Series, type SeriesBook, type SeriesTerms } from './series.js';
+import { transformed } from './transforms.js';
+import { halfOf, overWindow } from './windows.js';
+
+/** Window of VOLATILITY, MOMENTUM and BETA where none is asked for: a year of sessions. */
+export const DEFAULT_WINDOW = 252;
+
+/** Every datapoint of the market as known at the close of one session. */
+export interface CrossSection {
+  readonly session: number;
+  readonly day: Day;
+  readonly market: SessionMarket;
+  /** Names of the universe at the decision, columns ascending. */
+  readonly universe: Int32Array;
+  readonly dividends: DividendHistory;
+  /**
+   * A numeric datapoint for some names, NaN where missing; the values of another kind of column are missing.
+   * @param columns Survivors, ascending, [n]: a transform is taken across them.
+   * @returns       [n]
+   */
+  numbers(field: FieldRequest, columns: Int32Array): Float64Array;
+  /** As `numbers`, in index currency: a price read as money. */
+  money(field: FieldRequest, columns: Int32Array): Float64Array;
+  /** Any datapoint as stored, null where missing, [n]. */
+  values(field: FieldRequest, columns: Int32Array): readonly ReferenceValue[];
+  /** What a datapoint's values are. */
+  kindOf(field: FieldRequest): ValueKind;
+  /** A statistic of a datapoint that no request can name, over its trailing sessions. */
+  statistic(field: FieldRequest, statistic: Statistic, observationsMin: number, columns: Int32Array): Float64Array;
+  /** Growth factors of the total variant, [S x N]. */
+  growth(): Float64Array;
+  /** From which sessions a name's datapoint was read. */
+  read(field: FieldRequest, column: number): DatapointRead;
+}
+
+/** The dates behind one value: of the bars, rows or events it was read from. */
+export interface DatapointRead {
+  /** First date read; equals `to` for a single value; null when nothing was found. */
+  readonly from: string | null;
+  readonly to: string | null;
+  /** Values found between them. */
+  readonly observations: number;
+}
+
+export interface CrossSections {
+  at(session: number, universe: Int32Array): CrossSection;
+}
+
+/** Cross-sections of one market; what does not depend on the session is computed once. */
+export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): CrossSections {
+  const book = createSeriesBook(sm, terms);
+  const spells = new Map<string, readonly (readonly ReferenceSpell[])[]>();
+  const kinds = new Map<string, ValueKind>();
+  let dividends: DividendHistory | undefined;
+  const shared: Shared = {
+    sm,
+    book,
+    terms,
+    spellsOf(name) {
+      const known = spells.get(name) ?? referenceSpells(sm.market, name);
+      spells.set(name, known);
+      return known;
+    },
+    referenceKindOf(name) {
+      const known = kinds.get(name) ?? referenceKind(sm.market, name);
+      kinds.set(name, known);
+      return known;
+    },
+    dividends: () => (dividends ??= dividendHistory(sm.market)),
+  };
+  return { at: (session, universe) => crossSection(shared, session, universe) };
+}
+
+interface Shared {
+  readonly sm: SessionMarket;
+  readonly book: SeriesBook;
+  readonly terms: SeriesTerms;
+  spellsOf(name: string): readonly (readonly ReferenceSpell[])[];
+  referenceKindOf(name: string): ValueKind;
+  dividends(): DividendHistory;
+}
+
+function crossSection(shared: Shared, session: number, universe: Int32Array): CrossSection {
+  const { sm, book, terms } = shared;
+  const cache = new Map<string, { readonly columns: Int32Array; readonly values: Float64Array }>();
+
+  /** Survivors only ever shrink, so a vector computed for earlier ones still holds the later ones. */
+  const cached = (key: string, columns: Int32Array, compute: () => Float64Array): Float64Array => {
+    const known = cache.get(key);
+    const picked = known === undefined ? undefined : pick(known.columns, known.values, columns);
+    if (picked !== undefined) return picked;
+    const values = compute();
+    cache.set(key, { columns, values });
+    return values;
+  };
+
+  const plain = (field: FieldRequest, columns: Int32Array, convert: boolean): Float64Array => {
+    const key = `${convert ? '$' : ''}${requestKey({ ...field, transform: 'none' })}`;
+    return cached(key, columns, () => compute(field, columns, convert));
+  };
+
+  const compute = (field: FieldRequest, columns: Int32Array, convert: boolean): Float64Array => {
+    const end = session - field.lag;
+    if (end < 0) return new Float64Array(columns.length).fill(NaN);
+    const source = sourceOf(shared, field);
+    if (source.kind === 'beta') {
+      const returns = book.derived('RETURN');
+      const length = field.window ?? DEFAULT_WINDOW;
+      return betas({ returns, market: equalWeightedReturns(returns, { end, length, universe }), end, length, columns });
+    }
+    if (source.kind === 'windowed') {
+      const length = field.window ?? DEFAULT_WINDOW;
+      return overWindow(source.series, source.statistic, { end, length, observationsMin: halfOf(length) }, columns);
+    }
+    const series = convert ? book.inIndexCurrency(source.series) : source.series;
+    if (field.aggregate !== 'last') {
+      const length = field.window!;
+      return overWindow(series, STATISTICS[field.aggregate], { end, length, observationsMin: halfOf(length) }, columns);
+    }
+    return latestValues({ sm, series, end, columns, maxStaleSessions: terms.maxStaleSessions, rebase: source.isClose });
+  };
+
+  const numbers = (field: FieldRequest, columns: Int32Array, convert: boolean) => transformed(plain(field, columns, convert), field.transform);
+
+  return {
+    session,
+    day: sm.sessions[session]!,
+    market: sm,
+    universe,
+    get dividends() { return shared.dividends(); },
+    numbers: (field, columns) => numbers(field, columns, false),
+    money: (field, columns) => numbers(field, columns, true),
+    values(field, columns) {
+      if (isText(shared, field)) {
+        const day = sm.sessions[Math.max(0, session - field.lag)]!;
+        const rows = shared.spellsOf(field.name);
+        return Array.from(columns, (column) => (session < field.lag ? null : spellAt(rows[column]!, day)));
+      }
+      return Array.from(numbers(field, columns, false), (value) => (Number.isNaN(value) ? null : value));
+    },
+    kindOf: (field) => (isText(shared, field) ? shared.referenceKindOf(field.name) : 'number'),
+    statistic(field, statistic, observationsMin, columns) {
+      const source = sourceOf(shared, field);
+      if (source.kind !== 'series') throw new Error(`${field.name} is a statistic already`);
+      return overWindow(source.series, statistic, { end: session - field.lag, length: field.window!, observationsMin }, columns);
+    },
+    growth: terms.growth,
+    read: (field, column) => datapointRead(shared, { field, column, session }),
+  };
+}
+
+/** Whether the datapoint is a reference column read as it stands, whose values need not be numbers. */
+function isText({ sm, referenceKindOf }: Shared, field: FieldRequest): boolean {
+  const found = resolve(sm.market, field);
+  return 'dataset' in found && found.dataset === 'reference' && field.aggregate === 'last' && field.transform === 'none' && referenceKindOf(field.name) !== 'number';
+}
+
+type Source =
+  | { readonly kind: 'series'; readonly series: Series; readonly isClose: boolean }
+  | { readonly kind: 'windowed'; readonly series: Series; readonly statistic: Statistic }
+  | { readonly kind: 'beta' };
+
+const annualised: Statistic = (values, count) => deviation(values, count) * Math.sqrt(LIMITS.PERIODS_PER_YEAR);
+
+const compounded: Statistic = (values, count) => {
+  let growth = 1;
+  for (let i = 0; i < count; i++) growth *= values[i]!;
+  return growth - 1;
+};
+
+function sourceOf({ sm, book, terms }: Shared, field: FieldRequest): Source {
+  const found = resolve(sm.market, field);
+  if ('missing' in found) throw new Error(`the market has no ${found.missing}: fields are checked before a decision`);
+  if (found.dataset === 'market') return { kind: 'series', series: book.market(field.name), isClose: field.name === 'CLOSE' };
+  if (found.dataset === 'reference') return { kind: 'series', series: book.reference(field.name), isClose: false };
+  const name = field.name as DerivedName; // resolved as derived
+  if (name === 'BETA') return { kind: 'beta' };
+  if (name === 'VOLATILITY') return { kind: 'windowed', series: book.derived('RETURN'), statistic: annualised };
+  if (name === 'MOMENTUM') return { kind: 'windowed', series: growthSeries(sm, terms.growth()), statistic: compounded };
+  return { kind: 'series', series: book.derived(name), isClose: false };
+}
+
+interface Latest {
+  readonly sm: SessionMarket;
+  readonly series: Series;
+  readonly end: number;
+  readonly columns: Int32Array;
+  readonly maxStaleSessions: number;
+  /** Carry a close on the share basis of the session. */
+  readonly rebase: boolean;
+}
+
+/** The latest value of each name on or before a session, missing when it is too old to price the name. */
+function latestValues({ sm, series, end, columns, maxStaleSessions, rebase }: Latest): Float64Array {
+  const values = new Float64Array(columns.length);
+  series.fill(end, columns, values);
+  const one = new Int32Array(1);
+  const cell = new Float64Array(1);
+  for (let i = 0; i < columns.length; i++) {
+    if (!Number.isNaN(values[i]!)) continue;
+    one[0] = columns[i]!;
+    const session = latestSession({ sm, series, end, column: columns[i]!, maxStaleSessions });
+    if (session < 0) continue;
+    series.fill(session, one, cell);
+    values[i] = rebase ? cell[0]! * shareBasis(sm, { session, end, column: columns[i]! }) : cell[0]!;
+  }
+  return values;
+}
+
+/**
+ * Session of the latest value that still counts: at most so many sessions old, or of the latest bar while that prices the name
+ * (its own exchange may have been closed for longer); -1 when there is none.
+ */
+function latestSession({ sm, series, end, column, maxStaleSessions }: Omit<Latest, 'columns' | 'rebase'> & { readonly column: number }): number {
+  const one = Int32Array.of(column);
+  const cell = new Float64Array(1);
+  const has = (session: number): boolean => {
+    series.fill(session, one, cell);
+    return !Number.isNaN(cell[0]!);
+  };
+  for (let session = end; session >= Math.max(0, end - maxStaleSessions); session--) if (has(session)) return session;
+  const bar = sm.lastBar[end * sm.names + column]!;
+  return bar >= 0 && sm.barAge(end, column) <= maxStaleSessions && has(bar) ? bar : -1;
+}
+
+/** Carried close on the share basis of `end` over the close as traded at `session`. */
+function shareBasis(sm: SessionMarket, { session, end, column }: { readonly session: number; readonly end: number; readonly column: number }): number {
+  return sm.carriedClose(end, column) / sm.closeAt(session, column);
+}
+
+function datapointRead(shared: Shared, { field, column, session }: { readonly field: FieldRequest; readonly column: number; readonly session: number }): DatapointRead {
+  const { sm, terms } = shared;
+  const nothing: DatapointRead = { from: null, to: null, observations: 0 };
+  const end = session - field.lag;
+  if (end < 0) return nothing;
+  const dateOf = (position: number) => formatDay(sm.sessions[position]!);
+  const found = resolve(sm.market, field);
+  if ('dataset' in found && found.dataset === 'reference' && field.aggregate === 'last') {
+    const spell = shared.spellsOf(field.name)[column]!.findLast(({ from }) => from <= sm.sessions[end]!);
+    if (spell === undefined || spell.value === null) return nothing;
+    const since = spell.from === -Infinity ? null : formatDay(spell.from);
+    return { from: since, to: since, observations: 1 };
+  }
+  const source = sourceOf(shared, field);
+  const series = source.kind === 'beta' ? shared.book.derived('RETURN') : source.series;
+  if (source.kind === 'series' && field.aggregate === 'last') {
+    const at = latestSession({ sm, series, end, column, maxStaleSessions: terms.maxStaleSessions });
+    return at < 0 ? nothing : { from: dateOf(at), to: dateOf(at), observations: 1 };
+  }
+  const length = field.window ?? DEFAULT_WINDOW;
+  const cell = new Float64Array(1);
+  const one = Int32Array.of(column);
+  const read: number[] = [];
+  for (let position = Math.max(0, end - length + 1); position <= end; position++) {
+    series.fill(position, one, cell);
+    if (!Number.isNaN(cell[0]!)) read.push(position);
+  }
+  return read.length === 0 ? nothing : { from: dateOf(read[0]!), to: dateOf(read.at(-1)!), observations: read.length };
+}
+
+/** Values of a subset of columns, both ascending; undefined when a column is not among those known. */
+function pick(known: Int32Array, values: Float64Array, columns: Int32Array): Float64Array | undefined {
+  if (known === columns) return values;
+  const picked = new Float64Array(columns.length);
+  let position = 0;
+  for (let i = 0; i < columns.length; i++) {
+    while (position < known.length && known[position]! < columns[i]!) position++;
+    if (known[position] !== columns[i]) return undefined;
+    picked[i] = values[position]!;
+  }
+  return picked;
+}

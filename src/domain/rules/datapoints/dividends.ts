@@ -1,0 +1,70 @@
+import type { Day } from '../../days.js';
+import { addMonths } from '../../days.js';
+import { ACTION_KINDS, type MarketData } from '../../market/market-data.js';
+import { lastAtMost } from '../../search.js';
+
+/** Ordinary dividends of every name, cancelled ones left out. */
+export interface DividendHistory {
+  /**
+   * Ordinary dividends per share with an ex day in the twelve months that end on `day`, on the share basis of `day`.
+   * 0 for a name that paid none.
+   */
+  trailing(column: number, day: Day): number;
+  /** Whether an ordinary dividend went ex in the days from `start` to `end`, both included. */
+  paidBetween(column: number, start: Day, end: Day): boolean;
+}
+
+interface Events {
+  readonly exDays: Int32Array;
+  readonly amounts: Float64Array;
+  readonly splitDays: Int32Array;
+  readonly ratios: Float64Array;
+}
+
+/** @cost O(actions) once; a look-up is O(log actions of the name + actions in the window). */
+export function dividendHistory(market: MarketData): DividendHistory {
+  const events = eventsByColumn(market);
+  return {
+    trailing(column, day) {
+      const { exDays, amounts, splitDays, ratios } = events[column]!;
+      const after = addMonths(day, -12);
+      let total = 0;
+      let split = splitDays.length - 1;
+      while (split >= 0 && splitDays[split]! > day) split--;
+      let basis = 1; // shares of `day` per share of the dividend's ex day
+      for (let i = lastAtMost(exDays, day); i >= 0 && exDays[i]! > after; i--) {
+        while (split >= 0 && splitDays[split]! > exDays[i]!) basis *= ratios[split--]!;
+        total += amounts[i]! / basis;
+      }
+      return total;
+    },
+    paidBetween(column, start, end) {
+      const { exDays } = events[column]!;
+      const last = lastAtMost(exDays, end);
+      return last >= 0 && exDays[last]! >= start;
+    },
+  };
+}
+
+/** In a store whose prices are split adjusted the amounts are read as given: they are on that basis already. */
+function eventsByColumn(market: MarketData): Events[] {
+  const positions = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
+  const cash = market.identifiers.map((): { day: Day; value: number }[] => []);
+  const splits = market.identifiers.map((): { day: Day; value: number }[] => []);
+  for (const action of market.actions) {
+    const column = positions.get(action.identifier);
+    if (column === undefined || action.status === 'cancelled') continue;
+    if (action.type === 'DIVIDEND') cash[column]!.push({ day: action.exDay, value: action.value });
+    if (ACTION_KINDS[action.type] === 'ratio' && market.adjustment === 'none') splits[column]!.push({ day: action.exDay, value: action.value });
+  }
+  return market.identifiers.map((_, column) => {
+    const paid = cash[column]!.sort((a, b) => a.day - b.day);
+    const split = splits[column]!.sort((a, b) => a.day - b.day);
+    return {
+      exDays: Int32Array.from(paid, ({ day }) => day),
+      amounts: Float64Array.from(paid, ({ value }) => value),
+      splitDays: Int32Array.from(split, ({ day }) => day),
+      ratios: Float64Array.from(split, ({ value }) => value),
+    };
+  });
+}

@@ -1,0 +1,205 @@
+import { referenceSpells, spellAt } from '../../market/reference-spells.js';
+import type { SessionMarket } from '../../market/session-market.js';
+import { dividendHistory, type DividendHistory } from './dividends.js';
+import type { DerivedName } from './field-request.js';
+import { resolve } from './resolution.js';
+
+/** A numeric datapoint as dated values: what each session itself says, nothing carried. */
+export interface Series {
+  /**
+   * The values of one session for some columns, NaN where it has none.
+   * @param columns Columns, ascending, [n].
+   * @param out     [n], overwritten.
+   */
+  fill(session: number, columns: Int32Array, out: Float64Array): void;
+}
+
+export interface SeriesTerms {
+  /** Units of index currency per unit of a name's own currency, for money datapoints; NaN where the rate is missing. */
+  readonly exchange: Series;
+  /** Growth factors of the total variant, [S x N]; computed at the first use. */
+  readonly growth: () => Float64Array;
+  /** Sessions that a FREE_FLOAT stays good for. */
+  readonly maxStaleSessions: number;
+}
+
+/** Series of one market by name, each made once. */
+export interface SeriesBook {
+  market(name: string): Series;
+  reference(name: string): Series;
+  derived(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series;
+  /** The value as stored, in the currency of the name: CLOSE times the exchange rate is its price in index currency. */
+  inIndexCurrency(series: Series): Series;
+}
+
+export function createSeriesBook(sm: SessionMarket, terms: SeriesTerms): SeriesBook {
+  const made = new Map<string, Series>();
+  const once = (key: string, make: () => Series): Series => {
+    const known = made.get(key);
+    if (known !== undefined) return known;
+    const series = make();
+    made.set(key, series);
+    return series;
+  };
+  const book: SeriesBook = {
+    market: (name) => once(`market ${name}`, () => panelSeries(sm, name)),
+    reference: (name) => once(`reference ${name}`, () => referenceSeries(sm, name)),
+    derived: (name) => once(`derived ${name}`, () => derivedSeries(name)),
+    inIndexCurrency: (series) => product(series, terms.exchange),
+  };
+  const held = (name: string): Series => (sm.market.fields.has(name) ? book.market(name) : book.reference(name));
+
+  function derivedSeries(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series {
+    switch (name) {
+      case 'MARKET_CAP': return book.inIndexCurrency(product(book.market('CLOSE'), held('SHARES_OUTSTANDING')));
+      case 'FREE_FLOAT_MARKET_CAP': return product(marketCap(), freeFloat());
+      case 'VALUE_TRADED': return book.inIndexCurrency(product(book.market('CLOSE'), held('VOLUME')));
+      case 'RETURN': return returnSeries(sm, terms.growth());
+      case 'DIVIDEND_YIELD': return yieldSeries(sm, dividendHistory(sm.market));
+      case 'AGE': return ageSeries(sm);
+    }
+  }
+
+  function marketCap(): Series {
+    const ownColumn = resolve(sm.market, { name: 'MARKET_CAP', dataset: null });
+    return 'dataset' in ownColumn && ownColumn.dataset !== 'derived' ? held('MARKET_CAP') : book.derived('MARKET_CAP');
+  }
+
+  function freeFloat(): Series {
+    const own: Series[] = [];
+    if (sm.market.fields.has('FREE_FLOAT')) own.push(carried(book.market('FREE_FLOAT'), terms.maxStaleSessions));
+    if (sm.market.reference.columns.includes('FREE_FLOAT')) own.push(book.reference('FREE_FLOAT'));
+    return firstOf([...own, constant(1)]);
+  }
+
+  return book;
+}
+
+function panelSeries({ market, rowOf, names }: SessionMarket, name: string): Series {
+  const panel = market.fields.get(name)!;
+  return {
+    fill(session, columns, out) {
+      const row = rowOf[session]!;
+      if (row < 0) {
+        out.fill(NaN);
+        return;
+      }
+      const offset = row * names;
+      for (let i = 0; i < columns.length; i++) out[i] = panel[offset + columns[i]!]!;
+    },
+  };
+}
+
+/** Values known on the day of the session, point in time. */
+function referenceSeries({ market, sessions }: SessionMarket, name: string): Series {
+  const spells = referenceSpells(market, name);
+  return {
+    fill(session, columns, out) {
+      const day = sessions[session]!;
+      for (let i = 0; i < columns.length; i++) {
+        const value = spellAt(spells[columns[i]!]!, day);
+        out[i] = typeof value === 'number' ? value : NaN;
+      }
+    },
+  };
+}
+
+function product(left: Series, right: Series): Series {
+  let scratch = new Float64Array(0);
+  return {
+    fill(session, columns, out) {
+      if (scratch.length < columns.length) scratch = new Float64Array(columns.length);
+      const factor = scratch.subarray(0, columns.length);
+      left.fill(session, columns, out);
+      right.fill(session, columns, factor);
+      for (let i = 0; i < columns.length; i++) out[i]! *= factor[i]!;
+    },
+  };
+}
+
+function constant(value: number): Series {
+  return { fill: (_session, _columns, out) => void out.fill(value) };
+}
+
+/** The first of several series that has a value. */
+function firstOf(series: readonly Series[]): Series {
+  if (series.length === 1) return series[0]!;
+  let scratch = new Float64Array(0);
+  return {
+    fill(session, columns, out) {
+      if (scratch.length < columns.length) scratch = new Float64Array(columns.length);
+      const next = scratch.subarray(0, columns.length);
+      series[0]!.fill(session, columns, out);
+      for (let k = 1; k < series.length; k++) {
+        if (!out.some(Number.isNaN)) return;
+        series[k]!.fill(session, columns, next);
+        for (let i = 0; i < out.length; i++) if (Number.isNaN(out[i]!)) out[i] = next[i]!;
+      }
+    },
+  };
+}
+
+/** The latest value at most `sessionsMax` sessions old. */
+function carried(series: Series, sessionsMax: number): Series {
+  let scratch = new Float64Array(0);
+  return {
+    fill(session, columns, out) {
+      if (scratch.length < columns.length) scratch = new Float64Array(columns.length);
+      const earlier = scratch.subarray(0, columns.length);
+      series.fill(session, columns, out);
+      for (let back = 1; back <= sessionsMax && session - back >= 0 && out.some(Number.isNaN); back++) {
+        series.fill(session - back, columns, earlier);
+        for (let i = 0; i < out.length; i++) if (Number.isNaN(out[i]!)) out[i] = earlier[i]!;
+      }
+    },
+  };
+}
+
+/** g - 1: also on a session without a bar, whose growth is the cash of its actions over the carried price. */
+function returnSeries({ names }: SessionMarket, growth: Float64Array): Series {
+  return {
+    fill(session, columns, out) {
+      const offset = session * names;
+      for (let i = 0; i < columns.length; i++) out[i] = growth[offset + columns[i]!]! - 1;
+    },
+  };
+}
+
+/** Growth factors as a series: what a product of returns multiplies. */
+export function growthSeries({ names }: SessionMarket, growth: Float64Array): Series {
+  return {
+    fill(session, columns, out) {
+      const offset = session * names;
+      for (let i = 0; i < columns.length; i++) out[i] = growth[offset + columns[i]!]!;
+    },
+  };
+}
+
+/** Ordinary dividends of the twelve months before the session over its close; 0 for a name that never paid. */
+function yieldSeries(sm: SessionMarket, dividends: DividendHistory): Series {
+  const close = panelSeries(sm, 'CLOSE');
+  return {
+    fill(session, columns, out) {
+      close.fill(session, columns, out);
+      const day = sm.sessions[session]!;
+      for (let i = 0; i < columns.length; i++) out[i] = dividends.trailing(columns[i]!, day) / out[i]!;
+    },
+  };
+}
+
+/** Sessions since the first bar: 0 on it, missing before it. */
+function ageSeries({ sessions, names, lastBar }: SessionMarket): Series {
+  const first = new Int32Array(names).fill(-1);
+  for (let session = 0; session < sessions.length; session++) {
+    const offset = session * names;
+    for (let column = 0; column < names; column++) if (first[column]! < 0 && lastBar[offset + column]! >= 0) first[column] = session;
+  }
+  return {
+    fill(session, columns, out) {
+      for (let i = 0; i < columns.length; i++) {
+        const since = first[columns[i]!]!;
+        out[i] = since < 0 || since > session ? NaN : session - since;
+      }
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { AssetIdentifier } from '../shape.js';
+import { SESSIONS_BACK_MAX } from './datapoints/field-request.js';
+
+/** Parameters that several classes share, worded once. */
+
+export const missing = z.enum(['exclude', 'include']).default('exclude').meta({
+  label: 'Missing values',
+  help: 'What happens to a name whose datapoint is missing; a ranking places an included one last.',
+});
+
+export const ascending = z.boolean().default(false).meta({ label: 'Ascending', help: 'Smallest values first.' });
+
+export const groupBy = z.string().min(1).max(64).nullable().default(null).meta({
+  label: 'Group by',
+  help: 'Column whose values split the names into groups decided one by one; names without a value form one group.',
+});
+
+export const field = z.string().min(1).max(64).meta({ label: 'Field', help: 'Column or derived datapoint.' });
+
+export const rankedField = (fallback: string) => field.default(fallback);
+
+export const count = z.int().min(1).max(20_000).meta({ label: 'Count', help: 'How many are kept.', unit: 'names' });
+
+export const identifiers = z.array(AssetIdentifier).max(20_000).meta({ label: 'Identifiers', help: 'Asset identifiers.' });
+
+export const window = (fallback: number) =>
+  z.int().min(1).max(SESSIONS_BACK_MAX).default(fallback).meta({ label: 'Window', help: 'Trailing sessions up to the decision date.', unit: 'sessions' });
+
+const MONEY_MAX = 1e18;
+const money = z.number().min(0).max(MONEY_MAX);
+
+/** An amount of index currency. */
+export const moneyBound = (label: string, help: string) => money.nullable().default(null).meta({ label, help, unit: 'money in index currency' });
+export const moneyRequired = (label: string, help: string, unit: string) => money.meta({ label, help, unit });
+export const moneyPerDay = (label: string, help: string) => money.nullable().default(null).meta({ label, help, unit: 'money per day in index currency' });
+
+const BOUND_MAX = 1e300;
+export const bound = (label: string, help: string, unit?: string) =>
+  z.number().min(-BOUND_MAX).max(BOUND_MAX).nullable().default(null).meta({ label, help, ...(unit === undefined ? {} : { unit }) });
+
+/** A refinement: the lower bound is not above the upper one. */
+export function ordered<K extends string>(low: K, high: K) {
+  return {
+    check: (params: Readonly<Record<K, number | null>>) => params[low] === null || params[high] === null || params[low] <= params[high],
+    issue: { path: [low], params: { finding: 'EMPTY_RANGE' }, error: `is above ${high}` },
+  };
+}

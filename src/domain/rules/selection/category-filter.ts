@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { category, groupOf } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { listText, missingText, reason } from '../verdicts.js';
+
+const categories = z.array(z.string()).min(1).max(1000).nullable().default(null);
+
+export const categoryFilter = selectionClass({
+  type: 'CategoryFilter',
+  label: 'Category filter',
+  help: 'Keeps the names whose category is in one list and not in another.',
+  params: z
+    .strictObject({
+      field: parameters.field,
+      include: categories.meta({ label: 'Include', help: 'Categories that are kept; null keeps all that are not excluded.' }),
+      exclude: categories.meta({ label: 'Exclude', help: 'Categories that are removed.' }),
+      missing: parameters.missing,
+    })
+    .refine(({ include, exclude }) => include !== null || exclude !== null, {
+      path: ['include'],
+      params: { finding: 'MISSING_PARAMETER' },
+      error: 'or exclude must be given',
+    }),
+  example: { id: 'no-financials', type: 'CategoryFilter', params: { field: 'SECTOR', exclude: ['Financials', 'Real Estate'] } },
+  behaviour({ field, include, exclude, missing }) {
+    const use = category(field, 'field');
+    const wanted = include === null ? null : new Set(include);
+    const unwanted = new Set(exclude ?? []);
+    const conditions = [
+      ...(include === null ? [] : [`one of ${listText(include)}`]),
+      ...(exclude === null ? [] : [`none of ${listText(exclude)}`]),
+    ].join(' and ');
+    return {
+      reads: [use],
+      remembers: false,
+      sentence: `Keep the names whose ${field} is ${conditions}; ${missingText(missing)}.`,
+      select({ cross, columns }) {
+        const groups = cross.values(use.field, columns).map(groupOf);
+        const passes = (group: string | null): boolean =>
+          group === null ? missing === 'include' : (wanted === null || wanted.has(group)) && !unwanted.has(group);
+        return {
+          kept: Uint8Array.from(groups, (group) => (passes(group) ? 1 : 0)),
+          because: (position) => reason(`${field} ${conditions}`, { value: groups[position]! }),
+        };
+      },
+    };
+  },
+});

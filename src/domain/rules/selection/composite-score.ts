@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { zScores } from '../datapoints/transforms.js';
+import { numeric } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { keepRanked, missingText, valuesOf } from '../verdicts.js';
+
+const Term = z
+  .strictObject({
+    field: parameters.field,
+    weight: z.number().gt(0).max(1e6).default(1).meta({ description: 'Weight of the term in the average.' }),
+    direction: z.enum(['high', 'low']).default('high').meta({ description: 'Which end of the datapoint is good.' }),
+    winsorise: z.number().gt(0).max(100).default(3).meta({ description: 'Largest z-score counted, either way.' }),
+  })
+  .meta({ id: 'ScoreTerm' });
+
+export const compositeScore = selectionClass({
+  type: 'CompositeScore',
+  label: 'Composite score',
+  help: 'Scores the names by a weighted average of winsorised z-scores and keeps the best, those above a score, or both.',
+  params: z
+    .strictObject({
+      terms: z.array(Term).min(1).max(32).meta({ label: 'Terms', help: 'Datapoints of the score.', ref: 'ScoreTerm' }),
+      count: parameters.count.nullable().default(null).meta({ label: 'Count', help: 'How many of the best are kept; null for no limit.', unit: 'names' }),
+      minimum: parameters.bound('Minimum', 'Least score; null for none.', 'z units'),
+      missing: parameters.missing,
+    })
+    .refine(({ count, minimum }) => count !== null || minimum !== null, { path: ['count'], params: { finding: 'MISSING_PARAMETER' }, error: 'or minimum must be given' }),
+  example: {
+    id: 'quality-value',
+    type: 'CompositeScore',
+    params: { terms: [{ field: 'DIVIDEND_YIELD', weight: 1, direction: 'high' }, { field: 'VOLATILITY', weight: 0.5, direction: 'low' }], count: 50 },
+  },
+  behaviour({ terms, count, minimum, missing }) {
+    const uses = terms.map(({ field }, i) => numeric(field, `terms[${i}].field`));
+    const words = terms.map(({ field, weight, direction, winsorise }) => `${direction} ${field} (weight ${weight}, winsorised at ${winsorise})`).join(', ');
+    const kept = [...(count === null ? [] : [`the ${count} best`]), ...(minimum === null ? [] : [`those scoring at least ${minimum}`])].join(' among ');
+    return {
+      reads: uses,
+      remembers: false,
+      sentence: `Score the names by the weighted average z-score of ${words} and keep ${kept}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      select(scope) {
+        const scores = new Float64Array(scope.columns.length);
+        const total = terms.reduce((sum, { weight }) => sum + weight, 0);
+        terms.forEach(({ weight, direction, winsorise }, k) => {
+          const z = zScores(valuesOf(scope, uses[k]!));
+          const sign = direction === 'high' ? 1 : -1;
+          for (let i = 0; i < scores.length; i++) scores[i]! += (weight / total) * sign * Math.min(winsorise, Math.max(-winsorise, z[i]!));
+        });
+        const passes = (score: number) => Number.isNaN(score) || minimum === null || score >= minimum;
+        return keepRanked(scope, {
+          values: scores,
+          groups: new Map([['', Array.from(scores, (_, position) => position)]]),
+          ascending: false,
+          missing,
+          what: 'score',
+          choose(order) {
+            const good = order.filter((position) => passes(scores[position]!));
+            const chosen = good.slice(0, count ?? good.length);
+            return { kept: chosen, cutoff: chosen.length };
+          },
+        });
+      },
+    };
+  },
+});

@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { listText, reason } from '../verdicts.js';
+
+export const excludeList = selectionClass({
+  type: 'ExcludeList',
+  label: 'Exclude list',
+  help: 'Removes the names of a list.',
+  params: z.strictObject({ identifiers: parameters.identifiers }),
+  example: { id: 'sanctioned', type: 'ExcludeList', params: { identifiers: ['XYZ'] } },
+  behaviour({ identifiers: listed }) {
+    const set = new Set(listed);
+    return {
+      reads: [],
+      remembers: false,
+      sentence: `Remove these names: ${listText(listed)}.`,
+      select: ({ columns, identifiers }) => ({
+        kept: Uint8Array.from(columns, (column) => (set.has(identifiers[column]!) ? 0 : 1)),
+        because: (position) => reason('not on the list', { value: !set.has(identifiers[columns[position]!]!) }),
+      }),
+    };
+  },
+});

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { comparisonReasons, comparisonText, evaluate, TRUE, UNKNOWN } from '../expressions/evaluate.js';
+import { COMPARISONS, valueProblem, type ComparisonNode } from '../expressions/expression.js';
+import { latest } from '../datapoints/field-request.js';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { missingText, reason } from '../verdicts.js';
+
+export const fieldFilter = selectionClass({
+  type: 'FieldFilter',
+  label: 'Field filter',
+  help: 'Keeps the names whose datapoint meets one comparison: the short form of an expression.',
+  params: z
+    .strictObject({
+      field: parameters.field,
+      comparison: z.enum(COMPARISONS).meta({ label: 'Comparison' }),
+      value: z.json().meta({ label: 'Value', help: 'A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.' }),
+      missing: parameters.missing,
+    })
+    .superRefine(({ comparison, value }, context) => {
+      const problem = valueProblem(comparison, value);
+      if (problem !== undefined) context.addIssue({ code: 'custom', path: ['value'], input: value, params: { finding: problem.code }, message: problem.message });
+    }),
+  example: { id: 'dollars', type: 'FieldFilter', params: { field: 'CURRENCY', comparison: 'eq', value: 'USD' } },
+  behaviour({ field, comparison, value, missing }) {
+    const node: ComparisonNode = { node: 'comparison', field: { node: 'field', ...latest(field) }, comparison, value };
+    const text = comparisonText(node);
+    return {
+      reads: [{ field: node.field, path: 'field', as: 'any', money: false }],
+      remembers: false,
+      sentence: `Keep the names with ${text}; ${missingText(missing)}.`,
+      select({ cross, columns }) {
+        const truths = evaluate(node, cross, columns);
+        const kept = truths.map((truth) => (truth === TRUE || (truth === UNKNOWN && missing === 'include') ? 1 : 0));
+        return {
+          kept,
+          because(position) {
+            const [met] = comparisonReasons(node, cross, { columns, position });
+            const threshold = typeof value === 'number' ? value : null;
+            const onLine = threshold !== null && typeof met!.value === 'number' && comparison !== 'ne';
+            return reason(text, { value: met!.value, threshold, distance: kept[position] === 1 ? 0 : onLine ? Math.abs((met!.value as number) - threshold) : null });
+          },
+        };
+      },
+    };
+  },
+});

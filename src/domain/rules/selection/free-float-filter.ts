@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { numeric } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdicts.js';
+
+export const freeFloatFilter = selectionClass({
+  type: 'FreeFloatFilter',
+  label: 'Free float filter',
+  help: 'Keeps the names with enough of their shares in free float.',
+  params: z.strictObject({
+    minimum: z.number().min(0).max(1).default(0.15).meta({ label: 'Minimum', help: 'Least share in free float.', unit: 'fraction' }),
+    missing: parameters.missing,
+  }),
+  example: { id: 'float', type: 'FreeFloatFilter', params: { minimum: 0.15 } },
+  behaviour({ minimum, missing }) {
+    const value = numeric('FREE_FLOAT');
+    const bounds = { minimum, maximum: null };
+    return {
+      reads: [value],
+      remembers: false,
+      sentence: `Keep the names with a ${named(value)} ${boundsText(bounds)}; ${missingText(missing)}.`,
+      select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
+    };
+  },
+});

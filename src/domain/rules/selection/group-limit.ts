@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import { category, numeric } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+
+export const groupLimit = selectionClass({
+  type: 'GroupLimit',
+  label: 'Group limit',
+  help: 'Keeps at most so many names of each group, the best by a field.',
+  params: z.strictObject({
+    field: parameters.field.meta({ label: 'Field', help: 'Column whose values are the groups; names without a value form one group.' }),
+    rank_field: parameters.rankedField('MARKET_CAP').meta({ label: 'Rank field', help: 'Datapoint by which the best of a group are found.' }),
+    maximum: z.int().min(1).max(20_000).meta({ label: 'Maximum', help: 'Most names of one group.', unit: 'names' }),
+    missing: parameters.missing,
+  }),
+  example: { id: 'sector-limit', type: 'GroupLimit', params: { field: 'SECTOR', maximum: 20 } },
+  behaviour({ field, rank_field, maximum, missing }) {
+    const group = category(field, 'field');
+    const value = numeric(rank_field, 'rank_field');
+    return {
+      reads: [group, value],
+      remembers: false,
+      sentence: `Keep at most ${maximum} names of each ${field}, those with the largest ${named(value)}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      select: (scope) =>
+        keepRanked(scope, {
+          values: valuesOf(scope, value),
+          groups: groupsOf(scope, group),
+          ascending: false,
+          missing,
+          what: `${named(value)} in its ${field}`,
+          choose: (order) => ({ kept: order.slice(0, maximum), cutoff: maximum }),
+        }),
+    };
+  },
+});

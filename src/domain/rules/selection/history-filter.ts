@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { STATISTICS } from '../datapoints/aggregates.js';
+import { latest, SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
+import { numeric } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { wholeCeiling } from '../rounding.js';
+import { selectionClass } from '../selection-class.js';
+import { keepWithin, missingText } from '../verdicts.js';
+
+export const historyFilter = selectionClass({
+  type: 'HistoryFilter',
+  label: 'History filter',
+  help: 'Keeps the names that have bars on enough of the trailing sessions.',
+  params: z.strictObject({
+    sessions: z.int().min(1).max(SESSIONS_BACK_MAX).default(252).meta({ label: 'Sessions', help: 'Trailing sessions that are looked at.', unit: 'sessions' }),
+    coverage: z.number().min(0).max(1).default(0.95).meta({ label: 'Coverage', help: 'Least share of them with a bar.', unit: 'fraction' }),
+    missing: parameters.missing,
+  }),
+  example: { id: 'history', type: 'HistoryFilter', params: { sessions: 252, coverage: 0.95 } },
+  behaviour({ sessions, coverage, missing }) {
+    const value = numeric(latest('CLOSE', { aggregate: 'count', window: sessions }));
+    return {
+      reads: [value],
+      remembers: false,
+      sentence: `Keep the names with bars on at least the fraction ${coverage} of the trailing ${sessions} sessions; ${missingText(missing)}.`,
+      select(scope) {
+        const bars = scope.cross.statistic(value.field, STATISTICS.count, 0, scope.columns).map((count) => count || 0);
+        const bounds = { minimum: wholeCeiling(coverage * sessions), maximum: null };
+        return keepWithin(scope, { values: bars, what: `bars on the trailing ${sessions} sessions`, bounds, missing });
+      },
+    };
+  },
+});

@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { listText, reason } from '../verdicts.js';
+
+export const includeList = selectionClass({
+  type: 'IncludeList',
+  label: 'Include list',
+  help: 'Keeps only the names of a list.',
+  params: z.strictObject({ identifiers: parameters.identifiers }),
+  example: { id: 'approved', type: 'IncludeList', params: { identifiers: ['AAPL', 'MSFT', 'NVDA'] } },
+  behaviour({ identifiers: listed }) {
+    const set = new Set(listed);
+    return {
+      reads: [],
+      remembers: false,
+      sentence: `Keep only these names: ${listText(listed)}.`,
+      select: ({ columns, identifiers }) => ({
+        kept: Uint8Array.from(columns, (column) => (set.has(identifiers[column]!) ? 1 : 0)),
+        because: (position) => reason('on the list', { value: set.has(identifiers[columns[position]!]!) }),
+      }),
+    };
+  },
+});

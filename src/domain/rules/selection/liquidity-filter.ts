@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { latest } from '../datapoints/field-request.js';
+import { numeric } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdicts.js';
+
+export const liquidityFilter = selectionClass({
+  type: 'LiquidityFilter',
+  label: 'Liquidity filter',
+  help: 'Keeps the names whose value traded per day is high enough; constituents may have a lower bound of their own.',
+  params: z.strictObject({
+    minimum: parameters.moneyRequired('Minimum', 'Least value traded per day.', 'money per day in index currency'),
+    window: parameters.window(60),
+    statistic: z.enum(['median', 'mean']).default('median').meta({ label: 'Statistic', help: 'What is taken of the daily values.' }),
+    incumbent_minimum: parameters.moneyPerDay('Incumbent minimum', 'Least value traded per day of a constituent; null for the same as others.'),
+    missing: parameters.missing,
+  }),
+  example: { id: 'liquid', type: 'LiquidityFilter', params: { minimum: 5_000_000, window: 60, incumbent_minimum: 3_000_000 } },
+  behaviour({ minimum, window, statistic, incumbent_minimum, missing }) {
+    const value = numeric(latest('VALUE_TRADED', { aggregate: statistic, window }));
+    const bounds = { minimum, maximum: null, incumbentMinimum: incumbent_minimum };
+    return {
+      reads: [value],
+      remembers: incumbent_minimum !== null,
+      sentence: `Keep the names with a ${named(value)} ${boundsText(bounds)} in index currency; ${missingText(missing)}.`,
+      select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
+    };
+  },
+});

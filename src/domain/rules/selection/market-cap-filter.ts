@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { numeric } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdicts.js';
+
+const order = parameters.ordered('minimum', 'maximum');
+
+export const marketCapFilter = selectionClass({
+  type: 'MarketCapFilter',
+  label: 'Market capitalisation filter',
+  help: 'Keeps the names whose market capitalisation lies between two bounds; constituents may have a lower bound of their own.',
+  params: z
+    .strictObject({
+      minimum: parameters.moneyBound('Minimum', 'Least market capitalisation; null for none.'),
+      maximum: parameters.moneyBound('Maximum', 'Greatest market capitalisation; null for none.'),
+      free_float: z.boolean().default(true).meta({ label: 'Free float', help: 'Count only the shares in free float.' }),
+      incumbent_minimum: parameters.moneyBound('Incumbent minimum', 'Least market capitalisation of a constituent; null for the same as others.'),
+      missing: parameters.missing,
+    })
+    .refine(order.check, order.issue),
+  example: { id: 'size', type: 'MarketCapFilter', params: { minimum: 2_000_000_000, incumbent_minimum: 1_500_000_000 } },
+  behaviour({ minimum, maximum, free_float, incumbent_minimum, missing }) {
+    const value = numeric(free_float ? 'FREE_FLOAT_MARKET_CAP' : 'MARKET_CAP');
+    const bounds = { minimum, maximum, incumbentMinimum: incumbent_minimum };
+    return {
+      reads: [value],
+      remembers: incumbent_minimum !== null,
+      sentence: `Keep the names with a ${named(value)} ${boundsText(bounds)} in index currency; ${missingText(missing)}.`,
+      select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
+    };
+  },
+});

@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { latest, SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
+import { numeric } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdicts.js';
+
+export const momentumFilter = selectionClass({
+  type: 'MomentumFilter',
+  label: 'Momentum filter',
+  help: 'Keeps the names whose total return over a window, the latest sessions skipped, is high enough.',
+  params: z.strictObject({
+    window: parameters.window(252),
+    skip: z.int().min(0).max(SESSIONS_BACK_MAX).default(21).meta({ label: 'Skip', help: 'Latest sessions left out.', unit: 'sessions' }),
+    minimum: z.number().min(-1).max(1e6).default(0).meta({ label: 'Minimum', help: 'Least return over the window.', unit: 'fraction' }),
+    missing: parameters.missing,
+  }),
+  example: { id: 'winners', type: 'MomentumFilter', params: { window: 252, skip: 21, minimum: 0 } },
+  behaviour({ window, skip, minimum, missing }) {
+    const value = numeric(latest('MOMENTUM', { window, lag: skip }));
+    const bounds = { minimum, maximum: null };
+    return {
+      reads: [value],
+      remembers: false,
+      sentence: `Keep the names with a ${named(value)}, ${boundsText(bounds)}; ${missingText(missing)}.`,
+      select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
+    };
+  },
+});

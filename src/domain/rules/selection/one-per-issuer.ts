@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { latest } from '../datapoints/field-request.js';
+import { category, numeric } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+
+export const onePerIssuer = selectionClass({
+  type: 'OnePerIssuer',
+  label: 'One line per issuer',
+  help: 'Keeps the best share line of each issuer; a name without an issuer is its own.',
+  params: z.strictObject({
+    issuer_field: parameters.field.default('ISSUER').meta({ label: 'Issuer field', help: 'Column that names the issuer.' }),
+    field: parameters.rankedField('VALUE_TRADED'),
+    window: parameters.window(60),
+    missing: parameters.missing,
+  }),
+  example: { id: 'one-line', type: 'OnePerIssuer', params: { issuer_field: 'ISSUER', field: 'VALUE_TRADED', window: 60 } },
+  behaviour({ issuer_field, field, window, missing }) {
+    const issuer = category(issuer_field, 'issuer_field');
+    const value = numeric(latest(field, { aggregate: 'median', window }), 'field');
+    return {
+      reads: [issuer, value],
+      remembers: false,
+      sentence: `Of each ${issuer_field} keep the line with the largest ${named(value)}; a name without one is its own; ${missingText(missing)}.`,
+      select(scope) {
+        const byIssuer = groupsOf(scope, issuer);
+        const alone = (byIssuer.get(null) ?? []).map((position): [string | null, readonly number[]] => [`\u0000${position}`, [position]]);
+        const groups = new Map([...[...byIssuer].filter(([name]) => name !== null), ...alone]);
+        return keepRanked(scope, {
+          values: valuesOf(scope, value),
+          groups,
+          ascending: false,
+          missing,
+          what: `${named(value)} in its ${issuer_field}`,
+          choose: (order) => ({ kept: order.slice(0, 1), cutoff: 1 }),
+        });
+      },
+    };
+  },
+});

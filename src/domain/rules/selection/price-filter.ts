@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { numeric } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdicts.js';
+
+const order = parameters.ordered('minimum', 'maximum');
+
+export const priceFilter = selectionClass({
+  type: 'PriceFilter',
+  label: 'Price filter',
+  help: 'Keeps the names whose close lies between two bounds.',
+  params: z
+    .strictObject({
+      minimum: parameters.moneyBound('Minimum', 'Least close; null for none.'),
+      maximum: parameters.moneyBound('Maximum', 'Greatest close; null for none.'),
+      missing: parameters.missing,
+    })
+    .refine(order.check, order.issue),
+  example: { id: 'no-penny-shares', type: 'PriceFilter', params: { minimum: 5 } },
+  behaviour({ minimum, maximum, missing }) {
+    const value = numeric('CLOSE', '', true);
+    const bounds = { minimum, maximum };
+    return {
+      reads: [value],
+      remembers: false,
+      sentence: `Keep the names with a ${named(value)} ${boundsText(bounds)} in index currency; ${missingText(missing)}.`,
+      select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
+    };
+  },
+});

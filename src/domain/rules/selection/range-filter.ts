@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { numeric } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdicts.js';
+
+const order = parameters.ordered('minimum', 'maximum');
+
+export const rangeFilter = selectionClass({
+  type: 'RangeFilter',
+  label: 'Range filter',
+  help: 'Keeps the names whose datapoint lies between two bounds.',
+  params: z
+    .strictObject({
+      field: parameters.field,
+      minimum: parameters.bound('Minimum', 'Lower bound; null for none.'),
+      maximum: parameters.bound('Maximum', 'Upper bound; null for none.'),
+      inclusive: z.boolean().default(true).meta({ label: 'Inclusive', help: 'Whether a value equal to a bound passes.' }),
+      missing: parameters.missing,
+    })
+    .refine(order.check, order.issue),
+  example: { id: 'moderate-beta', type: 'RangeFilter', params: { field: 'BETA', minimum: 0.5, maximum: 1.5 } },
+  behaviour({ field, minimum, maximum, inclusive, missing }) {
+    const value = numeric(field, 'field');
+    const bounds = { minimum, maximum, inclusive };
+    return {
+      reads: [value],
+      remembers: false,
+      sentence: `Keep the names with a ${named(value)} ${boundsText(bounds)}; ${missingText(missing)}.`,
+      select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
+    };
+  },
+});

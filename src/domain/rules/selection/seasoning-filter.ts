@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import { SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
+import { numeric } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdicts.js';
+
+export const seasoningFilter = selectionClass({
+  type: 'SeasoningFilter',
+  label: 'Seasoning filter',
+  help: 'Keeps the names that have been trading for long enough.',
+  params: z.strictObject({
+    sessions: z.int().min(0).max(SESSIONS_BACK_MAX).default(63).meta({ label: 'Sessions', help: 'Least sessions since the first bar.', unit: 'sessions' }),
+    missing: parameters.missing,
+  }),
+  example: { id: 'seasoned', type: 'SeasoningFilter', params: { sessions: 63 } },
+  behaviour({ sessions, missing }) {
+    const value = numeric('AGE');
+    const bounds = { minimum: sessions, maximum: null };
+    return {
+      reads: [value],
+      remembers: false,
+      sentence: `Keep the names with an ${named(value)} ${boundsText(bounds)} sessions since their first bar; ${missingText(missing)}.`,
+      select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
+    };
+  },
+});

@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { category, numeric } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { wholeCeiling } from '../rounding.js';
+import { selectionClass } from '../selection-class.js';
+import { groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+
+export const topFraction = selectionClass({
+  type: 'TopFraction',
+  label: 'Best fraction by a field',
+  help: 'Keeps the best fraction of the names by a field, rounded up, overall or in each group.',
+  params: z.strictObject({
+    field: parameters.field,
+    fraction: z.number().gt(0).max(1).meta({ label: 'Fraction', help: 'Share of the ranked names that is kept.', unit: 'fraction' }),
+    ascending: parameters.ascending,
+    group_by: parameters.groupBy,
+    missing: parameters.missing,
+  }),
+  example: { id: 'value', type: 'TopFraction', params: { field: 'DIVIDEND_YIELD', fraction: 0.3, group_by: 'SECTOR' } },
+  behaviour({ field, fraction, ascending, group_by, missing }) {
+    const value = numeric(field, 'field');
+    const group = group_by === null ? null : category(group_by, 'group_by');
+    return {
+      reads: [value, ...(group === null ? [] : [group])],
+      remembers: false,
+      sentence: `Keep the fraction ${fraction} of the names with the ${ascending ? 'smallest' : 'largest'} ${named(value)}${group_by === null ? '' : ` in each ${group_by}`}, rounded up; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      select: (scope) =>
+        keepRanked(scope, {
+          values: valuesOf(scope, value),
+          groups: groupsOf(scope, group),
+          ascending,
+          missing,
+          what: named(value),
+          choose(order) {
+            const count = wholeCeiling(fraction * order.length);
+            return { kept: order.slice(0, count), cutoff: count };
+          },
+        }),
+    };
+  },
+});

@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { category, numeric } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+
+export const topN = selectionClass({
+  type: 'TopN',
+  label: 'Best by a field',
+  help: 'Keeps the count best names by a field, overall or in each group.',
+  params: z.strictObject({
+    field: parameters.rankedField('MARKET_CAP'),
+    count: parameters.count,
+    ascending: parameters.ascending,
+    group_by: parameters.groupBy,
+    missing: parameters.missing,
+  }),
+  example: { id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 100 } },
+  behaviour({ field, count, ascending, group_by, missing }) {
+    const value = numeric(field, 'field');
+    const group = group_by === null ? null : category(group_by, 'group_by');
+    return {
+      reads: [value, ...(group === null ? [] : [group])],
+      remembers: false,
+      sentence: `Keep the ${count} names with the ${ascending ? 'smallest' : 'largest'} ${named(value)}${group_by === null ? '' : ` in each ${group_by}`}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      select: (scope) =>
+        keepRanked(scope, {
+          values: valuesOf(scope, value),
+          groups: groupsOf(scope, group),
+          ascending,
+          missing,
+          what: named(value),
+          choose: (order) => ({ kept: order.slice(0, count), cutoff: count }),
+        }),
+    };
+  },
+});

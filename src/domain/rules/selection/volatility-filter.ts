@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { latest } from '../datapoints/field-request.js';
+import { numeric } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { selectionClass } from '../selection-class.js';
+import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdicts.js';
+
+const order = parameters.ordered('minimum', 'maximum');
+
+export const volatilityFilter = selectionClass({
+  type: 'VolatilityFilter',
+  label: 'Volatility filter',
+  help: 'Keeps the names whose annualised volatility lies between two bounds.',
+  params: z
+    .strictObject({
+      window: parameters.window(252),
+      maximum: parameters.bound('Maximum', 'Greatest volatility; null for none.', 'fraction per year'),
+      minimum: parameters.bound('Minimum', 'Least volatility; null for none.', 'fraction per year'),
+      missing: parameters.missing,
+    })
+    .refine(order.check, order.issue),
+  example: { id: 'calm', type: 'VolatilityFilter', params: { window: 252, maximum: 0.4 } },
+  behaviour({ window, minimum, maximum, missing }) {
+    const value = numeric(latest('VOLATILITY', { window }));
+    const bounds = { minimum, maximum };
+    return {
+      reads: [value],
+      remembers: false,
+      sentence: `Keep the names with a ${named(value)} ${boundsText(bounds)} per year; ${missingText(missing)}.`,
+      select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
+    };
+  },
+});

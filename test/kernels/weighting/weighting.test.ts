@@ -1,0 +1,178 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { equalRiskWeights } from '#kernels/weighting/equal-risk.js';
+import { minimumVarianceWeights } from '#kernels/weighting/minimum-variance.js';
+import { normalProbability } from '#kernels/weighting/normal-probability.js';
+
+/** A covariance of `n` names from `rows` random returns around a common factor: positive definite when rows > n. */
+function randomCovariance(n: number, rows: number, seed: number): Float64Array {
+  const random = generator(seed);
+  const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const scale = Array.from({ length: n }, () => 0.005 + 0.03 * random());
+  const x = Array.from({ length: rows }, () => {
+    const market = normal();
+    return scale.map((s) => s * (0.6 * market + normal()));
+  });
+  const s = new Float64Array(n * n);
+  for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) s[i * n + j] = x.reduce((total, row) => total + row[i]! * row[j]!, 0) / rows;
+  return s;
+}
+
+function generator(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+function times(s: Float64Array, w: ArrayLike<number>): number[] {
+  const n = w.length;
+  return Array.from({ length: n }, (_, i) => {
+    let total = 0;
+    for (let j = 0; j < n; j++) total += s[i * n + j]! * w[j]!;
+    return total;
+  });
+}
+
+const sumOf = (values: ArrayLike<number>) => Array.from(values).reduce((total, value) => total + value, 0);
+
+describe('equal risk weights', () => {
+  test('two names are weighted by the inverse of their volatilities, whatever their correlation', () => {
+    for (const correlation of [-0.9, 0, 0.5]) {
+      const covariance = Float64Array.of(0.04, correlation * 0.2 * 0.1, correlation * 0.2 * 0.1, 0.01);
+      const w = new Float64Array(2);
+      equalRiskWeights(covariance, w);
+      expect(w[0]).toBeCloseTo(1 / 3, 10);
+      expect(w[1]).toBeCloseTo(2 / 3, 10);
+    }
+  });
+
+  test('every name contributes the same risk to 1e-9 relative and the weights sum to 1', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 0, max: 1e6 }), (n, seed) => {
+        const covariance = randomCovariance(n, 3 * n + 5, seed);
+        const w = new Float64Array(n);
+        expect(equalRiskWeights(covariance, w).status).toBe('solved');
+        const marginal = times(covariance, w);
+        const contributions = Array.from(w, (weight, i) => weight * marginal[i]!);
+        const mean = sumOf(contributions) / n;
+        for (const contribution of contributions) expect(Math.abs(contribution / mean - 1)).toBeLessThan(1e-9);
+        expect(Math.abs(sumOf(w) - 1)).toBeLessThan(1e-12);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('they agree with a fixed-point iteration from the definition', () => {
+    const covariance = randomCovariance(6, 60, 7);
+    const w = new Float64Array(6);
+    equalRiskWeights(covariance, w);
+    let slow = Array.from({ length: 6 }, () => 1 / 6);
+    for (let k = 0; k < 4000; k++) {
+      const inverse = times(covariance, slow).map((marginal, i) => Math.sqrt(slow[i]! / marginal));
+      slow = inverse.map((value) => value / sumOf(inverse));
+    }
+    slow.forEach((weight, i) => expect(w[i]).toBeCloseTo(weight, 9));
+  });
+
+  test('a name without variance is a defect of the caller', () => {
+    expect(() => equalRiskWeights(Float64Array.of(0, 0, 0, 1), new Float64Array(2))).toThrow(/variance 0 of name 0/);
+  });
+});
+
+describe('minimum variance weights', () => {
+  test('two uncorrelated names are weighted by the inverse of their variances', () => {
+    const w = new Float64Array(2);
+    minimumVarianceWeights(Float64Array.of(0.04, 0, 0, 0.01), 1, w);
+    expect(Array.from(w)).toEqual([expect.closeTo(0.2, 14), expect.closeTo(0.8, 14)]);
+  });
+
+  test('a name that only adds risk is left out', () => {
+    // Perfectly diversified by hand: the second name has a higher covariance with the first than its variance.
+    const w = new Float64Array(2);
+    minimumVarianceWeights(Float64Array.of(0.01, 0.015, 0.015, 0.04), 1, w);
+    expect(Array.from(w)).toEqual([1, 0]);
+  });
+
+  test('the optimality conditions hold for every name under any upper bound', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 0, max: 1e6 }), fc.double({ min: 0.01, max: 1, noNaN: true }), (n, seed, upper) => {
+        const covariance = randomCovariance(n, 2 * n + 4, seed);
+        const w = new Float64Array(n);
+        expect(minimumVarianceWeights(covariance, upper, w).status).toBe('solved');
+        const bound = Math.max(upper, 1 / n);
+        expect(Math.abs(sumOf(w) - 1)).toBeLessThan(1e-12);
+        const gradient = times(covariance, w);
+        const size = Math.max(...gradient.map(Math.abs));
+        const price = { below: -Infinity, above: Infinity };
+        gradient.forEach((slope, i) => {
+          expect(w[i]).toBeGreaterThanOrEqual(0);
+          expect(w[i]).toBeLessThanOrEqual(bound);
+          if (w[i]! > 0) price.below = Math.max(price.below, w[i]! < bound ? slope : -Infinity);
+          if (w[i]! < bound) price.above = Math.min(price.above, slope);
+        });
+        expect(price.below - price.above).toBeLessThan(1e-9 * size);
+        const fullest = Math.max(...gradient.filter((_, i) => w[i]! >= bound), -Infinity);
+        expect(fullest - price.above).toBeLessThan(1e-9 * size);
+      }),
+      { numRuns: 80 },
+    );
+  });
+
+  test('no random feasible weights have less variance, and a projected gradient method ends at the same answer', () => {
+    const n = 8;
+    const covariance = randomCovariance(n, 40, 3);
+    const w = new Float64Array(n);
+    minimumVarianceWeights(covariance, 0.3, w);
+    const slow = projectedGradient(covariance, n, 0.3);
+    slow.forEach((weight, i) => expect(w[i]).toBeCloseTo(weight, 8));
+  });
+
+  test('a singular matrix gives the evenest of the equal answers', () => {
+    const w = new Float64Array(3);
+    const outcome = minimumVarianceWeights(new Float64Array(9).fill(0.01), 1, w);
+    expect(outcome).toMatchObject({ status: 'solved', ridged: true });
+    for (const weight of w) expect(weight).toBeCloseTo(1 / 3, 6);
+  });
+
+  test('an upper bound too low for full investment gives equal weights', () => {
+    const w = new Float64Array(4);
+    minimumVarianceWeights(randomCovariance(4, 20, 1), 0.1, w);
+    for (const weight of w) expect(weight).toBeCloseTo(0.25, 12);
+  });
+});
+
+/** Slow and plain: gradient steps projected on the capped simplex by bisection. */
+function projectedGradient(covariance: Float64Array, n: number, upper: number): number[] {
+  let w = Array.from({ length: n }, () => 1 / n);
+  const step = 1 / (n * Math.max(...Array.from({ length: n }, (_, i) => covariance[i * n + i]!)));
+  for (let k = 0; k < 60_000; k++) {
+    const gradient = times(covariance, w);
+    const target = w.map((weight, i) => weight - step * gradient[i]!);
+    let low = -2;
+    let high = 2;
+    const clip = (shift: number) => target.map((value) => Math.min(upper, Math.max(0, value - shift)));
+    for (let b = 0; b < 60; b++) {
+      const middle = (low + high) / 2;
+      if (sumOf(clip(middle)) > 1) low = middle;
+      else high = middle;
+    }
+    w = clip((low + high) / 2);
+  }
+  return w;
+}
+
+describe('the normal probability', () => {
+  test('it agrees with the power series about zero and with tabulated tails', () => {
+    for (let z = -3; z <= 3; z += 0.125) {
+      let term = z;
+      let total = z;
+      for (let k = 1; k < 120; k++) total += term *= (z * z) / (2 * k + 1);
+      const series = 0.5 + (total * Math.exp(-z * z / 2)) / Math.sqrt(2 * Math.PI);
+      expect(normalProbability(z)).toBeCloseTo(series, 14);
+    }
+    expect(normalProbability(-8) / 6.220960574271785e-16).toBeCloseTo(1, 6);
+    expect(normalProbability(1.959963984540054)).toBeCloseTo(0.975, 14);
+  });
+});

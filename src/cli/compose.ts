@@ -8,8 +8,15 @@ import type { Handlers } from '#http/handler.js';
 import { changelogHandlers } from '#http/routes/changelog.js';
 import { documentationHandlers } from '#http/routes/documentation.js';
 import { healthHandlers } from '#http/routes/health.js';
+import { jobHandlers } from '#http/routes/jobs.js';
+import { createJobEngine } from '#jobs/engine.js';
+import { systemClock } from '#jobs/clock.js';
+import { engineLimits } from '#jobs/engine-limits.js';
+import { memoryBudget } from '#jobs/memory-budget.js';
+import { createPool, heapMegabytes } from '#jobs/pool.js';
 import { createChangelog } from '#services/changelog.js';
 import { createHealth, type Check } from '#services/health.js';
+import { createJobsService } from '#services/jobs.js';
 import { createKeys } from '#services/keys.js';
 import { openHome, type Home } from '#store/home.js';
 import { openStore, type Store } from '#store/open-store.js';
@@ -77,7 +84,23 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   open.push(disk);
   checks.push(disk.check);
 
-  // Services, one per route family.
+  const memoryBytes = memoryBudget();
+  const pool = createPool({
+    workers: settings.workers,
+    heapMegabytes: heapMegabytes(memoryBytes, settings.workers),
+    onFault: (fault) => log.error({ err: fault }, 'a worker thread ended'),
+  });
+  const jobs = createJobEngine({
+    store: store.documents,
+    artifacts: store.artifacts,
+    pool,
+    clock: systemClock,
+    limits: engineLimits({ workers: settings.workers, memoryBytes }),
+    log,
+  });
+  open.push({ close: () => jobs.stop() });
+
+  // Services, one per route family. Each registers its kinds of job before the engine starts.
   const keys = createKeys({ documents: store.documents, environment: settings.apiKeys, now: Date.now });
   open.push(await openKeyDoor(home.path, keys));
   const changelog = createChangelog({ text: readFileSync(new URL('CHANGELOG.md', PACKAGE_ROOT), 'utf8'), version });
@@ -87,7 +110,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     monotonic: () => performance.now(),
     draining: () => draining,
     store: () => ({ active: null, status: null, end: null }),
-    jobs: () => ({ pending: 0, running: 0 }),
+    jobs: () => jobs.counts(),
     checks,
   });
 
@@ -95,9 +118,11 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const handlers: Handlers<typeof API> = {
     ...healthHandlers(health),
     ...changelogHandlers(changelog),
+    ...jobHandlers(createJobsService({ engine: jobs, artifacts: store.artifacts })),
     ...documentationHandlers(() => openApiDocument(API, version)),
   };
 
+  await jobs.start();
   const app = createApp({ api: API, handlers, authenticate: createAuthenticate(keys), version, log });
 
   return {
@@ -105,6 +130,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     hasKeys: () => keys.areConfigured(),
     drain() {
       draining = true;
+      jobs.drain();
       app.drain();
     },
     close: () => closeAll(open),

@@ -1,6 +1,7 @@
 import { changelogRoutes } from './changelog.js';
 import { documentationRoutes } from './documentation.js';
 import { healthRoutes } from './health.js';
+import { jobRoutes } from './jobs.js';
 
 /**
  * Every route of the service by operation id: the one table from which routing, 405 answers, scopes, parsing, OpenAPI
@@ -10,6 +11,7 @@ export const API = {
   ...healthRoutes,
   ...changelogRoutes,
   ...documentationRoutes,
+  ...jobRoutes,
 };
 
 export type OperationId = keyof typeof API;

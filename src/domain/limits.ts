@@ -39,6 +39,14 @@ export const LIMITS = {
   MAX_ATTEMPTS: 3,
   /** Jobs waiting for a worker. */
   MAX_QUEUED_JOBS: 10_000,
+  /** Jobs of one listing. */
+  MAX_LISTED_JOBS: 500,
+  /** Longest `wait` of a job's status. */
+  MAX_WAIT_SECONDS: 60,
+  /** Streams of job events that are open at once. */
+  MAX_EVENT_STREAMS: 1000,
+  /** Wall time of a computation that is answered at once (previews, what-if). */
+  MAX_QUERY_SECONDS: 60,
   /** Depth of an expression tree. */
   MAX_EXPRESSION_DEPTH: 16,
   /** Nodes of an expression tree. */

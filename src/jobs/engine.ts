@@ -60,13 +60,13 @@ export interface FoundJob {
   readonly status: JobStatus;
   /** Result of a succeeded job that is kept as JSON bytes. */
   readonly artifact: ArtifactRef | null;
+  /** Grows with every change of any job, over restarts too. */
+  readonly revision: number;
 }
 
 export interface JobCounts {
   readonly pending: number;
   readonly running: number;
-  /** Bytes that running jobs are expected to need. */
-  readonly reservedBytes: number;
 }
 
 /** The job engine as the service's root sees it. */
@@ -94,8 +94,6 @@ const TICK_MS = 1000;
 const WATCH_MS = 250;
 /** Longest the engine waits for ended attempts when it stops. */
 const STOP_MS = 5000;
-/** What a client is told to wait when the queue is full; a place is free after the next job at the earliest. */
-const RETRY_AFTER_SECONDS = 5;
 
 /** A job that is pending or running. */
 interface LiveJob {
@@ -120,7 +118,7 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
   const kinds = new Map<JobKindName, JobKind<unknown>>();
   const live = new Map<string, LiveJob>();
   /** Every job, oldest first, as far as listings filter on it. */
-  const history = new Map<string, { readonly kind: JobKindName; readonly sequence: number; status: JobState }>();
+  const history = new Map<string, { readonly kind: JobKindName; readonly sequence: number; status: JobState; revision: number }>();
   /** Submissions on their way to disk. */
   const reserved = new Map<string, { readonly inputHash: string; readonly durable: Promise<JobStatus> }>();
   const queues: Record<Lane, LaneQueue> = { heavy: createLaneQueue(), light: createLaneQueue() };
@@ -128,6 +126,8 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
   const watchers = new Map<string, Set<() => void>>();
   let reservedBytes = 0;
   let nextSequence = 1;
+  // Microseconds since 1970 at the start of the process: ahead of what the last process counted to.
+  let revision = clock.now() * 1000;
   let isStarted = false;
   let isDraining = false;
   let isTicking = false;
@@ -161,7 +161,7 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
   }
 
   function admit(estimatedBytes: number): void {
-    if (isDraining) throw new Refusal('DRAINING', 'The service is stopping.', { retry_after_seconds: RETRY_AFTER_SECONDS });
+    if (isDraining) throw new Refusal('DRAINING', 'The service is stopping.', null);
     if (estimatedBytes > limits.memoryBytes) {
       const message = `The job is expected to need ${estimatedBytes} bytes of memory; all jobs together may need ${limits.memoryBytes}.`;
       throw new Refusal('VALIDATION_FAILED', message, {
@@ -173,7 +173,7 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
     const queued = queues.heavy.length + queues.light.length + reserved.size;
     if (queued >= limits.queueMax) {
       const message = `${queued} jobs wait already; ${limits.queueMax} may.`;
-      throw new Refusal('OVERLOADED', message, { queued, limit: limits.queueMax, retry_after_seconds: RETRY_AFTER_SECONDS });
+      throw new Refusal('OVERLOADED', message, { queued, limit: limits.queueMax });
     }
   }
 
@@ -198,7 +198,7 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
     const job: LiveJob = { identity, lane, life, tail: Promise.resolve(), isSettling: false, attempt: undefined, startedMs: 0, beatMs: 0 };
     live.set(identity.job_id, job);
     history.delete(identity.job_id); // A replaced job is the newest again.
-    history.set(identity.job_id, { kind: identity.kind, sequence: identity.sequence, status: life.status });
+    history.set(identity.job_id, { kind: identity.kind, sequence: identity.sequence, status: life.status, revision });
     return job;
   }
 
@@ -397,6 +397,8 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
   }
 
   function notify(jobId: string): void {
+    const entry = history.get(jobId);
+    if (entry !== undefined) entry.revision = ++revision;
     for (const listener of watchers.get(jobId) ?? []) listener();
   }
 
@@ -421,7 +423,7 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
     const job = live.get(jobId);
     if (job !== undefined) {
       refresh(job);
-      return { status: toStatus(job.identity, job.life, requestIn(store, jobId)), artifact: null };
+      return { status: toStatus(job.identity, job.life, requestIn(store, jobId)), artifact: null, revision: revisionOf(jobId) };
     }
     const stored = store.get('job', jobId);
     if (stored === undefined) return undefined;
@@ -430,8 +432,11 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
     return {
       status: toStatus(record, record, record.request),
       artifact: record.result !== null && 'artifact' in record.result ? record.result.artifact : null,
+      revision: revisionOf(jobId),
     };
   }
+
+  const revisionOf = (jobId: string): number => history.get(jobId)?.revision ?? revision;
 
   function requireStatus(jobId: string): JobStatus {
     const found = find(jobId);
@@ -461,7 +466,7 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
     const lost: LiveJob[] = [];
     for (const { request: _, ...record } of records) {
       nextSequence = Math.max(nextSequence, record.sequence + 1);
-      history.set(record.job_id, { kind: record.kind, sequence: record.sequence, status: record.status });
+      history.set(record.job_id, { kind: record.kind, sequence: record.sequence, status: record.status, revision });
       if (isTerminal(record.status)) continue;
       const job = adopt(identityOf(record), lifeOf(record), kinds.get(record.kind)?.lane ?? 'light');
       if (record.status === 'running') lost.push(job);
@@ -517,7 +522,7 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
     },
     counts() {
       const states = [...live.values()].filter(({ life }) => life.status === 'running').length;
-      return { pending: live.size - states, running: states, reservedBytes };
+      return { pending: live.size - states, running: states };
     },
     drain() {
       isDraining = true;
@@ -539,10 +544,10 @@ async function runQuery(
     return (await pool.run({ lane: 'light', task, input, signal: either }).output) as never;
   } catch (thrown) {
     if (timeout.signal.aborted) {
-      throw new Refusal('OVERLOADED', `The computation took longer than ${limits.queryMsMax / 1000} seconds.`, { retry_after_seconds: RETRY_AFTER_SECONDS }, { cause: thrown });
+      throw new Refusal('OVERLOADED', `The computation took longer than ${limits.queryMsMax / 1000} seconds.`, null, { cause: thrown });
     }
     if (thrown instanceof Refusal && thrown.code === 'WORKER_OUT_OF_MEMORY') {
-      throw new Refusal('OVERLOADED', 'The computation ran out of memory.', { retry_after_seconds: RETRY_AFTER_SECONDS }, { cause: thrown });
+      throw new Refusal('OVERLOADED', 'The computation ran out of memory.', null, { cause: thrown });
     }
     throw thrown;
   } finally {

@@ -29,6 +29,12 @@ const PATIENCE_MS = 250;
 /** Threads stay warm between the requests of a person. */
 const IDLE_MS = 300_000;
 
+/** Heap of one thread when all of them share the budget, within what a heap is good for. */
+export function heapMegabytes(budgetBytes: number, workers: number): number {
+  const share = budgetBytes / (workers + LIGHT_WORKERS) / 2 ** 20;
+  return Math.floor(Math.min(Math.max(share, 256), 4096));
+}
+
 interface LaneState {
   readonly piscina: Piscina<TaskMessage, TaskOutcome>;
   readonly threads: number;
@@ -105,7 +111,7 @@ export function createPool(options: PoolOptions): ComputePool {
 
 function overloaded(state: LaneState): Refusal {
   const message = `${state.waiting.length} computations wait already; ${state.queueMax} may.`;
-  return new Refusal('OVERLOADED', message, { waiting: state.waiting.length, limit: state.queueMax, retry_after_seconds: 1 });
+  return new Refusal('OVERLOADED', message, { waiting: state.waiting.length, limit: state.queueMax });
 }
 
 function dispatch(state: LaneState): void {

@@ -40,7 +40,7 @@ const tasks = {
   exits: () => process.exit(3),
   heap: () => {
     const rows: number[][] = [];
-    for (;;) rows.push(new Array<number>(10_000).fill(rows.length));
+    for (;;) rows.push(Array.from({ length: 10_000 }, () => rows.length));
   },
   buffers: () => new ArrayBuffer(2 ** 46),
   spin: () => {

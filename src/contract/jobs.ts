@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import { LIMITS } from '#domain/limits.js';
+import { ErrorDetail } from './common.js';
+import { routes } from './route.js';
+
+export const JOB_KIND_NAMES = ['backtest', 'optimise', 'render', 'risk', 'sync', 'load', 'refresh', 'generate', 'sweep', 'simulate', 'replay'] as const;
+export const JOB_STATUS_NAMES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
+
+/** A job id is `{kind}:{ident}`; the path takes the colon as it is or as %3A. */
+export const jobIdSchema = z
+  .string()
+  .regex(new RegExp(`^(?:${JOB_KIND_NAMES.join('|')}):[A-Za-z0-9_-]{1,64}$`), 'must be a kind of job, a colon and an id of 1 to 64 letters, digits, dashes and underscores')
+  .meta({ description: '{kind}:{id}, for example backtest:GOLD4.', example: 'backtest:GOLD4' });
+
+const fields = {
+  job_id: jobIdSchema,
+  kind: z.enum(JOB_KIND_NAMES),
+  status: z.enum(JOB_STATUS_NAMES).meta({ description: 'pending -> running -> succeeded, failed or cancelled. Terminal states never change.' }),
+  progress: z.number().min(0).max(1).meta({ description: 'Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.' }),
+  message: z.string().meta({ description: 'What is being done now.' }),
+  error: ErrorDetail.nullable().meta({ description: 'Set exactly when the job failed.' }),
+  created_at: z.string().meta({ description: 'Time of the submission, ISO-8601 UTC with offset.' }),
+  started_at: z.string().nullable().meta({ description: 'Start of the current attempt.' }),
+  finished_at: z.string().nullable(),
+  heartbeat_at: z.string().nullable().meta({ description: 'Last time the running attempt was seen alive.' }),
+  attempt: z.int().min(1).meta({ description: 'Counts starts; written before the work starts.' }),
+  request: z.unknown().meta({ description: 'The body as accepted.' }),
+  input_hash: z.string().meta({ description: 'SHA-256 of everything the work depends on besides the market.' }),
+};
+
+/** The status of a kind of job under a name of its own, with the shape of its result. */
+export function jobStatus<R extends z.ZodType>(id: string, kind: (typeof JOB_KIND_NAMES)[number], result: R) {
+  return z
+    .strictObject({ ...fields, kind: z.literal(kind), result: result.nullable().meta({ description: 'Set exactly when the job succeeded.' }) })
+    .meta({ id });
+}
+
+export const JobStatus = z
+  .strictObject({ ...fields, result: z.unknown().meta({ description: 'Set exactly when the job succeeded; its shape is that of the kind.' }) })
+  .meta({ id: 'JobStatus', description: 'A job, whatever its kind.' });
+export type JobStatus = z.infer<typeof JobStatus>;
+
+export const JobCollection = z
+  .strictObject({ jobs: z.array(JobStatus).meta({ description: 'Newest first; every result is null.' }) })
+  .meta({ id: 'JobCollection' });
+export type JobCollection = z.infer<typeof JobCollection>;
+
+const params = z.strictObject({ job_id: jobIdSchema });
+
+export const jobRoutes = routes({
+  listJobs: {
+    method: 'GET',
+    path: '/jobs',
+    scope: 'read',
+    tag: 'jobs',
+    summary: 'Jobs, newest first.',
+    query: z.strictObject({
+      kind: z.enum(JOB_KIND_NAMES).optional().meta({ description: 'Only jobs of this kind.' }),
+      status: z.array(z.enum(JOB_STATUS_NAMES)).optional().meta({ description: 'Only jobs in one of these states.' }),
+      limit: z.int().min(1).max(LIMITS.MAX_LISTED_JOBS).default(100).meta({ description: 'At most so many jobs.' }),
+      before: jobIdSchema.optional().meta({ description: 'Only jobs submitted before this one.' }),
+    }),
+    success: { status: 200, description: 'The jobs.', schema: JobCollection },
+    errors: [],
+  },
+  getJob: {
+    method: 'GET',
+    path: '/jobs/{job_id}',
+    scope: 'read',
+    tag: 'jobs',
+    summary: 'Status of a job, with its result once it succeeded.',
+    description: 'With `wait` the answer comes when the status is another one than at the time of the request, or after the wait.',
+    params,
+    query: z.strictObject({
+      wait: z.number().min(0).max(LIMITS.MAX_WAIT_SECONDS).default(0).meta({ description: 'Longest time to wait for a change of status, seconds.' }),
+    }),
+    success: { status: 200, description: 'The status.', schema: JobStatus },
+    errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  cancelJob: {
+    method: 'DELETE',
+    path: '/jobs/{job_id}',
+    scope: 'run',
+    tag: 'jobs',
+    summary: 'Cancels a job.',
+    description: 'A pending or running job is cancelled at once in the answer; a finished one is answered unchanged. What a cancelled job would have replaced stays.',
+    params,
+    success: { status: 200, description: 'The status after it.', schema: JobStatus },
+    errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'STORAGE_FULL'],
+  },
+  followJob: {
+    method: 'GET',
+    path: '/jobs/{job_id}/events',
+    scope: 'read',
+    tag: 'jobs',
+    summary: 'Status of a job as server-sent events.',
+    description:
+      'One event `status` on connect and one per change, its data the JobStatus with a null result. `id` is a counter: a client that comes back with `Last-Event-ID` hears only what it has not seen. A comment comes every 15 seconds; the stream ends after the event of a terminal status.',
+    params,
+    success: { status: 200, description: 'The stream.', media: ['text/event-stream'] },
+    errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'OVERLOADED'],
+  },
+});

@@ -1,0 +1,155 @@
+import type { JobCollection } from '#contract/jobs.js';
+import { LIMITS } from '#domain/limits.js';
+import { Refusal } from '#domain/refusal.js';
+import type { FoundJob, JobEngine, JobQuery } from '#jobs/engine.js';
+import { isTerminal } from '#jobs/life-cycle.js';
+import type { JobStatus } from '#jobs/status.js';
+import type { ArtifactStore } from '#store/artifacts.js';
+
+/** A job as it is answered. */
+export interface JobView {
+  /** `result` is null when the result is kept as bytes. */
+  readonly status: JobStatus;
+  /** The result as JSON bytes, for a succeeded job whose result is too large to be parsed on its way out. */
+  readonly resultBytes: ResultBytes | null;
+}
+
+export interface ResultBytes {
+  readonly length: number;
+  /** @throws Refusal DOCUMENT_UNREADABLE */
+  open(): ReadableStream<Uint8Array>;
+}
+
+export interface JobEvent {
+  /** Counter for `Last-Event-ID`. */
+  readonly id: number;
+  readonly status: JobStatus;
+}
+
+export interface JobsService {
+  list(query: JobQuery): JobCollection;
+  /** @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
+  read(jobId: string, options: { readonly waitSeconds: number; readonly signal: AbortSignal }): Promise<JobView>;
+  /** @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, STORAGE_FULL */
+  cancel(jobId: string): Promise<JobView>;
+  /**
+   * The status now, unless the client has seen it, and every change up to the terminal one.
+   * Given up when the iterator is returned.
+   * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED when too many clients listen
+   */
+  follow(jobId: string, seen: number | undefined): AsyncIterableIterator<JobEvent>;
+}
+
+export interface JobsServiceDependencies {
+  readonly engine: JobEngine;
+  readonly artifacts: ArtifactStore;
+}
+
+export function createJobsService({ engine, artifacts }: JobsServiceDependencies): JobsService {
+  let followers = 0;
+
+  function require(jobId: string): FoundJob {
+    const found = engine.find(jobId);
+    if (found === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
+    return found;
+  }
+
+  const view = ({ status, artifact }: FoundJob): JobView => ({
+    status,
+    resultBytes: artifact === null ? null : { length: artifact.bytes, open: () => artifacts.stream(artifact) },
+  });
+
+  return {
+    list: (query) => ({ jobs: engine.list(query) }),
+    async read(jobId, { waitSeconds, signal }) {
+      const { status } = require(jobId).status;
+      if (waitSeconds > 0 && !isTerminal(status)) {
+        await untilChange({
+          watch: (listener) => engine.watch(jobId, listener),
+          isChanged: () => engine.find(jobId)?.status.status !== status,
+          milliseconds: waitSeconds * 1000,
+          signal,
+        });
+      }
+      return view(require(jobId));
+    },
+    async cancel(jobId) {
+      require(jobId);
+      await engine.cancel(jobId);
+      return view(require(jobId));
+    },
+    follow(jobId, seen) {
+      require(jobId);
+      if (followers >= LIMITS.MAX_EVENT_STREAMS) {
+        throw new Refusal('OVERLOADED', `${followers} streams of events are open; ${LIMITS.MAX_EVENT_STREAMS} may be.`);
+      }
+      followers++;
+      return followJob(engine, { jobId, seen, onEnd: () => followers-- });
+    },
+  };
+}
+
+interface Wait {
+  readonly watch: (listener: () => void) => () => void;
+  readonly isChanged: () => boolean;
+  readonly milliseconds: number;
+  readonly signal: AbortSignal;
+}
+
+/** Resolves at the change, after the time, or when the client has gone. */
+function untilChange({ watch, isChanged, milliseconds, signal }: Wait): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      unwatch();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    const unwatch = watch(() => void (isChanged() && end()));
+    signal.addEventListener('abort', end);
+    if (signal.aborted) end();
+  });
+}
+
+/** Changes that come while the reader is busy are told as one: an event is the status as it is, not what happened to it. */
+function followJob(
+  engine: JobEngine,
+  { jobId, seen, onEnd }: { readonly jobId: string; readonly seen: number | undefined; readonly onEnd: () => void },
+): AsyncIterableIterator<JobEvent> {
+  let told = seen;
+  let isEnded = false;
+  let wake = (): void => {};
+  const unwatch = engine.watch(jobId, () => wake());
+
+  function end(): IteratorResult<JobEvent, undefined> {
+    if (!isEnded) {
+      isEnded = true;
+      unwatch();
+      onEnd();
+      wake();
+    }
+    return { done: true, value: undefined };
+  }
+
+  return {
+    async next() {
+      for (;;) {
+        const found = isEnded ? undefined : engine.find(jobId);
+        if (found === undefined) return end();
+        if (told !== found.revision) {
+          told = found.revision;
+          return { done: false, value: { id: found.revision, status: { ...found.status, result: null } } };
+        }
+        if (isTerminal(found.status.status)) return end();
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+    return: () => Promise.resolve(end()),
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}

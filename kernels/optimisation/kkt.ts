@@ -1,0 +1,182 @@
+import { metricDiagonal, metricTimes } from './metric.js';
+import { kinkSum, type Point, type Program } from './program.js';
+
+/** How far a point is from satisfying the conditions of optimality, by the programme and the point alone. */
+export interface KktReport {
+  /** Largest violation of a hard bound, row, limit or norm, each in its own units over 1 + |bound|. */
+  readonly primal: number;
+  /** Largest distance of the gradient of the Lagrangian from what the bounds and kinks of a name can balance, relative to `scale`. */
+  readonly stationarity: number;
+  /** Largest multiplier of the wrong sign, beyond its penalty, or of a row that does not hold, as the force it exerts, relative to `scale`. */
+  readonly multipliers: number;
+  /** Largest single force on a name: what rounding is measured against. */
+  readonly scale: number;
+}
+
+/** Distance at which a name counts as being at a bound or kink, and a row as holding, relative to 1 + |bound|. */
+const CONTACT = 1e-9;
+
+/** Steps below this size are not told apart from none: with DUAL_MAX, an error of 1e-14 in a weight. */
+const NEGLIGIBLE = 1e-6;
+
+const PRIMAL_MAX = 1e-9;
+const DUAL_MAX = 1e-8;
+
+/**
+ * Checks the Karush-Kuhn-Tucker conditions: for a convex programme a point that passes is a minimum.
+ *
+ * @cost    n^2 + m n.
+ * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3.
+ */
+export function checkKkt(program: Program, point: Point): KktReport {
+  const { gradient, scale } = lagrangianGradient(program, point);
+  return {
+    primal: primalViolation(program, point.x),
+    stationarity: stationarity(program, point, gradient) / scale,
+    multipliers: multiplierFaults(program, point) / scale,
+    scale,
+  };
+}
+
+export function isOptimal({ primal, stationarity, multipliers }: KktReport): boolean {
+  return primal <= PRIMAL_MAX && stationarity <= DUAL_MAX && multipliers <= DUAL_MAX;
+}
+
+/** Mean force that a step of one exerts on a name: near a free minimum all other forces vanish. */
+function ownForce({ n, metric, curvature, ridge }: Program): number {
+  if (metric === null) return ridge;
+  return ridge + (curvature * metricDiagonal(metric).reduce((sum, value) => sum + value, 0)) / Math.max(n, 1);
+}
+
+/** Gradient of everything that is smooth, [n], and the largest force in it. */
+function lagrangianGradient(program: Program, point: Point): { gradient: Float64Array; scale: number } {
+  const { n, metric, curvature, ridge, centre, linear, rows, norms } = program;
+  const gradient = Float64Array.from(linear);
+  let scale = Math.max(NEGLIGIBLE * ownForce(program), Number.MIN_VALUE);
+  const add = (multiplier: number, force: ArrayLike<number>, from = 0) => {
+    if (multiplier === 0) return;
+    for (let i = 0; i < n; i++) {
+      const term = multiplier * force[from + i]!;
+      gradient[i]! += term;
+      if (Math.abs(term) > scale) scale = Math.abs(term);
+    }
+  };
+  for (let i = 0; i < n; i++) scale = Math.max(scale, Math.abs(linear[i]!));
+  const away = (from: Float64Array) => point.x.map((value, i) => value - from[i]!);
+  const product = new Float64Array(n);
+  const forceOf = (offset: Float64Array) => {
+    metricTimes(metric!, offset, product);
+    return product;
+  };
+  if (metric !== null && curvature !== 0) add(curvature, forceOf(away(centre)));
+  add(ridge, away(centre));
+  for (let r = 0; r < rows.count; r++) add(point.rowMultipliers[r]!, rows.coefficients, r * n);
+  norms.forEach((norm, q) => {
+    const offset = away(norm.centre);
+    add(point.normMultipliers[q]!, norm.metric === 'metric' ? forceOf(offset) : offset);
+  });
+  return { gradient, scale };
+}
+
+function primalViolation(program: Program, x: Float64Array): number {
+  const { n, lower, upper, rows, kinks, norms, metric } = program;
+  let worst = 0;
+  const exceed = (value: number, bound: number) => {
+    if (Number.isFinite(bound)) worst = Math.max(worst, (value - bound) / (1 + Math.abs(bound)));
+    if (Number.isNaN(value)) worst = Number.POSITIVE_INFINITY;
+  };
+  for (let i = 0; i < n; i++) {
+    exceed(x[i]!, upper[i]!);
+    exceed(-x[i]!, -lower[i]!);
+  }
+  for (let r = 0; r < rows.count; r++) {
+    if (Number.isFinite(rows.penalty[r]!)) continue;
+    const value = valueOf(rows.coefficients, r * n, x);
+    exceed(value, rows.upper[r]!);
+    exceed(-value, -rows.lower[r]!);
+  }
+  for (const kink of kinks) if (kink.limit !== null && !Number.isFinite(kink.penalty)) exceed(kinkSum(kink, x), kink.limit);
+  for (const { centre, radius, metric: kind } of norms) {
+    const offset = x.map((value, i) => value - centre[i]!);
+    const product = offset.slice();
+    if (kind === 'metric') metricTimes(metric!, offset, product);
+    exceed(Math.sqrt(Math.max(valueOf(product, 0, offset), 0)), radius);
+  }
+  return worst;
+}
+
+function stationarity(program: Program, { x, kinkMultipliers }: Point, gradient: Float64Array): number {
+  const { n, lower, upper, kinks } = program;
+  let worst = 0;
+  for (let i = 0; i < n; i++) {
+    const value = x[i]!;
+    let least = gradient[i]!;
+    let most = gradient[i]!;
+    kinks.forEach(({ at, left, right }, k) => {
+      const near = Math.abs(value - at[i]!) <= CONTACT * (1 + Math.abs(at[i]!));
+      least += kinkMultipliers[k]! * (value < at[i]! || near ? left[i]! : right[i]!);
+      most += kinkMultipliers[k]! * (value > at[i]! || near ? right[i]! : left[i]!);
+    });
+    if (value - lower[i]! <= CONTACT * (1 + Math.abs(lower[i]!))) least = Number.NEGATIVE_INFINITY;
+    if (upper[i]! - value <= CONTACT * (1 + Math.abs(upper[i]!))) most = Number.POSITIVE_INFINITY;
+    worst = Math.max(worst, least, -most);
+  }
+  return Math.max(worst, 0);
+}
+
+function multiplierFaults(program: Program, point: Point): number {
+  const { n, rows, kinks, norms, metric } = program;
+  const { x, rowMultipliers, kinkMultipliers, normMultipliers } = point;
+  let worst = 0;
+  for (let r = 0; r < rows.count; r++) {
+    const value = valueOf(rows.coefficients, r * n, x);
+    const y = rowMultipliers[r]!;
+    const upper = side({ multiplier: Math.max(y, 0), excess: value - rows.upper[r]!, bound: rows.upper[r]!, penalty: rows.penalty[r]! });
+    const lower = side({ multiplier: Math.max(-y, 0), excess: rows.lower[r]! - value, bound: rows.lower[r]!, penalty: rows.penalty[r]! });
+    worst = Math.max(worst, Math.max(upper, lower) * largest(rows.coefficients, r * n, n));
+  }
+  kinks.forEach((kink, k) => {
+    const multiplier = kinkMultipliers[k]!;
+    const strength = Math.max(largest(kink.left, 0, n), largest(kink.right, 0, n));
+    if (kink.limit === null) worst = Math.max(worst, Math.abs(multiplier - 1) * strength);
+    else worst = Math.max(worst, side({ multiplier, excess: kinkSum(kink, x) - kink.limit, bound: kink.limit, penalty: kink.penalty }) * strength);
+  });
+  norms.forEach(({ centre, radius, metric: kind }, q) => {
+    const offset = x.map((value, i) => value - centre[i]!);
+    const product = offset.slice();
+    if (kind === 'metric') metricTimes(metric!, offset, product);
+    const length = Math.sqrt(Math.max(valueOf(product, 0, offset), 0));
+    const fault = side({ multiplier: normMultipliers[q]!, excess: length - radius, bound: radius, penalty: Infinity });
+    worst = Math.max(worst, fault * largest(product, 0, n));
+  });
+  return worst;
+}
+
+interface Side {
+  readonly multiplier: number;
+  /** Left side less bound. */
+  readonly excess: number;
+  readonly bound: number;
+  readonly penalty: number;
+}
+
+/** How wrong a multiplier is: negative, without contact, above the penalty, or below it at a violated row. */
+function side({ multiplier, excess, bound, penalty }: Side): number {
+  const room = CONTACT * (1 + Math.abs(bound));
+  let fault = Math.max(-multiplier, multiplier - penalty, 0);
+  if (!(excess >= -room)) fault = Math.max(fault, Math.abs(multiplier));
+  if (excess > room && Number.isFinite(penalty)) fault = Math.max(fault, penalty - multiplier);
+  return fault;
+}
+
+function valueOf(coefficients: Float64Array, from: number, x: Float64Array): number {
+  let total = 0;
+  for (let i = 0; i < x.length; i++) total += coefficients[from + i]! * x[i]!;
+  return total;
+}
+
+function largest(values: Float64Array, from: number, count: number): number {
+  let found = 0;
+  for (let i = from; i < from + count; i++) found = Math.max(found, Math.abs(values[i]!));
+  return found;
+}

@@ -1,0 +1,63 @@
+/**
+ * Complementary pairs of an interior-point method in flat arrays: slacks `s` and duals `z`, both positive,
+ * with their steps. A pair that does not exist has a zero in `on` and is passed over.
+ */
+export interface Pairs {
+  readonly count: number;
+  readonly on: Uint8Array;
+  readonly s: Float64Array;
+  readonly z: Float64Array;
+  readonly ds: Float64Array;
+  readonly dz: Float64Array;
+  /** Right side of the linearised complementarity: s dz + z ds = target. */
+  readonly target: Float64Array;
+}
+
+export function createPairs(count: number): Pairs {
+  const array = () => new Float64Array(count);
+  return { count, on: new Uint8Array(count), s: array(), z: array(), ds: array(), dz: array(), target: array() };
+}
+
+/** Mean of s z over the pairs that exist, and nought without any. */
+export function meanComplementarity({ count, on, s, z }: Pairs): number {
+  let total = 0;
+  let number = 0;
+  for (let k = 0; k < count; k++) {
+    if (on[k] === 0) continue;
+    total += s[k]! * z[k]!;
+    number++;
+  }
+  return number === 0 ? 0 : total / number;
+}
+
+/** Mean of s z after a step of length `length`. */
+export function complementarityAfter({ count, on, s, z, ds, dz }: Pairs, length: number): number {
+  let total = 0;
+  let number = 0;
+  for (let k = 0; k < count; k++) {
+    if (on[k] === 0) continue;
+    total += (s[k]! + length * ds[k]!) * (z[k]! + length * dz[k]!);
+    number++;
+  }
+  return number === 0 ? 0 : total / number;
+}
+
+/** Longest step up to one that keeps every pair positive. */
+export function longestStep({ count, on, s, z, ds, dz }: Pairs): number {
+  let length = 1;
+  for (let k = 0; k < count; k++) {
+    if (on[k] === 0) continue;
+    if (ds[k]! < 0 && -s[k]! / ds[k]! < length) length = -s[k]! / ds[k]!;
+    if (dz[k]! < 0 && -z[k]! / dz[k]! < length) length = -z[k]! / dz[k]!;
+  }
+  return length;
+}
+
+export function targetAffine({ count, s, z, target }: Pairs): void {
+  for (let k = 0; k < count; k++) target[k] = -s[k]! * z[k]!;
+}
+
+/** Target of the corrector: complementarity `mu`, less the product of the affine steps. */
+export function targetCentred({ count, s, z, ds, dz, target }: Pairs, mu: number): void {
+  for (let k = 0; k < count; k++) target[k] = mu - s[k]! * z[k]! - ds[k]! * dz[k]!;
+}

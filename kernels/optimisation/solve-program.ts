@@ -1,0 +1,105 @@
+import { coldState, runActiveSet, type ActiveState, type Iterate } from './active-set.js';
+import type { DenseAlgebra } from './algebra.js';
+import { createCurvature, type Curvature } from './curvature.js';
+import { runInteriorPoint } from './interior-point.js';
+import { checkKkt, isOptimal, type KktReport } from './kkt.js';
+import { assertProgram, type Point, type Program } from './program.js';
+
+/** A solver with the arrays it works in: kept by whoever solves a sequence of programmes. */
+export interface Solver {
+  solve(program: Program, warm?: WarmStart): ProgramAnswer;
+}
+
+export interface WarmStart {
+  readonly state: ActiveState;
+}
+
+export interface ProgramAnswer {
+  /** `solved` means that the conditions of optimality hold; `failed` leaves open whether there is an answer. */
+  readonly status: 'solved' | 'failed';
+  readonly point: Point;
+  readonly state: ActiveState;
+  readonly kkt: KktReport;
+  readonly iterations: number;
+  /** How it was found. */
+  readonly route: 'centre' | 'active-set' | 'interior-point' | 'interior-point-unpolished';
+}
+
+/** Iterations of block pivoting from a cold or warm state; three to six are usual. */
+const COLD_ITERATIONS = 24;
+
+/** Violation at which the centre still counts as feasible: rounding of its own sums. */
+const CENTRE_TOLERANCE = 1e-14;
+
+/** Iterations of the polish behind the interior point; one to three are usual. */
+const POLISH_ITERATIONS = 40;
+
+export function createSolver(algebra: DenseAlgebra): Solver {
+  const curvature = createCurvature(algebra);
+  return { solve: (program, warm) => solveProgram(program, curvature, warm) };
+}
+
+/** Active set first, interior point and polish as the safety net, the conditions of optimality as the judge. */
+function solveProgram(program: Program, curvature: Curvature, warm: WarmStart | undefined): ProgramAnswer {
+  assertProgram(program);
+  const atCentre = tryCentre(program);
+  if (atCentre !== undefined) return atCentre;
+  const state = warm === undefined ? coldState(program) : copyState(warm.state);
+  const iterate = newIterate(program);
+  let iterations = 0;
+  if (program.curvature > 0 || program.ridge > 0) {
+    const outcome = runActiveSet(program, curvature, state, iterate, { iterationsMax: COLD_ITERATIONS, nearby: false });
+    iterations += outcome.iterations;
+    const answer = judge(program, state, iterate, iterations, 'active-set');
+    if (outcome.status === 'solved' && answer.status === 'solved') return answer;
+  }
+  return solveInside(program, curvature, iterations);
+}
+
+/** The interior point, polished; the unpolished point where the polish does not settle. */
+function solveInside(program: Program, curvature: Curvature, before: number): ProgramAnswer {
+  const inner = newIterate(program);
+  const state = coldState(program);
+  const outcome = runInteriorPoint(program, curvature, state, inner);
+  const polished = copyIterate(inner);
+  const polishedState = copyState(state);
+  const polish = runActiveSet(program, curvature, polishedState, polished, { iterationsMax: POLISH_ITERATIONS, nearby: true });
+  const iterations = before + outcome.iterations + polish.iterations;
+  const answer = judge(program, polishedState, polished, iterations, 'interior-point');
+  if (answer.status === 'solved') return answer;
+  return judge(program, state, inner, iterations, 'interior-point-unpolished');
+}
+
+/** The centre itself, when nothing pulls away from it and every constraint holds there. */
+function tryCentre(program: Program): ProgramAnswer | undefined {
+  if (program.linear.some((value) => value !== 0)) return undefined;
+  const iterate = newIterate(program);
+  program.kinks.forEach(({ limit }, k) => {
+    if (limit === null) iterate.kinkMultipliers[k] = 1;
+  });
+  iterate.x.set(program.centre);
+  const answer = judge(program, coldState(program), iterate, 0, 'centre');
+  return answer.status === 'solved' && answer.kkt.primal <= CENTRE_TOLERANCE ? answer : undefined;
+}
+
+function judge(program: Program, state: ActiveState, point: Point, iterations: number, route: ProgramAnswer['route']): ProgramAnswer {
+  const kkt = checkKkt(program, point);
+  return { status: isOptimal(kkt) ? 'solved' : 'failed', point, state, kkt, iterations, route };
+}
+
+function newIterate({ n, rows, kinks, norms }: Program): Iterate {
+  return {
+    x: new Float64Array(n),
+    rowMultipliers: new Float64Array(rows.count),
+    kinkMultipliers: new Float64Array(kinks.length),
+    normMultipliers: new Float64Array(norms.length),
+  };
+}
+
+function copyIterate({ x, rowMultipliers, kinkMultipliers, normMultipliers }: Iterate): Iterate {
+  return { x: x.slice(), rowMultipliers: rowMultipliers.slice(), kinkMultipliers: kinkMultipliers.slice(), normMultipliers: normMultipliers.slice() };
+}
+
+function copyState({ names, sides, rows, kinks, norms }: ActiveState): ActiveState {
+  return { names: names.slice(), sides: sides.slice(), rows: rows.slice(), kinks: kinks.slice(), norms: norms.slice() };
+}

@@ -20,6 +20,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./keys.js')).KEYS_HELP,
     run: async (argv, environment) => (await import('./keys.js')).keys(argv, environment),
   },
+  calendars: {
+    summary: 'List the exchange calendars, or compare them with a reference.',
+    help: async () => (await import('./calendars.js')).CALENDARS_HELP,
+    run: async (argv) => (await import('./calendars.js')).calendars(argv),
+  },
 };
 
 /** EX_USAGE and EX_SOFTWARE of sysexits.h. */

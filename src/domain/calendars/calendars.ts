@@ -2,11 +2,14 @@ import type { Calendar, CalendarOption, Calendars } from './calendar.js';
 import type { Day } from '../days.js';
 import { coverageOf, expand, type Expansion } from './expand.js';
 import { DateTables, FamilyFile, RuleFile, type CalendarIndex, type IndexEntry } from './rule-file.js';
+import type { TradingHours } from './trading-hours.js';
 
-/** A calendar with the closing times that differ from the usual one. */
+/** A calendar with its hours. */
 export interface ExchangeCalendar extends Calendar {
-  /** Local closing time `HH:MM` of the sessions that end early. */
+  /** Local closing time `HH:MM` of the sessions that end at another time than usual. */
   readonly earlyCloses: ReadonlyMap<Day, string>;
+  /** Local trading hours of a session; undefined on a day without one. */
+  hoursOn(day: Day): TradingHours | undefined;
 }
 
 export interface ExchangeCalendars extends Calendars {
@@ -65,16 +68,12 @@ function optionOf({ code, name, tz, coverage }: IndexEntry): CalendarOption {
   return { code, name, region: tz.split('/')[0]!, tz, coverage: coverageOf(coverage) };
 }
 
-function calendarOf(option: CalendarOption, { sessions, bits, earlyCloses }: Expansion): ExchangeCalendar {
+function calendarOf(option: CalendarOption, { sessions, bits, earlyCloses, hoursOn }: Expansion): ExchangeCalendar {
   const { from, to } = option.coverage;
-  return {
-    ...option,
-    sessions,
-    earlyCloses,
-    isSession(day) {
-      if (!(day >= from && day <= to)) return false;
-      const i = day - from;
-      return ((bits[i >>> 5]! >>> (i & 31)) & 1) === 1;
-    },
+  const isSession = (day: Day): boolean => {
+    if (!(day >= from && day <= to)) return false;
+    const i = day - from;
+    return ((bits[i >>> 5]! >>> (i & 31)) & 1) === 1;
   };
+  return { ...option, sessions, earlyCloses, isSession, hoursOn: (day) => (isSession(day) ? hoursOn(day) : undefined) };
 }

@@ -3,6 +3,7 @@ import type { CalendarCoverage } from './calendar.js';
 import { datesIn, parseDateRule, type FeastDays } from './date-rule.js';
 import { observedDays, parseObservance, type Holiday } from './observance.js';
 import type { ClosureRule, DatedRule, FamilyFile, RuleFile, ShortSession } from './rule-file.js';
+import { closingAt, usualHours, type TradingHours } from './trading-hours.js';
 import { weekdayMask } from './weekdays.js';
 
 /** The days of a calendar, worked out over its whole coverage. */
@@ -13,6 +14,8 @@ export interface Expansion {
   readonly bits: Uint32Array;
   /** Local closing time of the sessions that end early. */
   readonly earlyCloses: ReadonlyMap<Day, string>;
+  /** Hours of a session. */
+  readonly hoursOn: (session: Day) => TradingHours;
 }
 
 export interface ExpansionSources {
@@ -31,7 +34,13 @@ export function expand({ file, families, feasts }: ExpansionSources): Expansion 
   const isSession = (day: Day) => opened.has(day) || (isBusinessDay(day) && !closed.has(day));
   const { sessions, bits } = collect(coverage, isSession);
   const shorts = [...families.flatMap((family) => family.early), ...file.early];
-  return { sessions, bits, earlyCloses: earlyClosesOf(shorts, coverage, feasts, isSession) };
+  const earlyCloses = earlyClosesOf(shorts, coverage, feasts, isSession);
+  const usual = usualHours(file.hours);
+  const hoursOn = (session: Day) => {
+    const close = earlyCloses.get(session);
+    return close === undefined ? usual(session) : closingAt(usual(session), close);
+  };
+  return { sessions, bits, earlyCloses, hoursOn };
 }
 
 export function coverageOf({ from, publishedTo, to }: RuleFile['coverage']): CalendarCoverage {

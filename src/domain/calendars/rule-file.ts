@@ -68,6 +68,8 @@ export const RuleFile = z.strictObject({
   /** Local trading hours, dated: the last entry that applies to a day rules it. */
   hours: z.array(z.strictObject({
     from: IsoDate.optional(),
+    /** Only on these weekdays. */
+    days: Weekdays.optional(),
     /** Only in these days of each year, `MM-DD..MM-DD`. */
     season: z.string().regex(/^\d\d-\d\d\.\.\d\d-\d\d$/).optional(),
     open: LocalTime,
@@ -81,7 +83,6 @@ export const RuleFile = z.strictObject({
   /** Sessions on days that the week or a rule would close. */
   open: z.array(DatedRule).default([]),
   early: z.array(ShortSession).default([]),
-  sources: z.array(z.string()).default([]),
 });
 export type RuleFile = z.infer<typeof RuleFile>;
 

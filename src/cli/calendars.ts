@@ -1,0 +1,130 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { indexCalendars } from '#domain/calendars/calendar-index.js';
+import { fileNameOf, type ExchangeCalendars } from '#domain/calendars/calendars.js';
+import { compareSessions, type SessionComparison, type YearDifference } from '#domain/calendars/compare-sessions.js';
+import { AliasFile, RuleFile } from '#domain/calendars/rule-file.js';
+import { correct } from '#domain/calendars/session-reference.js';
+import { formatDay, parseDay, type Day } from '#domain/days.js';
+import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/calendar-files.js';
+import { readCorrections, readReferences } from '#market/calendar-references.js';
+import { UsageError } from './settings.js';
+import { right, table } from './terminal.js';
+
+export const CALENDARS_HELP = `divisor calendars list [--folder FOLDER]
+divisor calendars check REFERENCE [--corrections FILE] [--confidence high,...] [--from YYYY-MM-DD] [--to YYYY-MM-DD] [--folder FOLDER]
+divisor calendars index [--folder FOLDER]
+
+list   Every accepted code with its name, time zone and coverage.
+check  Compares the calendars with a folder of reference files over the days both speak for, and prints the differences by calendar and
+       year: - a session of the reference that the calendar lacks, + one that only the calendar has. Exit status 1 when there are any.
+       A reference is JSON with code and sessions, JSON with code, range, weekmask, holidays and special_sessions, or a CSV with a column date.
+index  Writes index.json anew from the rule files and the aliases, after either was edited.
+
+  --corrections  Changes to the reference: JSON by code, entries with close, open and confidence.
+  --confidence   Confidences of the corrections to apply; high unless given.
+  --from, --to   Compare only these days.
+  --folder       Folder of rule files; the one that ships with the service unless given.
+`;
+
+const OPTIONS = {
+  folder: { type: 'string', default: CALENDAR_FOLDER },
+  corrections: { type: 'string' },
+  confidence: { type: 'string', default: 'high' },
+  from: { type: 'string' },
+  to: { type: 'string' },
+} as const;
+
+const EXIT_DIFFERENCES = 1;
+
+/** `divisor calendars`: lists the calendars, compares them with a reference, rewrites their index. */
+export function calendars(argv: readonly string[]): number {
+  const { values, positionals } = parse(argv);
+  const [verb, ...words] = positionals;
+  if (verb === 'list' && words.length === 0) return list(openCalendars(values.folder));
+  if (verb === 'index' && words.length === 0) return writeIndex(values.folder);
+  const [reference] = words;
+  if (verb === 'check' && reference !== undefined && words.length === 1) return check(reference, values);
+  throw new UsageError(`The calendar commands are\n\n${CALENDARS_HELP}`);
+}
+
+function parse(argv: readonly string[]) {
+  try {
+    return parseArgs({ args: [...argv], options: OPTIONS, strict: true, allowPositionals: true });
+  } catch (failure) {
+    throw new UsageError((failure as Error).message, { cause: failure });
+  }
+}
+
+function list(calendars: ExchangeCalendars): number {
+  const rows = calendars.list().map(({ code, name, tz, coverage }) => [code, name, tz, formatDay(coverage.from), formatDay(coverage.publishedTo), formatDay(coverage.to)]);
+  process.stdout.write(table([['code', 'name', 'time zone', 'from', 'published to', 'to'], ...rows], 0));
+  return 0;
+}
+
+interface CheckOptions {
+  readonly folder: string;
+  readonly corrections?: string | undefined;
+  readonly confidence: string;
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}
+
+function check(folder: string, options: CheckOptions): number {
+  const known = openCalendars(options.folder);
+  const corrections = options.corrections === undefined ? {} : readCorrections(options.corrections);
+  const window = { from: boundOf(options.from, '--from', -Infinity), to: boundOf(options.to, '--to', Infinity) };
+  const comparisons: SessionComparison[] = [];
+  const unknown: string[] = [];
+  for (const reference of readReferences(folder)) {
+    const calendar = known.get(reference.code);
+    const corrected = correct(reference, corrections, options.confidence.split(','));
+    const cut = { ...corrected, from: Math.max(reference.from, window.from), to: Math.min(reference.to, window.to) };
+    if (calendar === undefined) unknown.push(reference.code);
+    else comparisons.push(compareSessions(calendar, cut));
+  }
+  process.stdout.write(reportOf(comparisons, unknown));
+  return comparisons.some(({ years }) => years.length > 0) ? EXIT_DIFFERENCES : 0;
+}
+
+function boundOf(text: string | undefined, flag: string, open: number): number {
+  if (text === undefined) return open;
+  const day = parseDay(text);
+  if (day === undefined) throw new UsageError(`${flag} must be a day, YYYY-MM-DD, not ${text}.`);
+  return day;
+}
+
+function reportOf(comparisons: readonly SessionComparison[], unknown: readonly string[]): string {
+  const differing = comparisons.flatMap(({ code, years }) => years.map((year) => rowOf(code, year)));
+  const compared = comparisons.filter(({ from, to }) => from <= to);
+  const days = comparisons.flatMap(({ years }) => years).reduce((count, { missing, extra }) => count + missing.length + extra.length, 0);
+  const apart = comparisons.filter(({ from, to }) => from > to).map(({ code }) => code);
+  return [
+    differing.length > 0 ? table([['code', 'year', 'differences'], ...differing], 0) : '',
+    `${compared.length} calendars compared, ${days} ${days === 1 ? 'day differs' : 'days differ'}.\n`,
+    apart.length > 0 ? `No common days: ${apart.join(', ')}.\n` : '',
+    unknown.length > 0 ? `No calendar for: ${unknown.join(', ')}.\n` : '',
+  ].join('');
+}
+
+function rowOf(code: string, { year, missing, extra }: YearDifference) {
+  const marked = [...missing.map((day) => ({ day, sign: '-' })), ...extra.map((day) => ({ day, sign: '+' }))];
+  const texts = marked.toSorted((a, b) => a.day - b.day).map(({ day, sign }: { day: Day; sign: string }) => `${sign}${formatDay(day).slice(5)}`);
+  return [code, right(String(year)), texts.join(' ')];
+}
+
+/** Files of the folder that are no rule files. */
+const OTHER_FILES = new Set(['index.json', 'aliases.json', 'dates.json']);
+
+function writeIndex(folder: string): number {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.json') && !OTHER_FILES.has(name));
+  const files = names.map((name) => RuleFile.parse(readCalendarFile(folder, basename(name, '.json'))));
+  const misnamed = files.find((file, i) => `${fileNameOf(file.code)}.json` !== names[i]);
+  if (misnamed !== undefined) throw new Error(`the rules of ${misnamed.code} must be in ${fileNameOf(misnamed.code)}.json`);
+  const index = indexCalendars(files, AliasFile.parse(readCalendarFile(folder, 'aliases')));
+  const target = join(folder, 'index.json');
+  writeFileSync(target, `[\n${index.map((entry) => `  ${JSON.stringify(entry)}`).join(',\n')}\n]\n`);
+  process.stdout.write(`${index.length} codes written to ${target}.\n`);
+  return 0;
+}

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { Id, IsoDate } from '#domain/shape.js';
+import { routes } from './route.js';
+
+export const CalendarOption = z
+  .strictObject({
+    code: z.string().meta({ description: 'Exchange MIC, the value to send as calendar.', example: 'XNYS' }),
+    name: z.string().meta({ description: 'Display name.', example: 'New York Stock Exchange' }),
+    region: z.string().meta({ description: 'First segment of the time zone.', example: 'America' }),
+    tz: z.string().meta({ description: 'IANA time zone.', example: 'America/New_York' }),
+    coverage: z
+      .strictObject({
+        from: z.string().meta({ description: 'First day the calendar can speak for.' }),
+        published_to: z.string().meta({ description: 'Last day whose closures are taken from a published list.' }),
+        to: z.string().meta({ description: 'Last day the calendar speaks for: after published_to by the rules of its holidays alone.' }),
+      })
+      .meta({ id: 'CalendarCoverage', description: 'The days for which the calendar has sessions; dates YYYY-MM-DD. Nothing is extrapolated beyond them.' }),
+  })
+  .meta({ id: 'CalendarOption' });
+
+export const CalendarList = z
+  .strictObject({
+    calendars: z.array(CalendarOption).meta({ description: 'Every accepted code, sorted by code.' }),
+    default: z.string().meta({ description: 'The code to preselect in a form; a document without a calendar is refused all the same.' }),
+  })
+  .meta({ id: 'CalendarList' });
+export type CalendarList = z.infer<typeof CalendarList>;
+
+const SCHEDULE_LIMIT_MAX = 512;
+const SCHEDULE_LIMIT_DEFAULT = 4;
+
+export const ScheduleQuery = z.strictObject({
+  asof: IsoDate.optional().meta({ description: 'The date to look from; default today (UTC).' }),
+  as_of: IsoDate.optional().meta({ description: 'The same as asof; when both are given they must agree.' }),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(SCHEDULE_LIMIT_MAX)
+    .default(SCHEDULE_LIMIT_DEFAULT)
+    .meta({ description: 'Longest list, of recent and of upcoming dates separately. More yields more history only: the lookahead is bounded on its own.' }),
+});
+export type ScheduleQuery = z.infer<typeof ScheduleQuery>;
+
+export const ScheduleView = z
+  .strictObject({
+    index_id: z.string(),
+    as_of: z.string().meta({ description: 'Date the answer was computed from.' }),
+    calendar: z.string().meta({ description: 'Exchange MIC the dates were computed on.' }),
+    frequency: z.string().meta({ description: 'Of the index, from its rebalance.' }),
+    recent: z.array(z.string()).meta({ description: 'Effective dates on or before as_of, newest first.' }),
+    upcoming: z.array(z.string()).meta({ description: 'Effective dates after as_of up to lookahead_end, soonest first.' }),
+    lookahead_end: z.string().meta({ description: 'as_of and 366 days, or the last session of the calendar if that is earlier.' }),
+    announcements: z
+      .record(z.string(), z.string())
+      .optional()
+      .meta({ description: 'Decision date by effective date, of every date listed; only of an index with an effective lag.' }),
+  })
+  .meta({ id: 'ScheduleView', description: 'The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD.' });
+export type ScheduleView = z.infer<typeof ScheduleView>;
+
+export const calendarRoutes = routes({
+  listCalendars: {
+    method: 'GET',
+    path: '/indices/calendars',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'Every exchange calendar an index can use.',
+    success: { status: 200, description: 'The calendars, served whole.', schema: CalendarList },
+    errors: [],
+  },
+  getSchedule: {
+    method: 'GET',
+    path: '/indices/{index_id}/schedule',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'Recent and upcoming rebalance dates of an index.',
+    params: z.strictObject({ index_id: Id }),
+    query: ScheduleQuery,
+    success: { status: 200, description: 'The schedule around the date.', schema: ScheduleView },
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+});

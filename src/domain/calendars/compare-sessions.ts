@@ -1,0 +1,36 @@
+import { civilOf, type Day } from '../days.js';
+import type { Calendar } from './calendar.js';
+import type { SessionReference } from './session-reference.js';
+
+export interface SessionComparison {
+  readonly code: string;
+  /** Days that both speak for; `to` is before `from` when there are none. */
+  readonly from: Day;
+  readonly to: Day;
+  readonly years: readonly YearDifference[];
+}
+
+/** Where a calendar and a reference part in one year. */
+export interface YearDifference {
+  readonly year: number;
+  /** Sessions of the reference on which the calendar is closed. */
+  readonly missing: readonly Day[];
+  /** Sessions of the calendar on which the reference is closed. */
+  readonly extra: readonly Day[];
+}
+
+/** The years in which a calendar and a reference differ, over the days both speak for. */
+export function compareSessions(calendar: Calendar, reference: SessionReference): SessionComparison {
+  const from = Math.max(calendar.coverage.from, reference.from);
+  const to = Math.min(calendar.coverage.to, reference.to);
+  const years = new Map<number, { missing: Day[]; extra: Day[] }>();
+  for (let day = from; day <= to; day++) {
+    const ours = calendar.isSession(day);
+    if (ours === reference.isSession(day)) continue;
+    const { year } = civilOf(day);
+    const difference = years.get(year) ?? { missing: [], extra: [] };
+    years.set(year, difference);
+    (ours ? difference.extra : difference.missing).push(day);
+  }
+  return { code: calendar.code, from, to, years: [...years].map(([year, difference]) => ({ year, ...difference })) };
+}

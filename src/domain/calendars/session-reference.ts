@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { dayFrom, parseDay, weekdayOf, type Day } from '../days.js';
+import { IsoDate } from '../shape.js';
+
+/** Sessions of an exchange from another source. */
+export interface SessionReference {
+  readonly code: string;
+  /** First and last day the source speaks for. */
+  readonly from: Day;
+  readonly to: Day;
+  isSession(day: Day): boolean;
+}
+
+const Code = z.string().min(1).max(64);
+
+/** Every session by date. */
+const ListedSessions = z.object({ code: Code, sessions: z.array(IsoDate).min(1), range: z.tuple([IsoDate, IsoDate]).optional() });
+
+/** A dated week (seven digits, Monday first) less the closures, and the sessions on days off. */
+const ListedClosures = z.object({
+  code: Code,
+  range: z.tuple([IsoDate, IsoDate]),
+  weekmask: z.array(z.object({ from: IsoDate.nullable(), mask: z.string().regex(/^[01]{7}$/) })).min(1),
+  holidays: z.array(IsoDate),
+  special_sessions: z.array(IsoDate).default([]),
+});
+
+/** Changes to a reference by code: days it should have had closed, and open. */
+export const Corrections = z.record(
+  Code,
+  z.array(z.object({ close: z.array(IsoDate), open: z.array(IsoDate), confidence: z.string().default('') })),
+);
+export type Corrections = z.infer<typeof Corrections>;
+
+/**
+ * A reference from parsed JSON: `sessions` by date, or `range`, `weekmask`, `holidays` and `special_sessions`.
+ * @throws when it is neither
+ */
+export function referenceFromJson(value: unknown): SessionReference {
+  const listed = ListedSessions.safeParse(value);
+  if (listed.success) return ofSessions(listed.data.code, listed.data.sessions.map(dayFrom), listed.data.range);
+  const { code, range, weekmask, holidays, special_sessions } = ListedClosures.parse(value);
+  const weeks = weekmask.map(({ from, mask }) => ({ from: from === null ? -Infinity : dayFrom(from), mask }));
+  const closed = new Set(holidays.map(dayFrom));
+  const opened = new Set(special_sessions.map(dayFrom));
+  const isBusinessDay = (day: Day) => weeks.findLast(({ from }) => from <= day)?.mask[weekdayOf(day)] === '1';
+  return {
+    code,
+    from: dayFrom(range[0]),
+    to: dayFrom(range[1]),
+    isSession: (day) => opened.has(day) || (isBusinessDay(day) && !closed.has(day)),
+  };
+}
+
+/**
+ * A reference from CSV with a column `date`, one row a session.
+ * @throws when there is no such column, or a cell of it is no date
+ */
+export function referenceFromCsv(code: string, text: string): SessionReference {
+  const [header = '', ...lines] = text.split(/\r?\n/);
+  const column = header.split(',').indexOf('date');
+  const sessions = lines.filter((line) => line !== '').map((line) => line.split(',')[column] ?? '').map((cell) => parseDay(cell.slice(0, 10)));
+  if (column < 0 || sessions.length === 0 || sessions.includes(undefined)) throw new Error('a column named date with dates is needed');
+  return ofSessions(code, sessions.filter((day) => day !== undefined));
+}
+
+function ofSessions(code: string, sessions: readonly Day[], range?: readonly [string, string]): SessionReference {
+  const days = new Set(sessions);
+  const [first, last] = range?.map(dayFrom) ?? [Math.min(...sessions), Math.max(...sessions)];
+  return { code, from: first!, to: last!, isSession: (day) => days.has(day) };
+}
+
+/** A reference with the corrections of the wanted confidences applied. */
+export function correct(reference: SessionReference, corrections: Corrections, confidences: readonly string[]): SessionReference {
+  const wanted = (corrections[reference.code] ?? []).filter(({ confidence }) => confidences.includes(confidence));
+  const closed = new Set(wanted.flatMap(({ close }) => close.map(dayFrom)));
+  const opened = new Set(wanted.flatMap(({ open }) => open.map(dayFrom)));
+  return { ...reference, isSession: (day) => opened.has(day) || (!closed.has(day) && reference.isSession(day)) };
+}

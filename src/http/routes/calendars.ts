@@ -1,0 +1,10 @@
+import type { calendarRoutes } from '#contract/calendars.js';
+import type { CalendarViews } from '#services/calendars.js';
+import type { Handlers } from '../handler.js';
+
+export function calendarHandlers(calendars: CalendarViews): Handlers<typeof calendarRoutes> {
+  return {
+    listCalendars: () => ({ json: calendars.list() }),
+    getSchedule: ({ params, query }) => ({ json: calendars.schedule(params.index_id, query) }),
+  };
+}

@@ -1,0 +1,24 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, extname, join } from 'node:path';
+import { Corrections, referenceFromCsv, referenceFromJson, type SessionReference } from '#domain/calendars/session-reference.js';
+
+/**
+ * The references of a folder, one JSON or CSV file each, in order of file names; a CSV has its code as its name.
+ * @throws when such a file is not a reference of sessions
+ */
+export function readReferences(folder: string): SessionReference[] {
+  const files = readdirSync(folder).filter((name) => ['.json', '.csv'].includes(extname(name)));
+  return files.toSorted().map((name) => {
+    const text = readFileSync(join(folder, name), 'utf8');
+    try {
+      return extname(name) === '.csv' ? referenceFromCsv(basename(name, '.csv'), text) : referenceFromJson(JSON.parse(text));
+    } catch (cause) {
+      throw new Error(`${name} is not a reference of sessions: ${(cause as Error).message}`, { cause });
+    }
+  });
+}
+
+/** @throws when the file holds no corrections */
+export function readCorrections(file: string): Corrections {
+  return Corrections.parse(JSON.parse(readFileSync(file, 'utf8')));
+}

@@ -1,0 +1,68 @@
+import type { CalendarList, ScheduleQuery, ScheduleView } from '#contract/calendars.js';
+import type { CalendarOption, Calendars } from '#domain/calendars/calendar.js';
+import { dayFrom, formatDay, type Day } from '#domain/days.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { refuseWithFindings } from '#domain/refusal.js';
+import type { RebalanceDate } from '#domain/schedule/schedule.js';
+import { scheduleAround } from '#domain/schedule/schedule-view.js';
+
+/** The calendar that forms preselect. */
+const DEFAULT_CALENDAR = 'XNYS';
+
+export interface CalendarsDependencies {
+  readonly calendars: Calendars;
+  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
+  readonly indexOf: (indexId: string) => IndexDocument;
+  /** The current day in UTC. */
+  readonly today: () => Day;
+}
+
+/** What clients see of calendars and schedules. */
+export interface CalendarViews {
+  list(): CalendarList;
+  schedule(indexId: string, query: ScheduleQuery): ScheduleView;
+}
+
+export function createCalendarViews({ calendars, indexOf, today }: CalendarsDependencies): CalendarViews {
+  const listing: CalendarList = { calendars: calendars.list().map(toOption), default: DEFAULT_CALENDAR };
+  return {
+    list: () => listing,
+    schedule(indexId, query) {
+      const asOf = asOfDay(query) ?? today();
+      const { calendar: code, rebalance, base_date } = indexOf(indexId);
+      const calendar = calendars.get(code);
+      if (calendar === undefined) throw new Error(`the index ${indexId} uses the calendar ${code}, which is not known`);
+      const { recent, upcoming, lookaheadEnd } = scheduleAround({ rebalance, calendar, baseDay: dayFrom(base_date), asOf, limit: query.limit });
+      return {
+        index_id: indexId,
+        as_of: formatDay(asOf),
+        calendar: code,
+        frequency: rebalance.frequency,
+        recent: recent.map(({ date }) => formatDay(date)),
+        upcoming: upcoming.map(({ date }) => formatDay(date)),
+        lookahead_end: formatDay(lookaheadEnd),
+        ...(rebalance.effective_lag > 0 ? { announcements: announcementsOf([...recent, ...upcoming]) } : {}),
+      };
+    },
+  };
+}
+
+function toOption({ code, name, region, tz, coverage }: CalendarOption): CalendarList['calendars'][number] {
+  const { from, publishedTo, to } = coverage;
+  return { code, name, region, tz, coverage: { from: formatDay(from), published_to: formatDay(publishedTo), to: formatDay(to) } };
+}
+
+function asOfDay({ asof, as_of }: ScheduleQuery): Day | undefined {
+  if (asof !== undefined && as_of !== undefined && asof !== as_of) {
+    const message = `asof is ${asof} and as_of is ${as_of}; they are two names of one date.`;
+    throw refuseWithFindings('query', [{ severity: 'error', code: 'BAD_DATE', message, path: 'as_of', value: as_of }]);
+  }
+  const text = asof ?? as_of;
+  return text === undefined ? undefined : dayFrom(text);
+}
+
+/** By effective date, ascending. */
+function announcementsOf(dates: readonly RebalanceDate[]): Record<string, string> {
+  const ascending = dates.toSorted((a, b) => a.session - b.session);
+  return Object.fromEntries(ascending.map(({ date, decision }) => [formatDay(date), formatDay(decision)]));
+}

@@ -1,4 +1,5 @@
 import type { ReferenceValue } from '../market/market-data.js';
+import type { ComparisonNode } from './expressions/expression.js';
 import { latest, type FieldRequest } from './datapoints/field-request.js';
 
 /** One reading of a datapoint by a rule or weighting. */
@@ -10,6 +11,8 @@ export interface FieldUse {
   readonly as: 'number' | 'category' | 'any';
   /** Whether the value is read as money in index currency whatever the datapoint. */
   readonly money: boolean;
+  /** The comparison that the value meets, when there is one. */
+  readonly comparison?: ComparisonNode;
 }
 
 /** A numeric datapoint. */

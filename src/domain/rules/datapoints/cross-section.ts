@@ -38,8 +38,8 @@ export interface CrossSection {
   kindOf(field: FieldRequest): ValueKind;
   /** A statistic of a datapoint that no request can name, over its trailing sessions. */
   statistic(field: FieldRequest, statistic: Statistic, observationsMin: number, columns: Int32Array): Float64Array;
-  /** Growth factors of the total variant, [S x N]. */
-  growth(): Float64Array;
+  /** Growth factors of the total variant, [S x N], for the use of some names. */
+  growth(columns: Int32Array): Float64Array;
   /** From which sessions a name's datapoint was read. */
   read(field: FieldRequest, column: number): DatapointRead;
 }
@@ -114,6 +114,7 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     const end = session - field.lag;
     if (end < 0) return new Float64Array(columns.length).fill(NaN);
     const source = sourceOf(shared, field);
+    if (convert || isMoney(field.name) || GROWTH_BASED.has(field.name)) terms.requireRates(session, columns);
     if (source.kind === 'beta') {
       const returns = book.derived('RETURN');
       const length = field.window ?? DEFAULT_WINDOW;
@@ -153,9 +154,13 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     statistic(field, statistic, observationsMin, columns) {
       const source = sourceOf(shared, field);
       if (source.kind !== 'series') throw new Error(`${field.name} is a statistic already`);
+      if (GROWTH_BASED.has(field.name)) terms.requireRates(session, columns);
       return overWindow(source.series, statistic, { end: session - field.lag, length: field.window!, observationsMin }, columns);
     },
-    growth: terms.growth,
+    growth(columns) {
+      terms.requireRates(session, columns);
+      return terms.growth();
+    },
     read: (field, column) => datapointRead(shared, { field, column, session }),
   };
 }
@@ -171,6 +176,13 @@ type Source =
   | { readonly kind: 'windowed'; readonly series: Series; readonly statistic: Statistic }
   | { readonly kind: 'beta' };
 
+/** Datapoints that are amounts of money: converted to index currency wherever they come from. */
+const MONEY: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'VALUE_TRADED']);
+const isMoney = (name: string): boolean => MONEY.has(name);
+
+/** Datapoints made of growth factors, which are in index currency. */
+const GROWTH_BASED: ReadonlySet<string> = new Set(['RETURN', 'VOLATILITY', 'MOMENTUM', 'BETA']);
+
 const annualised: Statistic = (values, count) => deviation(values, count) * Math.sqrt(LIMITS.PERIODS_PER_YEAR);
 
 const compounded: Statistic = (values, count) => {
@@ -182,8 +194,10 @@ const compounded: Statistic = (values, count) => {
 function sourceOf({ sm, book, terms }: Shared, field: FieldRequest): Source {
   const found = resolve(sm.market, field);
   if ('missing' in found) throw new Error(`the market has no ${found.missing}: fields are checked before a decision`);
-  if (found.dataset === 'market') return { kind: 'series', series: book.market(field.name), isClose: field.name === 'CLOSE' };
-  if (found.dataset === 'reference') return { kind: 'series', series: book.reference(field.name), isClose: false };
+  if (found.dataset !== 'derived') {
+    const stored = found.dataset === 'market' ? book.market(field.name) : book.reference(field.name);
+    return { kind: 'series', series: isMoney(field.name) ? book.inIndexCurrency(stored) : stored, isClose: field.name === 'CLOSE' };
+  }
   const name = field.name as DerivedName; // resolved as derived
   if (name === 'BETA') return { kind: 'beta' };
   if (name === 'VOLATILITY') return { kind: 'windowed', series: book.derived('RETURN'), statistic: annualised };

@@ -15,8 +15,10 @@ export interface Series {
 }
 
 export interface SeriesTerms {
-  /** Units of index currency per unit of a name's own currency, for money datapoints; NaN where the rate is missing. */
-  readonly exchange: Series;
+  /** Refuses the decision when the store lacks the exchange rate of one of the names. @throws Refusal FX_MISSING */
+  requireRates(session: number, columns: Int32Array): void;
+  /** Units of index currency per unit of a name's own currency, NaN where the rate is missing; null when every name has that currency. */
+  readonly exchange: Series | null;
   /** Growth factors of the total variant, [S x N]; computed at the first use. */
   readonly growth: () => Float64Array;
   /** Sessions that a FREE_FLOAT stays good for. */
@@ -45,7 +47,7 @@ export function createSeriesBook(sm: SessionMarket, terms: SeriesTerms): SeriesB
     market: (name) => once(`market ${name}`, () => panelSeries(sm, name)),
     reference: (name) => once(`reference ${name}`, () => referenceSeries(sm, name)),
     derived: (name) => once(`derived ${name}`, () => derivedSeries(name)),
-    inIndexCurrency: (series) => product(series, terms.exchange),
+    inIndexCurrency: (series) => (terms.exchange === null ? series : product(series, terms.exchange)),
   };
   const held = (name: string): Series => (sm.market.fields.has(name) ? book.market(name) : book.reference(name));
 
@@ -62,7 +64,7 @@ export function createSeriesBook(sm: SessionMarket, terms: SeriesTerms): SeriesB
 
   function marketCap(): Series {
     const ownColumn = resolve(sm.market, { name: 'MARKET_CAP', dataset: null });
-    return 'dataset' in ownColumn && ownColumn.dataset !== 'derived' ? held('MARKET_CAP') : book.derived('MARKET_CAP');
+    return 'dataset' in ownColumn && ownColumn.dataset !== 'derived' ? book.inIndexCurrency(held('MARKET_CAP')) : book.derived('MARKET_CAP');
   }
 
   function freeFloat(): Series {

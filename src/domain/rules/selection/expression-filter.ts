@@ -29,7 +29,7 @@ export const expressionFilter = selectionClass({
   behaviour({ expression, missing }) {
     const text = expressionText(expression);
     return {
-      reads: comparisonsOf(expression).map(({ node, path }) => ({ field: node.field, path: path === '' ? 'expression.field' : `expression.${path}.field`, as: 'any', money: false })),
+      reads: comparisonsOf(expression).map(({ node, path }) => ({ field: node.field, path: path === '' ? 'expression.field' : `expression.${path}.field`, as: 'any', money: false, comparison: node })),
       remembers: false,
       sentence: `Keep the names for which this holds: ${text}; ${missing === 'exclude' ? 'names for which it is unknown are excluded' : 'names for which it is unknown are kept'}.`,
       select({ cross, columns }) {

@@ -26,7 +26,7 @@ export const fieldFilter = selectionClass({
     const node: ComparisonNode = { node: 'comparison', field: { node: 'field', ...latest(field) }, comparison, value };
     const text = comparisonText(node);
     return {
-      reads: [{ field: node.field, path: 'field', as: 'any', money: false }],
+      reads: [{ field: node.field, path: 'field', as: 'any', money: false, comparison: node }],
       remembers: false,
       sentence: `Keep the names with ${text}; ${missingText(missing)}.`,
       select({ cross, columns }) {

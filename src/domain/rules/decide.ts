@@ -1,0 +1,213 @@
+import type { Decided, Decider, Undecided } from '../backtest/decider.js';
+import type { RuleDocument } from '../documents/index-document.js';
+import type { Finding } from '../findings.js';
+import { exchangeRates, requireRate } from '../market/exchange-rates.js';
+import { growthOf, growthTerms } from '../market/growth.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { assertNoErrors } from '../refusal.js';
+import { bindPipeline, readsOf, type BoundGroupCap, type BoundPipeline } from './bound-pipeline.js';
+import { applyCaps, type Capped, type GroupCaps } from './capping.js';
+import { createCrossSections, type CrossSection, type CrossSections } from './datapoints/cross-section.js';
+import { fieldFindings } from './datapoints/field-findings.js';
+import type { Series } from './datapoints/series.js';
+import { groupOf } from './field-use.js';
+import type { SelectionScope, Verdict } from './selection-class.js';
+import type { RawWeights } from './weighting-class.js';
+
+/** One rung of the selection: the universe first, then a rung for each rule. */
+export interface WaterfallStep {
+  /** 0 for the universe. */
+  readonly position: number;
+  readonly ruleId: string | null;
+  readonly ruleType: string | null;
+  readonly remaining: number;
+  /** Columns that the rule removed, ascending. */
+  readonly excluded: Int32Array;
+}
+
+export interface RuleDecided extends Decided {
+  readonly waterfall: readonly WaterfallStep[];
+  /** Survivors of the rules that have no weight, columns ascending. */
+  readonly unweighted: Int32Array;
+}
+
+export interface RuleUndecided extends Undecided {
+  readonly waterfall: readonly WaterfallStep[];
+}
+
+/** Decides by the rules of a document. */
+export interface RuleDecider extends Decider {
+  /** Whether the previous composition bears on a decision: when not, incumbents need not be known. */
+  readonly remembers: boolean;
+  decide(session: number, incumbents: ArrayLike<number> | null): RuleDecided | RuleUndecided;
+  /** The same decision with everything that led to it, for an explanation. */
+  trace(session: number, incumbents: ArrayLike<number> | null): Trace;
+}
+
+export interface Trace {
+  readonly decision: RuleDecided | RuleUndecided;
+  readonly cross: CrossSection;
+  readonly pipeline: BoundPipeline;
+  /** Each rule's scope and verdict, as far as names were left. */
+  readonly verdicts: readonly { readonly scope: SelectionScope; readonly verdict: Verdict }[];
+  /** Survivors of every rule, columns ascending. */
+  readonly survivors: Int32Array;
+  readonly raw: RawWeights | undefined;
+  readonly capping: Capped | undefined;
+}
+
+export interface CreateDeciderInput {
+  readonly document: RuleDocument;
+  readonly market: SessionMarket;
+  /** Columns of the universe that are priceable on a session, ascending. */
+  readonly universe: (session: number) => Int32Array;
+}
+
+/**
+ * The decider of a valid document on one market. Only data dated on or before the decision session is read.
+ * @throws Refusal VALIDATION_FAILED when the market lacks a datapoint, FX_MISSING from a decision that needs a rate it lacks
+ * @cost per decision: names * (sum of the rules' windows) cells read
+ */
+export function createDecider({ document, market, universe }: CreateDeciderInput): RuleDecider {
+  const pipeline = bindPipeline(document.pipeline);
+  assertNoErrors(`index document ${document.id}`, fieldFindings(readsOf(pipeline), market.market, 'error'));
+  const sections = sectionsFor(document, market);
+  const trace = (session: number, incumbents: ArrayLike<number> | null) => decideOn({ document, pipeline, sections, market, session, universe: universe(session), incumbents });
+  return {
+    remembers: pipeline.remembers,
+    decide: (session, incumbents) => trace(session, incumbents).decision,
+    trace,
+  };
+}
+
+function sectionsFor(document: RuleDocument, market: SessionMarket): CrossSections {
+  const { treatment } = document.pipeline;
+  const rates = exchangeRates(market, document.currency);
+  const isForeign = market.identifiers.some((_, column) => !rates.isNative(column));
+  const exchange: Series = {
+    fill(session, columns, out) {
+      for (let i = 0; i < columns.length; i++) out[i] = rates.rateAt(session, columns[i]!);
+    },
+  };
+  return createCrossSections(market, {
+    exchange: isForeign ? exchange : null,
+    growth: () => growthOf(market, growthTerms(treatment, document.currency, 'total')),
+    maxStaleSessions: treatment.max_stale_sessions,
+    requireRates(session, columns) {
+      if (isForeign) for (const column of columns) requireRate(rates, market, session, column);
+    },
+  });
+}
+
+interface DecideInput {
+  readonly document: RuleDocument;
+  readonly pipeline: BoundPipeline;
+  readonly sections: CrossSections;
+  readonly market: SessionMarket;
+  readonly session: number;
+  readonly universe: Int32Array;
+  readonly incumbents: ArrayLike<number> | null;
+}
+
+function decideOn({ document, pipeline, sections, market, session, universe, incumbents }: DecideInput): Trace {
+  const { identifiers } = market;
+  const cross = sections.at(session, universe);
+  const incumbent = incumbents === null ? null : flagsOf(incumbents, market.names);
+  const waterfall: WaterfallStep[] = [{ position: 0, ruleId: null, ruleType: null, remaining: universe.length, excluded: NOTHING }];
+  const verdicts: { scope: SelectionScope; verdict: Verdict }[] = [];
+  let survivors = universe;
+  for (const [i, { id, type, rule }] of pipeline.rules.entries()) {
+    const scope: SelectionScope = { cross, columns: survivors, identifiers, incumbents: incumbent };
+    const verdict = rule.select(scope);
+    verdicts.push({ scope, verdict });
+    const excluded = survivors.filter((_, position) => verdict.kept[position] === 0);
+    survivors = excluded.length === 0 ? survivors : survivors.filter((_, position) => verdict.kept[position] === 1);
+    waterfall.push({ position: i + 1, ruleId: id, ruleType: type, remaining: survivors.length, excluded });
+  }
+  const traced = { cross, pipeline, verdicts, survivors };
+  if (survivors.length === 0) return { ...traced, raw: undefined, capping: undefined, decision: { ...nothingSurvives(waterfall), waterfall } };
+
+  const raw = pipeline.weighting.weigh({ cross, columns: survivors, identifiers });
+  if (raw.kind === 'refused') {
+    const { path = '', ...rest } = raw.finding;
+    const finding: Finding = { severity: 'error', ...rest, path: path === '' ? 'pipeline.weighting' : `pipeline.weighting.${path}` };
+    return { ...traced, raw, capping: undefined, decision: { kind: 'refused', code: raw.code, finding, waterfall } };
+  }
+  const columns = survivors.filter((_, position) => raw.values[position]! > 0);
+  const unweighted = survivors.filter((_, position) => raw.values[position] === 0);
+  if (columns.length === 0) return { ...traced, raw, capping: undefined, decision: { ...nothingWeighs(survivors.length), waterfall } };
+
+  const { weighting } = document.pipeline;
+  const uncapped = normalised(raw.values.filter((value) => value > 0));
+  const capping = applyCaps({ raw: uncapped, cap: weighting.cap, floor: weighting.floor, groups: groupCapsOf(pipeline.groupCaps, cross, columns) });
+  if (capping.kind === 'infeasible') {
+    const finding: Finding = { severity: 'error', code: 'CAP_INFEASIBLE', message: capping.message, path: 'pipeline.weighting.group_caps' };
+    return { ...traced, raw, capping: undefined, decision: { kind: 'refused', code: 'VALIDATION_FAILED', finding, waterfall } };
+  }
+  const decision: RuleDecided = {
+    kind: 'decided',
+    columns,
+    weights: capping.weights,
+    uncapped,
+    cap: capping.cap,
+    capped: capping.capped.map((position) => columns[position]!),
+    redistributed: capping.redistributed,
+    findings: unweighted.length === 0 ? [] : [notHeld(unweighted, identifiers)],
+    waterfall,
+    unweighted,
+  };
+  return { ...traced, raw, capping, decision };
+}
+
+const NOTHING = new Int32Array(0);
+
+function flagsOf(columns: ArrayLike<number>, names: number): Uint8Array {
+  const flags = new Uint8Array(names);
+  for (let i = 0; i < columns.length; i++) flags[columns[i]!] = 1;
+  return flags;
+}
+
+/** Values over their sum; scaled by the largest first where the sum is beyond what a double holds. */
+function normalised(values: Float64Array): Float64Array {
+  const total = values.reduce((sum, value) => sum + value, 0);
+  if (total < Infinity) return values.map((value) => value / total);
+  const largest = values.reduce((most, value) => Math.max(most, value), 0);
+  return normalised(values.map((value) => value / largest));
+}
+
+/** Caps of each grouping over the names held; names whose group is missing form one group of their own. */
+function groupCapsOf(groupCaps: readonly BoundGroupCap[], cross: CrossSection, columns: Int32Array): GroupCaps[] {
+  return groupCaps.map(({ use, cap, groups }) => {
+    const wanted = groups === null ? null : new Set<string | null>(groups);
+    const positions = new Map<string | null, number>();
+    const groupOfName = Int32Array.from(cross.values(use.field, columns), (value) => {
+      const group = groupOf(value);
+      if (wanted !== null && !wanted.has(group)) return -1;
+      const known = positions.get(group) ?? positions.size;
+      positions.set(group, known);
+      return known;
+    });
+    return { groupOf: groupOfName, caps: new Float64Array(positions.size).fill(cap) };
+  });
+}
+
+function nothingSurvives(waterfall: readonly WaterfallStep[]): Undecided {
+  const last = waterfall.find(({ remaining }) => remaining === 0)!;
+  const where = last.ruleId === null ? 'The universe has no name that can be priced.' : `No name is left after the rule ${last.ruleId} (${last.ruleType}).`;
+  const path = last.ruleId === null ? 'universe' : `pipeline.selection[${last.position - 1}]`;
+  return { kind: 'empty', code: 'EMPTY_INDEX', finding: { severity: 'error', code: 'NO_WEIGHT_DATA', message: where, path, row_id: last.ruleId } };
+}
+
+function nothingWeighs(survivors: number): Undecided {
+  const message = `None of the ${survivors} surviving names has a weight: their datapoints are missing or not positive.`;
+  return { kind: 'refused', code: 'EMPTY_INDEX', finding: { severity: 'error', code: 'NO_WEIGHT_DATA', message, path: 'pipeline.weighting' } };
+}
+
+/** Names told in the message of names without a weight. */
+const NAMES_TOLD = 10;
+
+function notHeld(columns: Int32Array, identifiers: readonly string[]): Finding {
+  const told = Array.from(columns.subarray(0, NAMES_TOLD), (column) => identifiers[column]!).join(', ');
+  const more = columns.length > NAMES_TOLD ? ` and ${columns.length - NAMES_TOLD} more` : '';
+  return { severity: 'warning', code: 'NO_WEIGHT_DATA', message: `${columns.length} surviving ${columns.length === 1 ? 'name has' : 'names have'} no weight and ${columns.length === 1 ? 'is' : 'are'} not held: ${told}${more}.`, path: 'pipeline.weighting' };
+}

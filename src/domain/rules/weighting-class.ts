@@ -1,0 +1,64 @@
+import type { z } from 'zod';
+import type { CatalogueEntry } from '../catalogue/type-spec.js';
+import type { Finding } from '../findings.js';
+import type { ErrorCode } from '../refusal.js';
+import type { CrossSection } from './datapoints/cross-section.js';
+import type { FieldUse } from './field-use.js';
+
+/** What a weighting decides on: the survivors of every selection rule. */
+export interface WeightingScope {
+  readonly cross: CrossSection;
+  /** Survivors, columns ascending, [n]. */
+  readonly columns: Int32Array;
+  readonly identifiers: readonly string[];
+}
+
+/** Raw weights before normalisation and capping, or why there are none. */
+export type RawWeights = Weighed | Unweighed;
+
+export interface Weighed {
+  readonly kind: 'weighed';
+  /** Not negative, any scale; 0 for a name that is not held, [n]. */
+  readonly values: Float64Array;
+  /** Parts of the raw weight of one name that a hand calculation needs, in the order of the formula. */
+  parts?(position: number): Readonly<Record<string, number | string | null>>;
+}
+
+export interface Unweighed {
+  readonly kind: 'refused';
+  readonly code: ErrorCode;
+  readonly finding: Pick<Finding, 'code' | 'message'> & { readonly path?: string };
+}
+
+/** A weighting with its parameters, ready to decide. */
+export interface Weighting {
+  readonly reads: readonly FieldUse[];
+  /** What it does with these parameters, every one of them in it: one English sentence. */
+  readonly sentence: string;
+  /** How a raw weight follows from the datapoints. */
+  readonly formula: string;
+  weigh(scope: WeightingScope): RawWeights;
+}
+
+/** One weighting class: everything the service knows of it. */
+export interface WeightingClass extends CatalogueEntry {
+  readonly category: 'weighting';
+  /** The weighting of parameters that its schema has parsed. */
+  bind(params: unknown): Weighting;
+}
+
+interface WeightingEntry<S extends z.ZodObject> extends Omit<CatalogueEntry, 'category' | 'params'> {
+  readonly params: S;
+  behaviour(params: z.output<S>): Weighting;
+}
+
+/** Declares a weighting class; the parameters of its behaviour are typed by its schema. */
+export function weightingClass<S extends z.ZodObject>({ behaviour, ...entry }: WeightingEntry<S>): WeightingClass {
+  return { ...entry, category: 'weighting', bind: (params) => behaviour(entry.params.parse(params)) };
+}
+
+/** Raw weights of which only finite positive values are held. */
+export function weighed(values: Float64Array, parts?: Weighed['parts']): Weighed {
+  const held = values.map((value) => (value > 0 && value < Infinity ? value : 0));
+  return { kind: 'weighed', values: held, ...(parts === undefined ? {} : { parts }) };
+}

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { equalRiskWeights } from '#kernels/weighting/equal-risk.js';
+import { numeric } from '../field-use.js';
+import { latest } from '../datapoints/field-request.js';
+import { solved, solverRefusal } from './solved-weights.js';
+import { weightingClass } from '../weighting-class.js';
+import { estimateRisk } from './risk-panel.js';
+import { riskParameters, riskText } from './risk-parameters.js';
+
+export const equalRiskWeight = weightingClass({
+  type: 'EqualRiskWeight',
+  label: 'Equal risk weight',
+  help: 'Weights under which every constituent contributes the same risk.',
+  params: z.strictObject(riskParameters),
+  example: { type: 'EqualRiskWeight', params: { window: 252, target: 'constant_correlation' } },
+  behaviour(params) {
+    return {
+      reads: [numeric(latest('RETURN', { aggregate: 'std', window: params.window }))],
+      sentence: `Weigh constituents so that each contributes the same risk, by ${riskText(params)}.`,
+      formula: 'weight * (covariance * weights) equal for every constituent',
+      weigh({ cross, columns }) {
+        const risk = estimateRisk(cross, columns, params);
+        if (risk.kind === 'refused') return risk;
+        // A name that never moved contributes no risk at any weight: it is left out like a name without data.
+        const n = risk.positions.length;
+        const moving = Array.from({ length: n }, (_, k) => k).filter((k) => risk.covariance[k * n + k]! > 0);
+        const block = Float64Array.from({ length: moving.length ** 2 }, (_, cell) => risk.covariance[moving[Math.floor(cell / moving.length)]! * n + moving[cell % moving.length]!]!);
+        const weights = new Float64Array(moving.length);
+        if (equalRiskWeights(block, weights).status !== 'solved') return solverRefusal('equal risk weights');
+        return solved({ weights, positions: moving.map((k) => risk.positions[k]!), count: columns.length });
+      },
+    };
+  },
+});

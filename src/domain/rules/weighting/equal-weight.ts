@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import { weighed, weightingClass } from '../weighting-class.js';
+
+export const equalWeight = weightingClass({
+  type: 'EqualWeight',
+  label: 'Equal weight',
+  help: 'Every constituent has the same weight.',
+  params: z.strictObject({}),
+  example: { type: 'EqualWeight', params: {} },
+  behaviour: () => ({
+    reads: [],
+    sentence: 'Weigh every constituent equally.',
+    formula: '1',
+    weigh: ({ columns }) => weighed(new Float64Array(columns.length).fill(1)),
+  }),
+});

@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { category, numeric } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { groupsOf, valuesOf } from '../verdicts.js';
+import { weighed, weightingClass } from '../weighting-class.js';
+
+export const groupWeight = weightingClass({
+  type: 'GroupWeight',
+  label: 'Group weight',
+  help: 'Weights groups first and the names within each group after.',
+  params: z
+    .strictObject({
+      field: parameters.field.meta({ label: 'Field', help: 'Column whose values are the groups; names without a value form one group.' }),
+      between: z.enum(['equal', 'market_cap', 'fixed']).default('equal').meta({ label: 'Between groups', help: 'How the groups are weighted; market_cap counts the free float.' }),
+      group_weights: z.record(z.string(), z.number().min(0).max(1e15)).nullable().default(null).meta({ label: 'Group weights', help: 'Weight of each group when they are fixed; a group without one is not held.', unit: 'fraction' }),
+      within: z.enum(['equal', 'market_cap']).default('market_cap').meta({ label: 'Within groups', help: 'How the names of a group are weighted; market_cap counts the free float.' }),
+    })
+    .refine(({ between, group_weights }) => between !== 'fixed' || group_weights !== null, {
+      path: ['group_weights'],
+      params: { finding: 'MISSING_PARAMETER' },
+      error: 'is required when the groups are fixed',
+    }),
+  example: { type: 'GroupWeight', params: { field: 'SECTOR', between: 'equal', within: 'market_cap' } },
+  behaviour({ field, between, group_weights, within }) {
+    const group = category(field, 'field');
+    const size = numeric('FREE_FLOAT_MARKET_CAP');
+    const readsSize = between === 'market_cap' || within === 'market_cap';
+    const given = Object.entries(group_weights ?? {}).map(([name, weight]) => `${name} ${weight}`).join(', ');
+    const words = { equal: 'equally', market_cap: 'by free-float market capitalisation', fixed: `as given (${given})` };
+    return {
+      reads: [group, ...(readsSize ? [size] : [])],
+      sentence: `Weigh the groups of ${field} ${words[between]} and the names within a group ${words[within]}.`,
+      formula: 'group weight * weight within the group',
+      weigh(scope) {
+        const sizes = readsSize ? valuesOf(scope, size) : new Float64Array(scope.columns.length).fill(1);
+        const inside = within === 'equal' ? new Float64Array(sizes.length).fill(1) : sizes.map((value) => (value > 0 ? value : 0));
+        const raw = new Float64Array(sizes.length);
+        const groupOfPosition = new Map<number, string | null>();
+        for (const [name, members] of groupsOf(scope, group)) {
+          const total = members.reduce((sum, position) => sum + inside[position]!, 0);
+          const outside = { equal: () => 1, market_cap: () => members.reduce((sum, position) => sum + (sizes[position]! || 0), 0), fixed: () => (name === null ? 0 : (group_weights?.[name] ?? 0)) }[between]();
+          for (const position of members) {
+            groupOfPosition.set(position, name);
+            raw[position] = total > 0 ? outside * (inside[position]! / total) : 0;
+          }
+        }
+        return weighed(raw, (position) => ({ [field]: groupOfPosition.get(position) ?? null, size: readsSize ? sizes[position]! || null : null }));
+      },
+    };
+  },
+});

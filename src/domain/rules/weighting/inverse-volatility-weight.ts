@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { LIMITS } from '../../limits.js';
+import { deviation } from '../datapoints/aggregates.js';
+import { latest, SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
+import { numeric } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { weighed, weightingClass } from '../weighting-class.js';
+
+export const inverseVolatilityWeight = weightingClass({
+  type: 'InverseVolatilityWeight',
+  label: 'Inverse volatility weight',
+  help: 'Weights in proportion to the inverse of annualised volatility.',
+  params: z.strictObject({
+    window: parameters.window(252).meta({ label: 'Window', help: 'Trailing returns behind the volatility.', unit: 'sessions' }),
+    minimum_observations: z.int().min(2).max(SESSIONS_BACK_MAX).default(60).meta({ label: 'Minimum observations', help: 'Returns a name needs to be held.', unit: 'sessions' }),
+  }),
+  example: { type: 'InverseVolatilityWeight', params: { window: 252, minimum_observations: 60 } },
+  behaviour({ window, minimum_observations }) {
+    const value = numeric(latest('RETURN', { aggregate: 'std', window }));
+    return {
+      reads: [value],
+      sentence: `Weigh constituents in proportion to the inverse of their volatility over ${window} returns; a name needs ${minimum_observations} of them.`,
+      formula: '1 / VOLATILITY',
+      weigh({ cross, columns }) {
+        const deviations = cross.statistic(value.field, deviation, minimum_observations, columns);
+        const volatilities = deviations.map((found) => found * Math.sqrt(LIMITS.PERIODS_PER_YEAR));
+        return weighed(volatilities.map((volatility) => 1 / volatility), (position) => ({ VOLATILITY: Number.isNaN(volatilities[position]!) ? null : volatilities[position]! }));
+      },
+    };
+  },
+});

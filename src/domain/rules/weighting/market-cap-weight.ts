@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import { numeric } from '../field-use.js';
+import { valuesOf } from '../verdicts.js';
+import { weighed, weightingClass } from '../weighting-class.js';
+
+export const marketCapWeight = weightingClass({
+  type: 'MarketCapWeight',
+  label: 'Market capitalisation weight',
+  help: 'Weights in proportion to market capitalisation.',
+  params: z.strictObject({
+    free_float: z.boolean().default(true).meta({ label: 'Free float', help: 'Count only the shares in free float.' }),
+  }),
+  example: { type: 'MarketCapWeight', params: { free_float: true } },
+  behaviour({ free_float }) {
+    const value = numeric(free_float ? 'FREE_FLOAT_MARKET_CAP' : 'MARKET_CAP');
+    return {
+      reads: [value],
+      sentence: `Weigh constituents in proportion to their ${free_float ? 'free-float market capitalisation' : 'full market capitalisation, free float not counted'}.`,
+      formula: value.field.name,
+      weigh: (scope) => weighed(valuesOf(scope, value)),
+    };
+  },
+});

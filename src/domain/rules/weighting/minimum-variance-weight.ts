@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { minimumVarianceWeights } from '#kernels/weighting/minimum-variance.js';
+import { latest } from '../datapoints/field-request.js';
+import { numeric } from '../field-use.js';
+import { weightingClass } from '../weighting-class.js';
+import { estimateRisk } from './risk-panel.js';
+import { riskParameters, riskText } from './risk-parameters.js';
+import { solved, solverRefusal } from './solved-weights.js';
+
+export const minimumVarianceWeight = weightingClass({
+  type: 'MinimumVarianceWeight',
+  label: 'Minimum variance weight',
+  help: 'Long-only weights of least variance.',
+  params: z.strictObject({
+    ...riskParameters,
+    upper: z.number().gt(0).max(1).default(1).meta({ label: 'Upper', help: 'Largest weight inside the minimisation; too low a bound for full investment gives equal weights.', unit: 'fraction' }),
+  }),
+  example: { type: 'MinimumVarianceWeight', params: { window: 252, upper: 0.05 } },
+  behaviour(params) {
+    return {
+      reads: [numeric(latest('RETURN', { aggregate: 'std', window: params.window }))],
+      sentence: `Weigh constituents for the least variance, long only and at most ${params.upper} each, by ${riskText(params)}.`,
+      formula: 'argmin of weights * covariance * weights',
+      weigh({ cross, columns }) {
+        const risk = estimateRisk(cross, columns, params);
+        if (risk.kind === 'refused') return risk;
+        const weights = new Float64Array(risk.positions.length);
+        if (minimumVarianceWeights(risk.covariance, params.upper, weights).status !== 'solved') return solverRefusal('minimum variance weights');
+        return solved({ weights, positions: risk.positions, count: columns.length });
+      },
+    };
+  },
+});

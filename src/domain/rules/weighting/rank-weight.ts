@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import { numeric } from '../field-use.js';
+import * as parameters from '../parameters.js';
+import { named, ranked, valuesOf } from '../verdicts.js';
+import { weighed, weightingClass } from '../weighting-class.js';
+
+export const rankWeight = weightingClass({
+  type: 'RankWeight',
+  label: 'Rank weight',
+  help: 'Weights by the rank of a datapoint.',
+  params: z.strictObject({
+    field: parameters.field,
+    ascending: parameters.ascending,
+    scheme: z.enum(['linear', 'reciprocal']).default('linear').meta({ label: 'Scheme', help: 'linear: count + 1 - rank; reciprocal: 1 / rank.' }),
+  }),
+  example: { type: 'RankWeight', params: { field: 'MOMENTUM', scheme: 'linear' } },
+  behaviour({ field, ascending, scheme }) {
+    const value = numeric(field, 'field');
+    return {
+      reads: [value],
+      sentence: `Weigh constituents by their rank on ${named(value)}, ${ascending ? 'smallest' : 'largest'} first, with ${scheme === 'linear' ? 'linear weights (count + 1 - rank)' : 'reciprocal weights (1 / rank)'}.`,
+      formula: scheme === 'linear' ? 'count + 1 - rank' : '1 / rank',
+      weigh(scope) {
+        const values = valuesOf(scope, value);
+        const order = ranked(values, Array.from(values.keys()).filter((position) => !Number.isNaN(values[position]!)), ascending);
+        const raw = new Float64Array(values.length);
+        const ranks = new Int32Array(values.length);
+        order.forEach((position, i) => {
+          ranks[position] = i + 1;
+          raw[position] = scheme === 'linear' ? order.length - i : 1 / (i + 1);
+        });
+        return weighed(raw, (position) => ({ [field]: Number.isNaN(values[position]!) ? null : values[position]!, rank: ranks[position]! || null, count: order.length }));
+      },
+    };
+  },
+});

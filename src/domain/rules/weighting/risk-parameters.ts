@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { SHRINKAGE_TARGETS, type ShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
+import * as parameters from '../parameters.js';
+
+/** Parameters of the weightings that estimate a covariance. */
+export const riskParameters = {
+  window: parameters.window(252).meta({ label: 'Window', help: 'Trailing returns behind the covariance.', unit: 'sessions' }),
+  target: z.enum(SHRINKAGE_TARGETS).default('constant_correlation').meta({ label: 'Target', help: 'Structure the sample covariance is shrunk towards.' }),
+  intensity: z.number().min(0).max(1).nullable().default(null).meta({ label: 'Intensity', help: 'Weight on the target; null takes names / (names + observations).', unit: 'fraction' }),
+};
+
+export interface RiskParameters {
+  readonly window: number;
+  readonly target: ShrinkageTarget;
+  readonly intensity: number | null;
+}
+
+export function riskText({ window, target, intensity }: RiskParameters): string {
+  const weight = intensity === null ? 'names / (names + observations)' : String(intensity);
+  return `a covariance of ${window} returns shrunk towards ${target === 'scaled_identity' ? 'a scaled identity' : 'constant correlation'} (${target}) with intensity ${weight}`;
+}

@@ -4,7 +4,8 @@ import type { Day } from '../days.js';
 export type Adjustment = 'none' | 'splits' | 'total';
 
 /** How the cash of ordinary dividends enters a return: not at all, whole, or after withholding tax. */
-export type ReturnVariant = 'price' | 'total' | 'net';
+export const RETURN_VARIANTS = ['price', 'total', 'net'] as const;
+export type ReturnVariant = (typeof RETURN_VARIANTS)[number];
 
 /**
  * One loaded version of a store: dense panels over two integer axes, and the tables beside them.

@@ -1,0 +1,84 @@
+import { LIMITS } from '../limits.js';
+import { Refusal } from '../refusal.js';
+import { covariance, deviation, differences, rebase, returnsOf } from './series.js';
+
+export interface DatedSeries {
+  /** Ascending days. */
+  readonly days: Int32Array;
+  /** One positive value per day. */
+  readonly values: Float64Array;
+}
+
+/** Performance against a benchmark on the dates both series have. */
+export interface RelativeMetrics {
+  readonly days: Int32Array;
+  /** Benchmark rebased to 100 on the shared dates. */
+  readonly level: Float64Array;
+  readonly observations: number;
+  readonly benchmarkReturn: number;
+  readonly totalReturn: number;
+  readonly excessReturn: number;
+  readonly beta: number;
+  readonly correlation: number;
+  readonly trackingError: number;
+}
+
+/** Below this a benchmark does not move and nothing can be said relative to it. */
+const VARIANCE_MIN = 1e-18;
+
+/**
+ * Relative metrics of a series against a benchmark, re-differenced on the shared dates.
+ * @throws Refusal NO_COMMON_DATES with fewer than two shared dates
+ */
+export function relativeMetrics(series: DatedSeries, benchmark: DatedSeries): RelativeMetrics {
+  const { days, first, second } = shareDates(series, benchmark);
+  if (days.length < 2) throw new Refusal('NO_COMMON_DATES', `The series share ${days.length} dates; two are needed.`);
+  const own = returnsOf(first);
+  const other = returnsOf(second);
+  const totalReturn = first.at(-1)! / first[0]! - 1;
+  const benchmarkReturn = second.at(-1)! / second[0]! - 1;
+  const { beta, correlation } = comovement(own, other);
+  return {
+    days,
+    level: rebase(second, 100),
+    observations: days.length,
+    benchmarkReturn,
+    totalReturn,
+    excessReturn: totalReturn - benchmarkReturn,
+    beta,
+    correlation,
+    trackingError: deviation(differences(own, other)) * Math.sqrt(LIMITS.PERIODS_PER_YEAR),
+  };
+}
+
+/** Beta and Pearson correlation of returns against a benchmark's; both 0 when the benchmark does not move. */
+export function comovement(own: Float64Array, other: Float64Array): { readonly beta: number; readonly correlation: number } {
+  const variance = covariance(other, other);
+  if (variance < VARIANCE_MIN) return { beta: 0, correlation: 0 };
+  const shared = covariance(own, other);
+  const product = Math.sqrt(covariance(own, own) * variance);
+  return { beta: shared / variance, correlation: product > 0 ? Math.max(-1, Math.min(1, shared / product)) : 0 };
+}
+
+interface Shared {
+  readonly days: Int32Array;
+  readonly first: Float64Array;
+  readonly second: Float64Array;
+}
+
+function shareDates(a: DatedSeries, b: DatedSeries): Shared {
+  const days: number[] = [];
+  const first: number[] = [];
+  const second: number[] = [];
+  for (let i = 0, j = 0; i < a.days.length && j < b.days.length; ) {
+    const gap = a.days[i]! - b.days[j]!;
+    if (gap === 0) {
+      days.push(a.days[i]!);
+      first.push(a.values[i]!);
+      second.push(b.values[j]!);
+    }
+    if (gap <= 0) i++;
+    if (gap >= 0) j++;
+  }
+  return { days: Int32Array.from(days), first: Float64Array.from(first), second: Float64Array.from(second) };
+}

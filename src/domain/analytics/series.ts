@@ -1,0 +1,100 @@
+import { civilOf } from '../days.js';
+import { LIMITS } from '../limits.js';
+
+/** Period returns of a level series, [n] for n + 1 levels. */
+export function returnsOf(level: Float64Array): Float64Array {
+  const returns = new Float64Array(Math.max(0, level.length - 1));
+  for (let t = 1; t < level.length; t++) returns[t - 1] = level[t]! / level[t - 1]! - 1;
+  return returns;
+}
+
+/** Level against its running peak, 0 at a high and negative below it, on the axis of the level. */
+export function drawdownOf(level: Float64Array): Float64Array {
+  const drawdown = new Float64Array(level.length);
+  let peak = -Infinity;
+  for (let t = 0; t < level.length; t++) {
+    if (level[t]! > peak) peak = level[t]!;
+    drawdown[t] = level[t]! / peak - 1;
+  }
+  return drawdown;
+}
+
+/** The series with its first value at `base`. */
+export function rebase(series: Float64Array, base: number): Float64Array {
+  const first = series[0]!;
+  return series.map((value) => (base * value) / first);
+}
+
+/**
+ * Return of each calendar year: the year's last level over the last of the year before, the first year over the first level.
+ * @returns pairs of year and return, ascending; they compound to the total return.
+ */
+export function annualReturns(days: Int32Array, level: Float64Array): (readonly [year: number, value: number])[] {
+  const years: (readonly [number, number])[] = [];
+  let start = level[0]!;
+  for (let t = 1; t < level.length; t++) {
+    const { year } = civilOf(days[t]!);
+    if (t + 1 < level.length && civilOf(days[t + 1]!).year === year) continue;
+    years.push([year, level[t]! / start - 1]);
+    start = level[t]!;
+  }
+  return years;
+}
+
+export function mean(values: Float64Array): number {
+  let sum = 0;
+  for (const value of values) sum += value;
+  return values.length === 0 ? 0 : sum / values.length;
+}
+
+/** Sample standard deviation with ddof 1; 0 with fewer than two values. */
+export function deviation(values: Float64Array): number {
+  return Math.sqrt(covariance(values, values));
+}
+
+/** Sample covariance with ddof 1; 0 with fewer than two values. */
+export function covariance(a: Float64Array, b: Float64Array): number {
+  if (a.length < 2) return 0;
+  const meanA = mean(a);
+  const meanB = a === b ? meanA : mean(b);
+  let sum = 0;
+  for (let t = 0; t < a.length; t++) sum += (a[t]! - meanA) * (b[t]! - meanB);
+  return sum / (a.length - 1);
+}
+
+export interface BacktestMetrics {
+  readonly annualised_return: number;
+  readonly max_drawdown: number;
+  readonly sharpe_ratio: number;
+  readonly total_return: number;
+  readonly tracking_difference: number | null;
+  readonly tracking_error: number | null;
+  readonly volatility: number;
+}
+
+/** Below this a volatility is rounding noise and a ratio to it means nothing. */
+const VOLATILITY_MIN = 1e-15;
+
+/**
+ * Metrics of a level series against the index it tracks on the same dates.
+ * The Sharpe ratio is the arithmetic mean return over the volatility, risk-free rate 0.
+ */
+export function backtestMetrics(level: Float64Array, index: Float64Array | null): BacktestMetrics {
+  const periods = LIMITS.PERIODS_PER_YEAR;
+  const returns = returnsOf(level);
+  const total = level.at(-1)! / level[0]! - 1;
+  const volatility = deviation(returns) * Math.sqrt(periods);
+  return {
+    annualised_return: (1 + total) ** (periods / returns.length) - 1,
+    max_drawdown: drawdownOf(level).reduce((lowest, value) => Math.min(lowest, value), 0),
+    sharpe_ratio: volatility < VOLATILITY_MIN ? 0 : (mean(returns) * periods) / volatility,
+    total_return: total,
+    tracking_difference: index && total - (index.at(-1)! / index[0]! - 1),
+    tracking_error: index && deviation(differences(returns, returnsOf(index))) * Math.sqrt(periods),
+    volatility,
+  };
+}
+
+export function differences(a: Float64Array, b: Float64Array): Float64Array {
+  return a.map((value, t) => value - b[t]!);
+}

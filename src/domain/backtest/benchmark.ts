@@ -1,0 +1,88 @@
+import { growthOf } from '../market/growth.js';
+import type { ReturnVariant } from '../market/market-data.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { Refusal } from '../refusal.js';
+import { relativeMetrics, type DatedSeries, type RelativeMetrics } from '../analytics/relative.js';
+import type { Book } from './book.js';
+import type { Composer, Compositions } from './compositions.js';
+import { bookDays, indexBook, indexTerms } from './index-run.js';
+import type { BacktestRequest } from './plan.js';
+import { lastAtMost } from '../search.js';
+
+/** An external benchmark over a run. */
+export interface BenchmarkRun {
+  readonly reference: NonNullable<BacktestRequest['benchmark']>;
+  readonly variant: ReturnVariant | 'raw';
+  readonly relative: RelativeMetrics;
+  /** The whole level series: index points for an index, 100 on its first date for an identifier. */
+  readonly level: DatedSeries;
+  /** Null for a bare level series. */
+  readonly index: { readonly compositions: Compositions; readonly book: Book } | null;
+}
+
+export interface BenchmarkInput {
+  readonly composer: Composer;
+  readonly reference: NonNullable<BacktestRequest['benchmark']>;
+  /** The tracked index. */
+  readonly compositions: Compositions;
+  /** Level of the portfolio on the dates of the run. */
+  readonly level: DatedSeries;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** @throws Refusal BENCHMARK_NOT_FOUND, NO_COMMON_DATES, and whatever running a benchmark index refuses */
+export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
+  const { reference, composer, level } = input;
+  if (reference.kind === 'identifier') return identifierBenchmark(input);
+  const compositions = composer.compositions(reference.id);
+  const to = lastAtMost(compositions.sm.sessions, level.days.at(-1)!);
+  const book = indexBook({ compositions, to });
+  const series = { days: bookDays(book), values: book.value };
+  return { reference, variant: compositions.treatment.dividends, relative: relativeMetrics(level, series), level: series, index: { compositions, book } };
+}
+
+/** CLOSE grows by the index's own return variant; any other column is taken as it stands. */
+function identifierBenchmark({ reference, compositions, level, from, to }: BenchmarkInput): BenchmarkRun {
+  const { sm } = compositions;
+  const column = sm.columnOf(reference.id);
+  const panel = sm.market.fields.get(reference.price_column);
+  if (column < 0 || !panel) throw new Refusal('BENCHMARK_NOT_FOUND', `The served store holds no ${reference.price_column} of ${reference.id}.`);
+  const isClose = reference.price_column === 'CLOSE';
+  const values = isClose ? grownLevels(sm, growthOf(sm, indexTerms(compositions)), { column, from, to }) : rawLevels(sm, panel, { column, from, to });
+  const series = rebased(sm, values, from);
+  return { reference, variant: isClose ? compositions.treatment.dividends : 'raw', relative: relativeMetrics(level, series), level: series, index: null };
+}
+
+interface Span {
+  readonly column: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Value of one unit of a name over a span, NaN on sessions without a bar of its own, [to - from + 1]. */
+export function grownLevels(sm: SessionMarket, growth: Float64Array, { column, from, to }: Span): Float64Array {
+  const levels = new Float64Array(to - from + 1).fill(Number.NaN);
+  let level = Number.NaN;
+  for (let session = from; session <= to; session++) {
+    const hasBar = sm.lastBar[session * sm.names + column] === session;
+    if (level === level) level *= growth[session * sm.names + column]!;
+    else if (hasBar) level = 1;
+    if (hasBar) levels[session - from] = level;
+  }
+  return levels;
+}
+
+function rawLevels(sm: SessionMarket, panel: Float64Array, { column, from, to }: Span): Float64Array {
+  return Float64Array.from({ length: to - from + 1 }, (_, at) => sm.valueAt(panel, from + at, column));
+}
+
+/** The dates with a value, rebased to 100 on the first. */
+function rebased(sm: SessionMarket, values: Float64Array, from: number): DatedSeries {
+  const known = [...values.keys()].filter((at) => values[at] === values[at]);
+  const first = values[known[0] ?? 0]!;
+  return {
+    days: Int32Array.from(known, (at) => sm.sessions[from + at]!),
+    values: Float64Array.from(known, (at) => (100 * values[at]!) / first),
+  };
+}

@@ -1,0 +1,49 @@
+import { growthTerms, type GrowthTerms } from '../market/growth.js';
+import type { ReturnVariant } from '../market/market-data.js';
+import { simulateBook, type Book } from './book.js';
+import type { Compositions } from './compositions.js';
+
+/** Terms on which an index grows: its treatment in its currency, in its own variant unless another is asked for. */
+export function indexTerms({ treatment, document }: Compositions, variant: ReturnVariant = treatment.dividends): GrowthTerms {
+  return growthTerms(treatment, document.currency, variant);
+}
+
+export interface IndexBookInput {
+  readonly compositions: Compositions;
+  /** Last session. */
+  readonly to: number;
+  readonly variant?: ReturnVariant;
+  /** Runs on the weights before capping. */
+  readonly uncapped?: boolean;
+  readonly tick?: (fraction: number) => void;
+}
+
+/** The index as a book without costs, from its first composition on, starting at its base value. @cost O(T H) */
+export function indexBook({ compositions, to, variant, uncapped = false, tick }: IndexBookInput): Book {
+  const { sm, treatment, document, first, list } = compositions;
+  return simulateBook({
+    sm,
+    treatment,
+    growth: indexTerms(compositions, variant),
+    from: first,
+    to,
+    targets: list
+      .filter(({ session }) => session <= to)
+      .map(({ session, columns, weights, uncapped: raw }) => ({ session, columns, weights: uncapped ? raw : weights })),
+    initialValue: document.base_value,
+    costRate: 0,
+    fills: 'all',
+    ...(tick ? { tick } : {}),
+  });
+}
+
+/** Whether a definition can move weights by a cap, a floor or group caps. */
+export function isCapped({ document }: Compositions): boolean {
+  const weighting = document.pipeline?.weighting;
+  return weighting !== undefined && (weighting.cap !== null || weighting.floor !== null || weighting.group_caps.length > 0);
+}
+
+/** Days of a book, [T]. */
+export function bookDays({ sm, from, length }: Book): Int32Array {
+  return sm.sessions.slice(from, from + length);
+}

@@ -1,0 +1,236 @@
+import type { Calendars } from '../calendars/calendar.js';
+import { formatDay } from '../days.js';
+import { isDerivedDocument, type IndexDocument } from '../documents/index-document.js';
+import type { Finding } from '../findings.js';
+import { RETURN_VARIANTS, type MarketData, type ReturnVariant } from '../market/market-data.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { Refusal } from '../refusal.js';
+import { firstAtLeast, lastAtMost } from '../search.js';
+import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf, type BacktestMetrics } from '../analytics/series.js';
+import { runBenchmark, type BenchmarkRun } from './benchmark.js';
+import { simulateBook, type Book, type Gap, type Targets } from './book.js';
+import { createComposer, hasAnyBar, inForce, marketOn, type Composer, type Composition, type Compositions, type DeciderFactory } from './compositions.js';
+import { bookDays, indexBook, indexTerms, isCapped } from './index-run.js';
+import type { BacktestPlan } from './plan.js';
+import { requestedRange, type CalendarCoverage } from './window.js';
+
+/** Everything a backtest found out, on typed arrays: T dates of the run. */
+export interface Run {
+  readonly plan: BacktestPlan;
+  readonly document: IndexDocument;
+  /** Dates of the run, [T]. */
+  readonly days: Int32Array;
+  /** Portfolio rebased to 100, [T]. */
+  readonly level: Float64Array;
+  /** Tracked index rebased to 100, [T]. */
+  readonly indexLevel: Float64Array;
+  readonly returns: Float64Array;
+  readonly drawdown: Float64Array;
+  readonly annualReturns: readonly (readonly [year: number, value: number])[];
+  readonly metrics: BacktestMetrics;
+  readonly totalCosts: number;
+  readonly portfolio: Book;
+  readonly index: IndexRun;
+  /** The index that a derived index was made from. */
+  readonly parent: IndexRun | null;
+  readonly benchmark: BenchmarkRun | null;
+  /** Compositions that took effect in the run, preceded by the one in force at its start. */
+  readonly rebalances: readonly Composition[];
+  /** How many of them took effect in the run. */
+  readonly rebalancesWithin: number;
+  readonly gaps: readonly Gap[];
+  readonly findings: readonly Finding[];
+  /** Level of the index by return variant, on the dates of the index book. */
+  readonly variants: Readonly<Record<ReturnVariant, { readonly level: Float64Array; readonly divisor: Float64Array }>>;
+  /** Level of the index on its weights before capping, on the dates of the index book; null without a cap. */
+  readonly uncapped: Float64Array | null;
+}
+
+/** An index from its first composition to the end of the run. */
+export interface IndexRun {
+  readonly compositions: Compositions;
+  readonly book: Book;
+  readonly days: Int32Array;
+  readonly coverage: CalendarCoverage | null;
+}
+
+export interface RunInput {
+  readonly market: MarketData;
+  readonly calendars: Calendars;
+  readonly plan: BacktestPlan;
+  readonly createDecider: DeciderFactory;
+  /** Progress, 0 to 1; stops the run by throwing. */
+  readonly report: (fraction: number, message: string) => void;
+}
+
+/**
+ * Runs a backtest: the index from its definition, the portfolio that follows it, what both are measured against.
+ * Deterministic: the same market and plan give the same bits.
+ * @throws Refusal of every kind a definition, a range or a market can give
+ */
+export function runBacktest({ market, calendars, plan, createDecider, report }: RunInput): Run {
+  const { indexId, request, documents } = plan;
+  const document = documents[indexId]!;
+  const sm = marketOn({ market, calendars, code: document.calendar });
+  const range = requestedRange({ document, calendar: sm.calendar, dates: market.dates, request });
+  const to = lastPriced(sm, lastAtMost(sm.sessions, range.end));
+  const composer = createComposer({
+    market, calendars, documents, createDecider,
+    until: sm.sessions[to] ?? range.end,
+    tick: (fraction) => report(0.5 * fraction, 'deciding compositions'),
+  });
+  const compositions = composer.compositions(indexId);
+  const from = firstOfRun(composer, { indexId, start: range.start, first: compositions.first, to });
+  report(0.5, 'simulating the index');
+  const index = runIndex(compositions, to, range.coverage);
+  const portfolio = simulateBook({
+    sm,
+    treatment: compositions.treatment,
+    growth: indexTerms(compositions),
+    from, to,
+    targets: followIndex(index, from),
+    initialValue: request.initial_capital,
+    costRate: request.transaction_cost_bps / 10_000,
+    fills: 'priceable',
+    tick: (fraction) => report(0.6 + 0.1 * fraction, 'simulating the portfolio'),
+  });
+  const days = bookDays(portfolio);
+  const level = rebase(portfolio.value, 100);
+  const indexLevel = rebase(index.book.value.subarray(from - index.book.from), 100);
+  report(0.7, 'measuring');
+  const benchmark = request.benchmark && runBenchmark({ composer, reference: request.benchmark, compositions, level: { days, values: level }, from, to });
+  const parent = isDerivedDocument(document) ? parentRun(composer, document.derivation.source_index_id, days.at(-1)!) : null;
+  const rebalances = rebalancesOf(compositions, from);
+  return {
+    plan, document, days, level, indexLevel, portfolio, index, parent, benchmark,
+    returns: returnsOf(level),
+    drawdown: drawdownOf(level),
+    annualReturns: annualReturns(days, level),
+    metrics: backtestMetrics(level, indexLevel),
+    totalCosts: portfolio.costs.reduce((sum, cost) => sum + cost, 0),
+    rebalances,
+    rebalancesWithin: rebalances.filter(({ session }) => session >= from).length,
+    gaps: gapsWithin([index.book, portfolio], from),
+    findings: findingsOf(index, portfolio),
+    variants: variantsOf(index, to),
+    uncapped: isCapped(compositions) ? indexBook({ compositions, to, uncapped: true }).value : null,
+  };
+}
+
+/** The last session at or before one on which any name has a bar. */
+function lastPriced(sm: SessionMarket, session: number): number {
+  let last = session;
+  while (last >= 0 && !hasAnyBar(sm, last)) last--;
+  return last;
+}
+
+interface FirstInput {
+  readonly indexId: string;
+  readonly start: number;
+  readonly first: number;
+  readonly to: number;
+}
+
+function firstOfRun(composer: Composer, { indexId, start, first, to }: FirstInput): number {
+  const sm = composer.market(indexId);
+  let from = Math.max(first, firstAtLeast(sm.sessions, start));
+  const isPriced = (session: number) => composer.universe(indexId, session).some((column) => sm.lastBar[session * sm.names + column] === session);
+  while (from <= to && from > first && !isPriced(from)) from++;
+  if (from < to) return from;
+  const count = Math.max(0, to - from + 1);
+  throw new Refusal('RANGE_TOO_SHORT', `The range holds ${count} ${count === 1 ? 'session' : 'sessions'} with a price of the universe; a backtest needs 2.`);
+}
+
+function runIndex(compositions: Compositions, to: number, coverage: CalendarCoverage | null): IndexRun {
+  const book = indexBook({ compositions, to });
+  return { compositions, book, days: bookDays(book), coverage };
+}
+
+function parentRun(composer: Composer, parentId: string, end: number): IndexRun {
+  const compositions = composer.compositions(parentId);
+  return runIndex(compositions, lastAtMost(compositions.sm.sessions, end), null);
+}
+
+/** Targets of a portfolio that follows an index: what the index holds at the first close, then its rebalances. */
+function followIndex({ book, compositions }: IndexRun, from: number): Targets[] {
+  const row = (from - book.from) * book.columns.length;
+  const held = [...book.columns.keys()].filter((slot) => book.weights[row + slot]! > 0);
+  const opening: Targets = {
+    session: from,
+    columns: Int32Array.from(held, (slot) => book.columns[slot]!),
+    weights: Float64Array.from(held, (slot) => book.weights[row + slot]!),
+  };
+  return [opening, ...compositions.list.filter(({ session }) => session > from)];
+}
+
+function rebalancesOf({ list }: Compositions, from: number): Composition[] {
+  const within = list.filter(({ session }) => session >= from);
+  const before = inForce(list, from - 1);
+  return before && within[0]?.session !== from ? [before, ...within] : within;
+}
+
+/** Gaps of several books from a session on, each name and session once. */
+function gapsWithin(books: readonly Book[], from: number): Gap[] {
+  const seen = new Map<string, Gap>();
+  for (const { gaps } of books) {
+    for (const gap of gaps) if (gap.session >= from) seen.set(`${gap.session} ${gap.column}`, gap);
+  }
+  return [...seen.values()].toSorted((a, b) => a.session - b.session || a.column - b.column);
+}
+
+/** Warnings of one run before the rest is only counted. */
+const FINDINGS_MAX = 200;
+
+function findingsOf({ compositions, book }: IndexRun, portfolio: Book): Finding[] {
+  const { sm } = compositions;
+  const warnings = new Map<string, Finding>();
+  const add = (finding: Finding): void => {
+    warnings.set(`${finding.code} ${finding.path} ${finding.message}`, finding);
+  };
+  compositions.findings.forEach(add);
+  for (const { silent } of [book, portfolio]) {
+    for (const { session, column } of silent) {
+      add({
+        severity: 'warning',
+        code: 'SILENT_DELISTING',
+        message: `${sm.identifiers[column]} left on ${formatDay(sm.sessions[session]!)}: it had no bar on ${sm.barAge(session, column)} sessions of its exchange and no action ended it.`,
+        path: '',
+      });
+    }
+  }
+  for (const { session, column } of unadjustedRights(book)) {
+    add({
+      severity: 'warning',
+      code: 'RIGHTS_NOT_ADJUSTED',
+      message: `The rights issue of ${sm.identifiers[column]} on ${formatDay(sm.sessions[session]!)} has no subscription price and was not adjusted for.`,
+      path: '',
+    });
+  }
+  const all = [...warnings.values()];
+  if (all.length <= FINDINGS_MAX) return all;
+  const more: Finding = { severity: 'warning', code: 'MORE_FINDINGS', message: `${all.length - FINDINGS_MAX} more findings are not listed.`, path: '' };
+  return [...all.slice(0, FINDINGS_MAX), more];
+}
+
+/** Rights issues without a subscription price of names that the book held. */
+function unadjustedRights({ sm, from, length, columns, weights }: Book): Gap[] {
+  const { all, starts } = sm.actions;
+  const found: Gap[] = [];
+  for (let a = starts[from + 1]!; a < starts[from + length]!; a++) {
+    const { session, column, action } = all[a]!;
+    if (action.type !== 'RIGHTS_ISSUE' || action.subscriptionPrice !== null || sm.market.adjustment === 'total') continue;
+    const slot = columns.indexOf(column);
+    if (slot >= 0 && weights[(session - 1 - from) * columns.length + slot]! > 0) found.push({ session, column });
+  }
+  return found;
+}
+
+function variantsOf({ compositions, book }: IndexRun, to: number): Run['variants'] {
+  const own = compositions.treatment.dividends;
+  const entries = RETURN_VARIANTS.map((variant) => {
+    const { value, divisor } = variant === own ? book : indexBook({ compositions, to, variant });
+    return [variant, { level: value, divisor }] as const;
+  });
+  // Object.fromEntries forgets that every variant is among the entries.
+  return Object.fromEntries(entries) as unknown as Run['variants'];
+}

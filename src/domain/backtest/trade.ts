@@ -1,0 +1,98 @@
+/** A trade from held weights to target weights, all of the value before costs. Slots are positions in `before` and `targets`. */
+export interface TradeInput {
+  /** Weights held before the trade, of the value before costs, [H]. */
+  readonly before: Float64Array;
+  /** Weights asked for, of the value after costs, [H]; their sum is the fraction to invest. */
+  readonly targets: Float64Array;
+  /** Ascending slots that are held or asked for. */
+  readonly slots: readonly number[];
+  /** Slots among them that cannot or need not be traded: they stay as held. */
+  readonly frozen: ReadonlySet<number>;
+  /** Cost of a unit of traded notional, at most 0.1. */
+  readonly costRate: number;
+}
+
+export interface TradeOutcome {
+  /** Value after costs as a fraction of the value before. */
+  readonly kept: number;
+  /** What traded slots hold is `scale * targets`: 1 unless holdings that stay leave too little money. */
+  readonly scale: number;
+  /** Cash after the trade, as a fraction of the value after costs. */
+  readonly cash: number;
+}
+
+/** Newton ends when the set of buys no longer changes: in practice after two or three steps. */
+const STEPS_MAX = 64;
+/** Halvings that bring an interval of length 1 below the spacing of doubles near 1. */
+const HALVINGS = 60;
+
+/**
+ * Solves V' + c sum |w V' - h| = V for V'.
+ * @cost O(H) per step
+ */
+export function trade(input: TradeInput): TradeOutcome {
+  if (input.frozen.size === 0) return tradeAll(input);
+  return tradeAround(input);
+}
+
+/** Every slot trades: the left side is convex and piecewise linear, so Newton from V ends exactly after finitely many steps. */
+function tradeAll({ before, targets, slots, costRate }: TradeInput): TradeOutcome {
+  let invested = 0;
+  for (const slot of slots) invested += targets[slot]!;
+  const cash = Math.abs(1 - invested) <= 1e-9 ? 0 : 1 - invested;
+  if (costRate === 0) return { kept: 1, scale: 1, cash };
+  let kept = 1;
+  for (let step = 0; step < STEPS_MAX; step++) {
+    let slope = 0;
+    let offset = 0;
+    for (const slot of slots) {
+      const weight = targets[slot]!;
+      const held = before[slot]!;
+      if (weight * kept > held) {
+        slope += weight;
+        offset += held;
+      } else {
+        slope -= weight;
+        offset -= held;
+      }
+    }
+    const next = (1 + costRate * offset) / (1 + costRate * slope);
+    if (next === kept) break;
+    kept = next;
+  }
+  return { kept, scale: 1, cash };
+}
+
+/** Some slots stay: their money is not there to spend, and money meant for them waits in cash. */
+function tradeAround({ before, targets, slots, frozen, costRate }: TradeInput): TradeOutcome {
+  const free = slots.filter((slot) => !frozen.has(slot));
+  const stay = slots.filter((slot) => frozen.has(slot));
+  const cashAsked = 1 - slots.reduce((sum, slot) => sum + targets[slot]!, 0);
+  const at = (kept: number): TradeOutcome & { readonly spent: number } => {
+    let waiting = Math.max(0, cashAsked) * kept;
+    let overheld = 0;
+    for (const slot of stay) {
+      const short = targets[slot]! * kept - before[slot]!;
+      if (short > 0) waiting += short;
+      else overheld -= short;
+    }
+    const asked = free.reduce((sum, slot) => sum + targets[slot]! * kept, 0);
+    const fromCash = Math.min(waiting, overheld);
+    const scale = asked === 0 ? 1 : Math.max(0, 1 - (overheld - fromCash) / asked);
+    const traded = free.reduce((sum, slot) => sum + Math.abs(targets[slot]! * kept * scale - before[slot]!), 0);
+    return { kept, scale, cash: (waiting - fromCash) / kept, spent: kept + costRate * traded };
+  };
+  let low = 0.5;
+  let high = 1;
+  if (at(high).spent > 1) {
+    for (let i = 0; i < HALVINGS; i++) {
+      const middle = (low + high) / 2;
+      if (at(middle).spent > 1) high = middle;
+      else low = middle;
+    }
+  } else {
+    low = high;
+  }
+  const { kept, scale, cash } = at(low);
+  return { kept, scale, cash };
+}

@@ -1,0 +1,83 @@
+import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
+import { dayFrom, weekdayOf, type Day } from '#domain/days.js';
+import { compareText } from '#domain/findings.js';
+import type { ActionType, Adjustment, CorporateAction, MarketData, Membership, ReferenceValue } from '#domain/market/market-data.js';
+
+/** A market as a test writes it: dates down, names across, null where there is no bar. */
+export interface MarketSketch {
+  readonly dates: readonly string[];
+  /** CLOSE by name, one per date. */
+  readonly close: Readonly<Record<string, readonly (number | null)[]>>;
+  readonly fields?: Readonly<Record<string, Readonly<Record<string, readonly (number | null)[]>>>>;
+  /** Reference columns by name. */
+  readonly reference?: Readonly<Record<string, Readonly<Record<string, ReferenceValue>>>>;
+  readonly actions?: readonly ActionSketch[];
+  readonly universes?: readonly Membership[];
+  readonly adjustment?: Adjustment;
+}
+
+export interface ActionSketch {
+  readonly name: string;
+  readonly type: ActionType;
+  readonly value: number;
+  readonly ex: string;
+  readonly related?: string;
+  readonly subscription?: number;
+  readonly cancelled?: boolean;
+}
+
+let built = 0;
+
+export function buildMarket({ dates, close, fields = {}, reference = {}, actions = [], universes = [], adjustment = 'none' }: MarketSketch): MarketData {
+  const identifiers = Object.keys(close).toSorted(compareText);
+  const panel = (values: Readonly<Record<string, readonly (number | null)[]>>): Float64Array =>
+    Float64Array.from(dates.flatMap((_, t) => identifiers.map((name) => values[name]?.[t] ?? Number.NaN)));
+  const columns = [...new Set(Object.values(reference).flatMap((row) => Object.keys(row)))];
+  return {
+    storeId: 'test',
+    contentHash: `test-${built++}`,
+    adjustment,
+    identifiers,
+    dates: Int32Array.from(dates, dayFrom),
+    fields: new Map([['CLOSE', panel(close)], ...Object.entries(fields).map(([name, values]) => [name, panel(values)] as const)]),
+    reference: {
+      columns,
+      rows: new Map(Object.entries(reference).map(([name, row]) => [name, [{ validFrom: null, values: columns.map((column) => row[column] ?? null) }]])),
+    },
+    actions: actions.map(toAction).toSorted((a, b) => compareText(a.identifier, b.identifier) || a.exDay - b.exDay || compareText(a.type, b.type)),
+    universes,
+  };
+}
+
+function toAction({ name, type, value, ex, related, subscription, cancelled = false }: ActionSketch): CorporateAction {
+  return {
+    identifier: name, type, value,
+    exDay: dayFrom(ex),
+    payDay: null,
+    status: cancelled ? 'cancelled' : 'paid',
+    announcedDay: null,
+    related: related ?? null,
+    subscriptionPrice: subscription ?? null,
+  };
+}
+
+export interface CalendarSketch {
+  readonly from: string;
+  readonly to: string;
+  readonly holidays?: readonly string[];
+}
+
+/** Calendars whose sessions are the weekdays of a span but for holidays. */
+export function weekdayCalendars(sketches: Readonly<Record<string, CalendarSketch>>): Calendars {
+  const calendars = new Map(Object.entries(sketches).map(([code, sketch]) => [code, weekdayCalendar(code, sketch)]));
+  return { list: () => [...calendars.values()], get: (code) => calendars.get(code) };
+}
+
+function weekdayCalendar(code: string, { from, to, holidays = [] }: CalendarSketch): Calendar {
+  const closed = new Set(holidays.map(dayFrom));
+  const days: Day[] = [];
+  for (let day = dayFrom(from); day <= dayFrom(to); day++) if (weekdayOf(day) < 5 && !closed.has(day)) days.push(day);
+  const open = new Set(days);
+  const coverage = { from: dayFrom(from), publishedTo: dayFrom(to), to: dayFrom(to) };
+  return { code, name: code, region: 'Test', tz: 'Test/Test', coverage, sessions: Int32Array.from(days), isSession: (day) => open.has(day) };
+}

@@ -501,6 +501,7 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
     get: (jobId) => find(jobId)?.status,
     list,
     async cancel(jobId) {
+      await reserved.get(jobId)?.durable.catch(() => undefined); // A submission on its way to disk is cancelled once it is there.
       const job = live.get(jobId);
       if (job !== undefined) {
         const next = await transition(job, { type: 'cancel', at: timestamp() });

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { simulate, type SimulationReport } from './simulation.js';
+
+/**
+ * `SEED=n` repeats one run; `SIMULATIONS=n` runs so many seeds, from `SEED_FROM` on.
+ * 10,000 take about a minute; the few of an ordinary test run are the same every time.
+ */
+const EVENTS = 200;
+const count = Number(process.env['SIMULATIONS'] ?? 300);
+const from = Number(process.env['SEED'] ?? process.env['SEED_FROM'] ?? 1);
+const seeds = process.env['SEED'] === undefined ? count : 1;
+
+test(`the promises of the job engine hold in ${seeds} worlds of chance`, { timeout: 600_000 }, async () => {
+  const total: Record<string, number> = {};
+  for (let seed = from; seed < from + seeds; seed++) {
+    const report = await simulate({ seed, events: EVENTS });
+    for (const [name, value] of Object.entries(report)) total[name] = (total[name] ?? 0) + value;
+  }
+  console.log(`${seeds} seeds from ${from}: ${JSON.stringify(total)}`);
+  // A world in which nothing happens would keep every promise.
+  if (seeds >= 100) {
+    for (const outcome of ['succeeded', 'failed', 'cancelled', 'restarts'] satisfies (keyof SimulationReport)[]) {
+      expect(total[outcome]).toBeGreaterThan(seeds / 2);
+    }
+  }
+});
+
+test('one seed gives one course of events', async () => {
+  expect(await simulate({ seed: 7, events: EVENTS })).toEqual(await simulate({ seed: 7, events: EVENTS }));
+});
+
+test.each(['refuse', 'crash-before', 'crash-after'] as const)(
+  'every job comes to one whole end whichever call to the store or the artifacts goes wrong (%s)',
+  { timeout: 120_000 },
+  async (manner) => {
+    for (const seed of [3, 5, 8]) {
+      const { calls } = await simulate({ seed, events: EVENTS, fault: { call: 0, manner } });
+      expect(calls).toBeGreaterThan(20);
+      for (let call = 1; call <= calls; call++) await simulate({ seed, events: EVENTS, fault: { call, manner } });
+    }
+  },
+);

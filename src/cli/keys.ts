@@ -5,7 +5,7 @@ import { openHome } from '#store/home.js';
 import { openStore } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { askKeyDoor, obey, type KeyAnswer, type KeyCommand } from './key-door.js';
-import { readSettings, UsageError } from './settings.js';
+import { firstSentence, readSettings, UsageError } from './settings.js';
 import { table } from './terminal.js';
 
 export const KEYS_HELP = `divisor keys create --name NAME [--scopes read,write,...] [--expires YYYY-MM-DD] [--stateless] [--home FOLDER]
@@ -52,7 +52,7 @@ function parse(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options: OPTIONS, strict: true, allowPositionals: true });
   } catch (failure) {
-    throw new UsageError((failure as Error).message, { cause: failure });
+    throw new UsageError(firstSentence(failure), { cause: failure });
   }
 }
 

@@ -145,6 +145,12 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
   return { settings: values as Settings, rows };
 }
 
+/** What node says of a command line, without its advice on how to escape. */
+export function firstSentence(failure: unknown): string {
+  const [line = ''] = String((failure as Error).message).split('\n');
+  return line.split('. To specify')[0] ?? line;
+}
+
 /** A command line that cannot be read: exit status 64. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
@@ -159,7 +165,7 @@ function readFlags(argv: readonly string[]): Record<string, string | undefined> 
   try {
     return parseArgs({ args: [...argv], options, strict: true, allowPositionals: false }).values;
   } catch (failure) {
-    throw new UsageError((failure as Error).message.split('. To specify')[0] ?? 'The command line cannot be read', { cause: failure });
+    throw new UsageError(firstSentence(failure), { cause: failure });
   }
 }
 

@@ -44,18 +44,22 @@ const SECTION = /^### (\w+)/;
 const ITEM = /^[-*] (.*)$/;
 const CONTINUED = /^\s+\S/;
 
-/** Entries in the order of the file, which is newest first; a section without items is left out. */
+/** Entries in the order of the file, which is newest first; sections without items or under another heading are left out. */
 export function parseChangelog(text: string): ChangelogEntryView[] {
-  const entries: { version: string; date: string | null; sections: { heading: Heading; items: string[] }[] }[] = [];
+  const entries: { version: string; date: string | null; sections: { heading: string; items: string[] }[] }[] = [];
   for (const line of text.split('\n')) {
     const release = RELEASE.exec(line);
-    const section = SECTION.exec(line)?.[1];
-    const items = entries.at(-1)?.sections.at(-1)?.items;
+    const heading = SECTION.exec(line)?.[1];
     const item = ITEM.exec(line)?.[1];
+    const items = entries.at(-1)?.sections.at(-1)?.items;
     if (release !== null) entries.push({ version: release[1]!, date: release[2] ?? null, sections: [] });
-    else if (section !== undefined && isHeading(section)) entries.at(-1)?.sections.push({ heading: section, items: [] });
+    else if (heading !== undefined) entries.at(-1)?.sections.push({ heading, items: [] });
     else if (item !== undefined) items?.push(item.trim());
     else if (items !== undefined && items.length > 0 && CONTINUED.test(line)) items.push(`${items.pop()} ${line.trim()}`);
   }
-  return entries.map((entry) => ({ ...entry, sections: entry.sections.filter(({ items }) => items.length > 0) }));
+  return entries.map(({ sections, ...entry }) => ({ ...entry, sections: sections.flatMap(toSection) }));
+}
+
+function toSection({ heading, items }: { readonly heading: string; readonly items: string[] }): ChangelogSectionView[] {
+  return isHeading(heading) && items.length > 0 ? [{ heading, items }] : [];
 }

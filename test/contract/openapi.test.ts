@@ -1,0 +1,92 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { API } from '#contract/api.js';
+import { errorCodesOf, openApiDocument, type OpenApiDocument } from '#contract/openapi.js';
+import { routes, type Route } from '#contract/route.js';
+import { ERRORS } from '#domain/refusal.js';
+
+const api: Readonly<Record<string, Route>> = API;
+let document: OpenApiDocument;
+
+beforeAll(() => {
+  document = JSON.parse(JSON.stringify(openApiDocument(API, '1.2.3'))) as OpenApiDocument;
+});
+
+/** Every value under a key, anywhere. */
+function collect(value: unknown, key: string): unknown[] {
+  if (Array.isArray(value)) return value.flatMap((item) => collect(item, key));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => [...(name === key ? [member] : []), ...collect(member, key)]);
+}
+
+const operations = () => Object.values(document.paths).flatMap((path) => Object.values(path));
+
+test('every route is in the document once, under its own operation id', () => {
+  const ids = operations().map((operation) => operation['operationId']);
+  expect(ids.toSorted()).toEqual(Object.keys(api).toSorted());
+  for (const [id, route] of Object.entries(api)) {
+    expect(document.paths[route.path]?.[route.method.toLowerCase()]?.['operationId']).toBe(id);
+  }
+});
+
+test('every reference leads to a component', () => {
+  const refs = collect(document, '$ref') as string[];
+  expect(refs.length).toBeGreaterThan(0);
+  const broken = refs.filter((ref) => ref.split('/').slice(1).reduce<unknown>((inner, key) => (inner as Record<string, unknown> | undefined)?.[key], document) === undefined);
+  expect(broken).toEqual([]);
+});
+
+test('every component and every inline schema compiles as JSON Schema 2020-12', () => {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  ajv.addSchema({ ...document, $id: 'divisor' });
+  for (const name of Object.keys(document.components.schemas)) {
+    expect(ajv.getSchema(`divisor#/components/schemas/${name}`), name).toBeTypeOf('function');
+  }
+  for (const schema of collect(document.paths, 'schema')) {
+    const text = JSON.stringify(schema).replaceAll('"#/components', '"divisor#/components');
+    expect(ajv.compile(JSON.parse(text) as object)).toBeTypeOf('function');
+  }
+});
+
+test('every path parameter is declared, and every code a route can answer stands under its status', () => {
+  for (const route of Object.values(api)) {
+    const operation = document.paths[route.path]![route.method.toLowerCase()] as { parameters: { name: string; in: string }[]; responses: Record<string, unknown> };
+    const declared = operation.parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name);
+    expect(declared).toEqual([...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]));
+    for (const code of errorCodesOf(route)) {
+      const answer = operation.responses[String(ERRORS[code].status)];
+      const resolved = JSON.stringify(answer).includes('$ref":"#/components/responses') ? document.components.responses[`Error${ERRORS[code].status}`] : answer;
+      expect((collect(resolved, 'enum') as string[][]).flat()).toContain(code);
+    }
+  }
+});
+
+test('every field of a query or body that a client writes is described', () => {
+  const bare = operations().flatMap((operation) =>
+    ((operation['parameters'] ?? []) as { name: string; in: string; description?: string }[])
+      .filter((parameter) => parameter.in === 'query' && parameter.description === undefined)
+      .map(({ name }) => `${String(operation['operationId'])}.${name}`),
+  );
+  expect(bare).toEqual([]);
+});
+
+describe('what is sent and what is answered', () => {
+  const Inner = z.strictObject({ size: z.number().default(1) }).meta({ id: 'Inner' });
+  const Same = z.strictObject({ name: z.string() }).meta({ id: 'Same' });
+  const Outer = z.strictObject({ inner: Inner, same: Same }).meta({ id: 'Outer' });
+  const table = routes({
+    put: {
+      method: 'PUT', path: '/x', scope: 'write', tag: 't', summary: 's', errors: [],
+      body: { schema: Outer },
+      success: { status: 200, description: 'd', schema: Outer },
+    },
+  });
+
+  test('a schema whose defaults may be left out stands twice, and so does what holds it', () => {
+    const { schemas } = openApiDocument(table, '1').components;
+    expect(Object.keys(schemas)).toEqual(['ErrorDetail', 'ErrorEnvelope', 'Inner', 'InnerInput', 'Outer', 'OuterInput', 'Same']);
+    expect([schemas['Inner']?.['required'], schemas['InnerInput']?.['required']]).toEqual([['size'], undefined]);
+    expect(collect(schemas['OuterInput'], '$ref')).toEqual(['#/components/schemas/InnerInput', '#/components/schemas/Same']);
+  });
+});

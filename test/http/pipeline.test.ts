@@ -1,0 +1,278 @@
+import { describe, expect, test } from 'vitest';
+import { ErrorEnvelope } from '#contract/common.js';
+import { SCOPES } from '#contract/route.js';
+import { createSample, sampleRoutes } from './sample-app.js';
+
+const { send, log, answered, long } = createSample();
+long.release();
+
+async function refusal(response: Promise<Response>): Promise<{ status: number; code: string; message: string; detail: Record<string, unknown> | null; headers: Headers }> {
+  const answer = await response;
+  const { error } = ErrorEnvelope.parse(await answer.json());
+  return { status: answer.status, ...error, headers: answer.headers };
+}
+
+/** Paths of the findings in a refusal's detail, with their codes. */
+function findings(detail: Record<string, unknown> | null): string[] {
+  const all = (detail?.['findings'] ?? []) as { path: string; code: string }[];
+  return all.map(({ path, code }) => `${path}: ${code}`);
+}
+
+describe('checks come in the order of the contract', () => {
+  const bad = 'x'.repeat(65);
+  test.each([
+    ['no key, on a path that is not there', 'GET', '/nowhere', { scopes: '' }, 401, 'UNAUTHENTICATED'],
+    ['no key, with a wrong method', 'PATCH', '/things', { scopes: '' }, 401, 'UNAUTHENTICATED'],
+    ['no key, with a bad id', 'GET', `/things/${bad}`, { scopes: '' }, 401, 'UNAUTHENTICATED'],
+    ['a path that is not there', 'PATCH', '/nowhere', {}, 404, 'ROUTE_NOT_FOUND'],
+    ['a wrong method, with a bad body, id and query', 'POST', `/things/${bad}?x=1`, { text: '{' }, 405, 'METHOD_NOT_ALLOWED'],
+    ['a missing scope, with a bad body', 'PUT', `/things/${bad}`, { scopes: 'read', text: '{' }, 403, 'FORBIDDEN_SCOPE'],
+    ['a missing scope, of a thing that is not there', 'DELETE', '/things/none', { scopes: 'read' }, 403, 'FORBIDDEN_SCOPE'],
+    ['a broken body, with a bad id and query', 'PUT', `/things/${bad}?x=1`, { text: '{' }, 400, 'MALFORMED_REQUEST'],
+    ['a bad id, of an unknown thing with a bad body', 'PUT', `/things/${bad}`, { json: {} }, 422, 'INVALID_IDENTIFIER'],
+    ['an unknown query, of an unknown thing with a bad body', 'PUT', '/things/none?x=1', { json: {} }, 422, 'VALIDATION_FAILED'],
+    ['an unknown thing, with a bad body', 'PUT', '/things/none', { json: {} }, 404, 'INDEX_NOT_FOUND'],
+    ['a bad body, of a thing that would conflict', 'PUT', '/things/one', { json: { name: 'taken', x: 1 } }, 422, 'VALIDATION_FAILED'],
+    ['a conflict', 'PUT', '/things/one', { json: { name: 'taken' } }, 409, 'INDEX_EXISTS'],
+    ['no data', 'PUT', '/things/one', { json: { name: 'away' } }, 503, 'NO_DATA_SOURCE'],
+  ] as const)('%s', async (_name, method, path, options, status, code) => {
+    const answer = await refusal(send(method, path, options));
+    expect([answer.status, answer.code]).toEqual([status, code]);
+  });
+});
+
+describe('methods', () => {
+  test('a wrong method names those the path accepts, in Allow and in the detail', async () => {
+    const { headers, detail } = await refusal(send('PATCH', '/things/one'));
+    expect(headers.get('allow')).toBe('DELETE, GET, HEAD, PUT');
+    expect(detail).toEqual({ allowed: ['DELETE', 'GET', 'HEAD', 'PUT'] });
+  });
+
+  test('a fixed word is no id: its path has its own methods', async () => {
+    for (const method of ['GET', 'PUT', 'DELETE']) {
+      const { status, detail } = await refusal(send(method, '/things/check', method === 'PUT' ? { json: { name: 'x' } } : {}));
+      expect([method, status, detail]).toEqual([method, 405, { allowed: ['POST'] }]);
+    }
+  });
+
+  test('HEAD is GET without its body, OPTIONS and unknown methods are not allowed', async () => {
+    const head = await send('HEAD', '/things/one');
+    expect([head.status, head.headers.get('etag'), head.headers.get('content-length'), await head.text()]).toEqual([200, '"e1"', '14', '']);
+    expect((await send('HEAD', '/things/none')).status).toBe(404);
+    expect((await refusal(send('OPTIONS', '/things'))).status).toBe(405);
+    expect((await refusal(send('PROPFIND', '/things'))).status).toBe(405);
+  });
+
+  test('an open path tells its methods without a key', async () => {
+    expect((await refusal(send('DELETE', '/live', { scopes: '' }))).status).toBe(405);
+  });
+});
+
+describe('scopes', () => {
+  const calls = Object.entries(sampleRoutes).filter(([, route]) => route.scope !== 'open').flatMap(([id, route]) => SCOPES.map((scope) => ({ id, route, scope })));
+  test.each(calls)('$id answers a key with $scope by its own scope', async ({ route, scope }) => {
+    const body = 'body' in route ? { json: { name: 'x', capital: 1 } } : {};
+    const { status } = await send(route.method, route.path.replace('{thing_id}', 'one'), { scopes: scope, ...body });
+    expect(status === 403).toBe(scope !== route.scope && scope !== 'admin');
+  });
+});
+
+describe('answers', () => {
+  test('carry the request id sent, or a new one, and the engine version', async () => {
+    const named = await send('GET', '/things', { headers: { 'x-request-id': 'abc-1' } });
+    expect([named.headers.get('x-request-id'), named.headers.get('x-engine-version')]).toEqual(['abc-1', '1.2.3']);
+    for (const id of ['a'.repeat(129), 'two words', '']) {
+      const other = await send('GET', '/nowhere', { headers: { 'x-request-id': id } });
+      expect(other.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+      expect(other.headers.get('x-engine-version')).toBe('1.2.3');
+    }
+  });
+
+  test('a defect tells the client its request id only, and the log everything', async () => {
+    const { status, code, message, detail } = await refusal(send('GET', '/crash', { scopes: 'admin', headers: { 'x-request-id': 'r-7' } }));
+    expect([status, code, detail]).toEqual([500, 'INTERNAL', { request_id: 'r-7' }]);
+    expect(message).not.toContain('secret');
+    const logged = log.find(({ request_id, msg }) => request_id === 'r-7' && msg === 'defect') as { err: { stack: string } };
+    expect(logged.err.stack).toContain('secret detail of a defect');
+  });
+
+  test('are logged once each, graver the worse they are, and told to the observer', async () => {
+    await send('GET', '/things', { headers: { 'x-request-id': 'l-1' } });
+    await send('GET', '/things/none', { headers: { 'x-request-id': 'l-2' } });
+    await send('GET', '/crash', { scopes: 'admin', headers: { 'x-request-id': 'l-3' } });
+    await send('GET', '/live', { headers: { 'x-request-id': 'l-4' } });
+    const lines = log.filter(({ msg, request_id }) => msg === 'request' && String(request_id).startsWith('l-'));
+    expect(lines.map(({ level, status, operation }) => [level, status, operation])).toEqual([
+      [30, 200, 'listThings'], [40, 404, 'getThing'], [50, 500, 'crash'], [20, 200, 'live'],
+    ]);
+    expect(answered.slice(-4).map(({ operation, status }) => [operation, status])).toEqual([['listThings', 200], ['getThing', 404], ['crash', 500], ['live', 200]]);
+  });
+
+  test('503 says when to try again, 401 how to authenticate', async () => {
+    expect((await refusal(send('PUT', '/things/one', { json: { name: 'away' } }))).headers.get('retry-after')).toBe('5');
+    expect((await refusal(send('GET', '/things', { scopes: '' }))).headers.get('www-authenticate')).toBe('Bearer');
+  });
+
+  test('204 has neither body nor type', async () => {
+    const answer = await send('DELETE', '/things/one');
+    expect([answer.status, answer.headers.get('content-type'), await answer.text()]).toEqual([204, null, '']);
+  });
+
+  test('choose another media type by Accept and say so in Vary', async () => {
+    const json = await send('GET', '/bytes');
+    const arrow = await send('GET', '/bytes', { headers: { accept: 'application/vnd.apache.arrow.stream;q=1, application/json;q=0.5' } });
+    expect([json.headers.get('content-type'), await json.json()]).toEqual(['application/json; charset=utf-8', { a: 1 }]);
+    expect([arrow.headers.get('content-type'), (await arrow.arrayBuffer()).byteLength]).toEqual(['application/vnd.apache.arrow.stream', 3]);
+    expect([json.headers.get('vary'), arrow.headers.get('vary')]).toEqual(['Accept', 'Accept']);
+  });
+
+  test('may not be sniffed, framed or cached', async () => {
+    const { headers } = await send('GET', '/things');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+    expect(headers.get('cache-control')).toBe('no-store');
+  });
+});
+
+describe('queries', () => {
+  const query = async (search: string) => (await (await send('GET', `/things?${search}`)).json()) as unknown;
+
+  test('arrays come by repetition and commas, without duplicates, in first order', async () => {
+    expect(await query('ids=b,a&ids=c&ids=a')).toEqual({ ids: ['b', 'a', 'c'], deep: false });
+  });
+
+  test('numbers and booleans are read, percent-encoding is undone', async () => {
+    expect(await query('limit=5&deep=true&after=a%2Bb%20c')).toEqual({ ids: [], limit: 5, deep: true, after: 'a+b c' });
+  });
+
+  test('everything wrong with a query is told at once', async () => {
+    const { status, detail } = await refusal(send('GET', '/things?limit=0&deep=1&after=a&after=b&nope=1&__proto__=x&limits='));
+    expect(status).toBe(422);
+    expect(findings(detail)).toEqual(['__proto__: UNKNOWN_FIELD', 'after: WRONG_TYPE', 'deep: WRONG_TYPE', 'limit: OUT_OF_RANGE', 'limits: UNKNOWN_FIELD', 'nope: UNKNOWN_FIELD']);
+  });
+
+  test.each(['limit=', 'limit=five', 'limit=0x10', 'limit=1e999', 'limit=1.5', 'limit=NaN'])('%s is no whole number', async (search) => {
+    expect(findings((await refusal(send('GET', `/things?${search}`))).detail)).toEqual(['limit: WRONG_TYPE']);
+  });
+
+  test('a route without parameters refuses any, a probe ignores all', async () => {
+    expect((await refusal(send('GET', '/things/one?x=1'))).code).toBe('VALIDATION_FAILED');
+    expect((await send('GET', '/live?x=1&y')).status).toBe(200);
+  });
+});
+
+describe('ids', () => {
+  test.each(['x'.repeat(65), 'a.b', 'a%20b', '..%2F..%2Fetc', '%C3%A9', 'a%0A', '%ZZ', '%2541'])('%s is refused before anything is looked up', async (id) => {
+    const { status, code, detail } = await refusal(send('GET', `/things/${id}`));
+    expect([status, code]).toEqual([422, 'INVALID_IDENTIFIER']);
+    expect(findings(detail)).toEqual(['thing_id: BAD_IDENTIFIER']);
+  });
+
+  test.each(['x'.repeat(64), '__proto__', 'constructor', '-', '%6Fne'])('%s is an id like any other', async (id) => {
+    expect((await send('GET', `/things/${id}`)).status).toBe(id === '%6Fne' ? 200 : 404);
+  });
+});
+
+describe('bodies', () => {
+  const put = (text: string, headers: Record<string, string> = {}) => refusal(send('PUT', '/things/one', { text, headers }));
+
+  test.each([
+    ['text that is not JSON', '{"name": NaN}', 'line 1, column 10'],
+    ['a second value', '{"name":"x"} {}', 'line 1, column 14'],
+    ['a broken line', '{"name":\n\n oops}', 'line 3, column 2'],
+    ['a key given twice', '{"name":"x","name":"y"}', '"name" is given twice'],
+    ['a key given twice by its escape', '{"name":"x","n\\u0061me":"y"}', '"name" is given twice'],
+    ['the prototype', '{"__proto__":{}}', '"__proto__" is not accepted'],
+    ['the prototype by its escape', '{"extra":{"\\u005f_proto__":{}}}', '"__proto__" is not accepted'],
+    ['65 levels', `{"extra":${'['.repeat(64)}${']'.repeat(64)}}`, 'more than 64 levels'],
+    ['200,000 levels', '['.repeat(200_000), 'more than 64 levels'],
+    ['nothing', '', 'The body is empty'],
+  ])('%s is malformed and says where', async (_name, text, message) => {
+    const answer = await put(text);
+    expect([answer.status, answer.code]).toEqual([400, 'MALFORMED_REQUEST']);
+    expect(answer.message).toContain(message);
+  });
+
+  test('64 levels are accepted', async () => {
+    expect((await send('PUT', '/things/one', { text: `{"name":"x","extra":${'['.repeat(63)}${']'.repeat(63)}}` })).status).toBe(200);
+  });
+
+  test.each(['text/plain', 'application/json; charset=latin1', 'application/x-www-form-urlencoded', 'application/jsonp'])('the content type %s is refused', async (type) => {
+    expect((await put('{"name":"x"}', { 'content-type': type })).code).toBe('MALFORMED_REQUEST');
+  });
+
+  test.each(['application/json;charset=UTF-8', 'Application/JSON', 'application/json; charset="utf-8"'])('the content type %s is accepted', async (type) => {
+    expect((await send('PUT', '/things/one', { json: { name: 'x' }, headers: { 'content-type': type } })).status).toBe(200);
+  });
+
+  test('a compressed body is refused', async () => {
+    expect((await put('{"name":"x"}', { 'content-encoding': 'gzip' })).message).toContain('content encoding "gzip"');
+  });
+
+  test('a number no double holds is found where it stands, also inside free parameters', async () => {
+    const { status, detail } = await put('{"name":"x","weight":1e999,"extra":{"a":[1,-1e400]}}');
+    expect(status).toBe(422);
+    expect(findings(detail)).toEqual(['extra.a[1]: OUT_OF_RANGE', 'weight: OUT_OF_RANGE']);
+  });
+
+  test('a report is given a number no double holds, to name it itself', async () => {
+    expect(await (await send('POST', '/things/check', { text: '{"big":1e999}' })).json()).toEqual({ seen: ['big'], big: true });
+  });
+
+  test('unknown fields and wrong types are told together', async () => {
+    const { detail } = await put('{"name":"","weight":"heavy","color":"red"}');
+    expect(findings(detail)).toEqual(['color: UNKNOWN_FIELD', 'name: OUT_OF_RANGE', 'weight: WRONG_TYPE']);
+  });
+
+  test.each(['[]', '"text"', '7', 'null'])('a document that is %s is no object', async (text) => {
+    const { status, detail } = await refusal(send('POST', '/things/check', { text }));
+    expect([status, findings(detail)]).toEqual([422, [': WRONG_TYPE']]);
+  });
+
+  test.each([undefined, '', 'null', '{}', ' \n{}'])('an optional body may be %j', async (text) => {
+    const answer = await send('POST', '/things/one/run', text === undefined ? {} : { text });
+    expect([answer.status, await answer.json()]).toEqual([202, { job_id: 'backtest:one', capital: 1 }]);
+  });
+
+  test('a body longer than the limit is refused with both numbers', async () => {
+    const { status, code, message } = await put(`{"name":"${'x'.repeat(1_048_576)}"}`);
+    expect([status, code]).toEqual([400, 'BODY_TOO_LARGE']);
+    expect(message).toContain('1048576');
+  });
+
+  test('bytes that are not UTF-8 are refused', async () => {
+    const { app } = createSample();
+    const body = new Uint8Array([0x22, 0xff, 0x22]);
+    const answer = await app.fetch(new Request('http://localhost/things/one', { method: 'PUT', body, headers: { 'x-api-key': 'write', 'content-type': 'application/json' } }));
+    expect((await refusal(Promise.resolve(answer))).message).toBe('The body is not UTF-8.');
+  });
+});
+
+describe('etags', () => {
+  const get = (ifNoneMatch: string) => send('GET', '/things/one', { headers: { 'if-none-match': ifNoneMatch } });
+
+  test('a document carries its etag and asks to be revalidated', async () => {
+    const answer = await send('GET', '/things/one');
+    expect([answer.headers.get('etag'), answer.headers.get('cache-control')]).toEqual(['"e1"', 'no-cache']);
+  });
+
+  test.each(['"e1"', 'W/"e1"', '"e0", "e1"', '*'])('If-None-Match %s is current', async (header) => {
+    const answer = await get(header);
+    expect([answer.status, answer.headers.get('etag'), await answer.text()]).toEqual([304, '"e1"', '']);
+  });
+
+  test.each(['"e0"', 'e1', '""'])('If-None-Match %s is not', async (header) => {
+    expect((await get(header)).status).toBe(200);
+  });
+
+  const put = (ifMatch: string) => send('PUT', '/things/one', { json: { name: 'x' }, headers: { 'if-match': ifMatch } });
+
+  test.each(['"e1"', '"e0" , "e1"', '*'])('If-Match %s lets the write pass', async (header) => {
+    expect((await put(header)).status).toBe(200);
+  });
+
+  test.each(['"e0"', 'W/"e1"', 'e1'])('If-Match %s refuses the write and names the stored etag', async (header) => {
+    const { status, code, detail } = await refusal(put(header));
+    expect([status, code, detail]).toEqual([412, 'PRECONDITION_FAILED', { etag: 'e1' }]);
+  });
+});

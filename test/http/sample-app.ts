@@ -1,0 +1,175 @@
+import { pino } from 'pino';
+import { z } from 'zod';
+import { SCOPES, routes, type Scope } from '#contract/route.js';
+import { Refusal } from '#domain/refusal.js';
+import { Id } from '#domain/shape.js';
+import { createApp, type App, type Answered } from '#http/app.js';
+import type { Handlers } from '#http/handler.js';
+import { assertPrecondition } from '#services/preconditions.js';
+
+/** A small table of routes with everything the pipeline has to tell apart. */
+export const sampleRoutes = routes({
+  listThings: {
+    method: 'GET', path: '/things', scope: 'read', tag: 't', summary: 's', errors: [],
+    query: z.strictObject({
+      limit: z.int().min(1).max(1000).optional(),
+      ids: z.array(z.string()).default([]),
+      deep: z.boolean().default(false),
+      after: z.string().max(64).optional(),
+    }),
+    success: { status: 200, description: 'd' },
+  },
+  checkThing: {
+    method: 'POST', path: '/things/check', scope: 'read', tag: 't', summary: 's', errors: [],
+    body: { schema: z.unknown(), document: true, report: true },
+    success: { status: 200, description: 'd' },
+  },
+  getThing: {
+    method: 'GET', path: '/things/{thing_id}', scope: 'read', tag: 't', summary: 's', errors: ['INDEX_NOT_FOUND'],
+    params: z.strictObject({ thing_id: Id }),
+    success: { status: 200, description: 'd' },
+  },
+  putThing: {
+    method: 'PUT', path: '/things/{thing_id}', scope: 'write', tag: 't', summary: 's', errors: ['INDEX_NOT_FOUND', 'INDEX_EXISTS'],
+    params: z.strictObject({ thing_id: Id }),
+    query: z.strictObject({ note: z.string().optional() }),
+    body: { schema: z.strictObject({ name: z.string().min(1), weight: z.number().optional(), extra: z.unknown().optional() }) },
+    success: { status: 200, description: 'd' },
+  },
+  deleteThing: {
+    method: 'DELETE', path: '/things/{thing_id}', scope: 'write', tag: 't', summary: 's', errors: ['INDEX_NOT_FOUND'],
+    params: z.strictObject({ thing_id: Id }),
+    success: { status: 204, description: 'd' },
+  },
+  runThing: {
+    method: 'POST', path: '/things/{thing_id}/run', scope: 'run', tag: 't', summary: 's', errors: [],
+    params: z.strictObject({ thing_id: Id }),
+    body: { schema: z.strictObject({ capital: z.number().default(1) }), optional: true },
+    success: { status: 202, description: 'd' },
+  },
+  getBytes: {
+    method: 'GET', path: '/bytes', scope: 'data', tag: 't', summary: 's', errors: [],
+    success: { status: 200, description: 'd', media: ['application/vnd.apache.arrow.stream'] },
+  },
+  getStream: {
+    method: 'GET', path: '/stream', scope: 'read', tag: 't', summary: 's', errors: [],
+    success: { status: 200, description: 'd' },
+  },
+  wait: { method: 'GET', path: '/wait', scope: 'read', tag: 't', summary: 's', errors: [], success: { status: 200, description: 'd' } },
+  crash: { method: 'GET', path: '/crash', scope: 'admin', tag: 't', summary: 's', errors: [], success: { status: 200, description: 'd' } },
+  live: { method: 'GET', path: '/live', scope: 'open', openQuery: true, tag: 't', summary: 's', errors: [], success: { status: 200, description: 'd' } },
+});
+
+/** The one thing there is. */
+export const THING = { id: 'one', etag: 'e1', body: { name: 'One' } };
+
+/** What the long answers are made of and what became of them. */
+export interface LongAnswers {
+  /** Streams whose reader went away. */
+  cancelled: number;
+  /** Lets the requests to /wait be answered. */
+  release: () => void;
+  released: Promise<void>;
+  /** Requests to /wait whose client went away. */
+  aborted: number;
+  waiting: () => void;
+}
+
+const CHUNK = new Uint8Array(65_536);
+
+const sampleHandlers = (long: LongAnswers): Handlers<typeof sampleRoutes> => ({
+  listThings: ({ query }) => ({ json: query }),
+  checkThing: ({ body }) => ({ json: { seen: Object.keys(body()), big: body()['big'] === Infinity } }),
+  getThing({ params }) {
+    find(params.thing_id);
+    return { json: THING.body, etag: THING.etag };
+  },
+  putThing({ params, body, precondition }) {
+    find(params.thing_id);
+    const document = body();
+    const ifMatch = precondition();
+    assertPrecondition({ get: () => ({ id: 'one', body: THING.body, etag: THING.etag, updatedAt: '' }) }, 'index', 'one', ifMatch);
+    if (document.name === 'taken') throw new Refusal('INDEX_EXISTS', 'An index is stored under taken.');
+    if (document.name === 'away') throw new Refusal('NO_DATA_SOURCE', 'No data store is active.');
+    return { json: document };
+  },
+  deleteThing({ params }) {
+    find(params.thing_id);
+    return {};
+  },
+  runThing: async ({ params, body }) => ({ json: { job_id: `backtest:${params.thing_id}`, capital: body().capital } }),
+  getBytes: ({ accepts }) =>
+    accepts('application/vnd.apache.arrow.stream')
+      ? { bytes: new Uint8Array([1, 2, 3]), type: 'application/vnd.apache.arrow.stream' }
+      : { bytes: new TextEncoder().encode('{"a":1}') },
+  getStream: () => ({
+    stream: new ReadableStream({
+      pull: (controller) => controller.enqueue(CHUNK),
+      cancel: () => void long.cancelled++,
+    }),
+  }),
+  async wait({ signal }) {
+    signal.addEventListener('abort', () => {
+      long.aborted++;
+      long.release();
+    });
+    long.waiting();
+    await long.released;
+    return { json: 'waited' };
+  },
+  crash() {
+    throw new TypeError('secret detail of a defect');
+  },
+  live: () => ({ json: { status: 'live' } }),
+});
+
+function find(id: string): void {
+  if (id !== THING.id) throw new Refusal('INDEX_NOT_FOUND', `No index is stored under ${id}.`);
+}
+
+export interface Sample {
+  readonly app: App;
+  readonly long: LongAnswers;
+  /** Resolves when a request to /wait has come in. */
+  readonly waiting: Promise<void>;
+  readonly log: readonly Record<string, unknown>[];
+  readonly answered: readonly Answered[];
+  /** Sends a request whose key is the scopes it has, `read+write`; none asks without a key. */
+  send(method: string, path: string, options?: { readonly scopes?: string; readonly json?: unknown; readonly text?: string; readonly headers?: Record<string, string> }): Promise<Response>;
+}
+
+/** The sample routes behind an authentication whose keys are the scopes they grant. */
+export function createSample(): Sample {
+  const log: Record<string, unknown>[] = [];
+  const answered: Answered[] = [];
+  let waiting = () => {};
+  const cameIn = new Promise<void>((resolve) => (waiting = resolve));
+  let release = () => {};
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const long: LongAnswers = { cancelled: 0, aborted: 0, release, released, waiting };
+  const app = createApp({
+    api: sampleRoutes,
+    handlers: sampleHandlers(long),
+    version: '1.2.3',
+    log: pino({ level: 'trace' }, { write: (line: string) => void log.push(JSON.parse(line)) }),
+    observe: (answer) => void answered.push(answer),
+    authenticate(headers) {
+      const key = headers.get('x-api-key');
+      if (key === null) throw new Refusal('UNAUTHENTICATED', 'No key.');
+      return { keyId: key, scopes: new Set(key.split('+').filter((scope): scope is Scope => (SCOPES as readonly string[]).includes(scope))) };
+    },
+  });
+  return {
+    app,
+    long,
+    waiting: cameIn,
+    log,
+    answered,
+    async send(method, path, { scopes = 'read+write+run+data', json, text, headers = {} } = {}) {
+      const body = json === undefined ? text : JSON.stringify(json);
+      const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
+      const key: Record<string, string> = scopes === '' ? {} : { 'x-api-key': scopes };
+      return app.fetch(new Request(`http://localhost${path}`, { method, headers: { ...type, ...key, ...headers }, ...(body === undefined ? {} : { body }) }));
+    },
+  };
+}

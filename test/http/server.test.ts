@@ -1,0 +1,128 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { request as httpRequest } from 'node:http';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ErrorEnvelope } from '#contract/common.js';
+import { listen, type Server } from '#http/server.js';
+import { createSample, type Sample } from './sample-app.js';
+
+let sample: Sample;
+let server: Server;
+let port: number;
+
+beforeEach(async () => {
+  sample = createSample();
+  server = await listen({ app: sample.app, host: '127.0.0.1', port: 0 });
+  port = Number(new URL(server.url).port);
+});
+
+afterEach(() => server.close(0));
+
+/** Sends bytes and reads until the service closes the connection. */
+async function exchange(...parts: (string | Buffer)[]): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  let text = '';
+  socket.on('data', (chunk) => (text += chunk));
+  for (const part of parts) socket.write(part);
+  await once(socket, 'close');
+  return text;
+}
+
+const bodyOf = (response: string) => ErrorEnvelope.parse(JSON.parse(response.slice(response.indexOf('\r\n\r\n') + 4))).error;
+
+describe('what the parser of HTTP refuses is answered in the error body of the service', () => {
+  test.each([
+    ['no HTTP at all', 'hello\r\n\r\n'],
+    ['two lengths', 'POST /things/check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+    ['a header of 20 kB', `GET /live HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`],
+    ['a NUL in a header', 'GET /live HTTP/1.1\r\nHost: local\0host\r\n\r\n'],
+    ['no Host', 'GET /live HTTP/1.1\r\nConnection: close\r\n\r\n'],
+    ['a Host that is no host', 'GET /live HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n'],
+    ['an unknown expectation', 'GET /live HTTP/1.1\r\nHost: localhost\r\nExpect: tea\r\n\r\n'],
+  ])('%s', async (_name, text) => {
+    const response = await exchange(text);
+    expect(response).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+    expect(response).toMatch(/x-request-id: [0-9a-f-]{36}\r\n/i);
+    expect(response).toMatch(/x-engine-version: 1\.2\.3\r\n/i);
+    expect(bodyOf(response).code).toBe('MALFORMED_REQUEST');
+  });
+});
+
+describe('bodies over the wire', () => {
+  const head = 'POST /things/check HTTP/1.1\r\nHost: localhost\r\nX-API-Key: read\r\nContent-Type: application/json\r\nConnection: close\r\n';
+
+  test('a chunked body is read', async () => {
+    expect(await exchange(`${head}Transfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\n3\r\n:1}\r\n0\r\n\r\n`)).toContain('"seen":["a"]');
+  });
+
+  test('a chunked body beyond the limit is refused as it comes', async () => {
+    const chunk = Buffer.concat([Buffer.from('10000\r\n'), Buffer.alloc(65_536, 0x20), Buffer.from('\r\n')]);
+    const response = await exchange(`${head}Transfer-Encoding: chunked\r\n\r\n`, ...Array.from({ length: 17 }, () => chunk));
+    expect(bodyOf(response)).toMatchObject({ code: 'BODY_TOO_LARGE', detail: { limit: 1_048_576 } });
+  });
+
+  test('a declared length beyond the limit is refused before the body comes', async () => {
+    const response = await exchange(`${head}Content-Length: 99999999\r\n\r\n{`);
+    expect(bodyOf(response).message).toBe('The body has 99999999 bytes; at most 1048576 are accepted.');
+  });
+
+  test('a client that leaves in the middle of its body is no defect', async () => {
+    const socket = connect(port, '127.0.0.1');
+    socket.write(`${head}Content-Length: 100\r\n\r\n{`);
+    await once(socket, 'connect');
+    socket.destroy();
+    await answeredOnce();
+    expect(sample.log.filter(({ msg }) => msg === 'defect')).toEqual([]);
+    expect(sample.answered.at(-1)?.status).toBe(400);
+  });
+});
+
+/** Until the application has answered a request. */
+async function answeredOnce(): Promise<void> {
+  while (sample.answered.length === 0) await new Promise((resolve) => setImmediate(resolve));
+}
+
+test('a stream stops when its client leaves', async () => {
+  const response = await fetch(`${server.url}/stream`, { headers: { 'x-api-key': 'read' } });
+  const reader = response.body!.getReader();
+  await reader.read();
+  await reader.cancel();
+  while (sample.long.cancelled === 0) await new Promise((resolve) => setImmediate(resolve));
+  expect(sample.long.cancelled).toBe(1);
+});
+
+test('HEAD of a stream opens nothing that stays open', async () => {
+  const response = await fetch(`${server.url}/stream`, { method: 'HEAD', headers: { 'x-api-key': 'read' } });
+  expect([response.status, sample.long.cancelled]).toEqual([200, 1]);
+});
+
+test('a handler hears that its client left', async () => {
+  const request = httpRequest(`${server.url}/wait`, { headers: { 'x-api-key': 'read' } });
+  request.on('error', () => undefined);
+  request.end();
+  await sample.waiting;
+  request.destroy();
+  await sample.long.released;
+  expect(sample.long.aborted).toBe(1);
+});
+
+test('closing waits for the request under way and refuses new connections', async () => {
+  const answer = fetch(`${server.url}/wait`, { headers: { 'x-api-key': 'read' } });
+  await sample.waiting;
+  sample.app.drain();
+  const closed = server.close(10_000);
+  await expect(fetch(`${server.url}/live`)).rejects.toThrow();
+  sample.long.release();
+  expect(await (await answer).json()).toBe('waited');
+  expect((await answer).headers.get('connection')).toBe('close');
+  await closed;
+});
+
+test('closing cuts what does not end in time', async () => {
+  const answer = fetch(`${server.url}/wait`, { headers: { 'x-api-key': 'read' } });
+  const failed = expect(answer).rejects.toThrow();
+  await sample.waiting;
+  await server.close(1);
+  await failed;
+});

@@ -1,0 +1,142 @@
+import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
+import { dayFrom, weekdayOf } from '#domain/days.js';
+import { IndexDocument, type RuleDocument } from '#domain/documents/index-document.js';
+import type { CorporateAction, MarketData, Membership, ReferenceRow, ReferenceValue } from '#domain/market/market-data.js';
+import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
+import { createDecider, type RuleDecider } from '#domain/rules/decide.js';
+
+/** Every weekday of ten years: a calendar without holidays, so that tests count sessions by hand. */
+export const WEEKDAYS: Calendar = weekdayCalendar();
+export const CALENDARS: Calendars = { list: () => [WEEKDAYS], get: (code) => (code === 'TEST' ? WEEKDAYS : undefined) };
+
+function weekdayCalendar(): Calendar {
+  const from = dayFrom('2015-01-01');
+  const to = dayFrom('2024-12-31');
+  const days = Array.from({ length: to - from + 1 }, (_, i) => from + i).filter((day) => weekdayOf(day) < 5);
+  const set = new Set(days);
+  return { code: 'TEST', name: 'Test', region: 'UTC', tz: 'UTC', coverage: { from, publishedTo: to, to }, sessions: Int32Array.from(days), isSession: (day) => set.has(day) };
+}
+
+export interface TableMarket {
+  readonly identifiers: readonly string[];
+  /** Field to rows of values by session, null where missing; the sessions are consecutive from `start`. */
+  readonly fields: Readonly<Record<string, readonly (readonly (number | null)[])[]>>;
+  /** Column to values by identifier, always valid; or rows with a first day. */
+  readonly reference?: Readonly<Record<string, readonly ReferenceValue[]>>;
+  readonly actions?: readonly Partial<CorporateAction>[];
+  readonly universes?: readonly Membership[];
+  readonly adjustment?: MarketData['adjustment'];
+  readonly start?: string;
+}
+
+/** A market of a few names written out as tables. */
+export function marketOf({ identifiers, fields, reference = {}, actions = [], universes = [], adjustment = 'none', start = '2020-01-01' }: TableMarket): MarketData {
+  const rows = Object.values(fields)[0]!.length;
+  const first = WEEKDAYS.sessions.findIndex((day) => day >= dayFrom(start));
+  const columns = Object.keys(reference);
+  const referenceRows = identifiers.map((identifier, i): [string, ReferenceRow[]] => [identifier, [{ validFrom: null, values: columns.map((column) => reference[column]![i] ?? null) }]]);
+  return {
+    storeId: 'test',
+    contentHash: 'test',
+    adjustment,
+    identifiers,
+    dates: WEEKDAYS.sessions.slice(first, first + rows),
+    fields: new Map(Object.entries(fields).map(([name, table]) => [name, Float64Array.from(table.flat(), (value) => value ?? NaN)])),
+    reference: { columns, rows: new Map(columns.length === 0 ? [] : referenceRows) },
+    actions: actions.map((action) => ({ identifier: '', type: 'DIVIDEND', value: 0, exDay: 0, payDay: null, status: null, announcedDay: null, related: null, subscriptionPrice: null, ...action })),
+    universes,
+  };
+}
+
+export const aligned = (market: MarketData): SessionMarket => alignMarket({ market, calendar: WEEKDAYS, calendars: CALENDARS });
+
+/** A document around a pipeline, by its schema. */
+export function documentOf(pipeline: unknown, rest: Record<string, unknown> = {}): RuleDocument {
+  return IndexDocument.parse({ id: 'TEST', name: 'Test', calendar: 'TEST', base_date: '2020-01-01', pipeline, ...rest }) as RuleDocument;
+}
+
+export const priceable = (sm: SessionMarket, session: number): Int32Array =>
+  Int32Array.from(Array.from({ length: sm.names }, (_, column) => column).filter((column) => sm.isPriceable(session, column, 5)));
+
+export function deciderOf(sm: SessionMarket, pipeline: unknown, rest: Record<string, unknown> = {}): RuleDecider {
+  return createDecider({ document: documentOf(pipeline, rest), market: sm, universe: (session) => priceable(sm, session) });
+}
+
+/** Identifiers that one rule keeps on the last session. */
+export function keptBy(sm: SessionMarket, rule: { readonly type: string; readonly params: unknown }, options: { readonly session?: number; readonly incumbents?: readonly string[] | null } = {}): string[] {
+  const session = options.session ?? sm.sessions.length - 1;
+  const decider = deciderOf(sm, { selection: [{ id: 'rule', ...rule }], weighting: { type: 'EqualWeight' } });
+  const incumbents = options.incumbents === undefined || options.incumbents === null ? null : options.incumbents.map((name) => sm.columnOf(name));
+  const decision = decider.decide(session, incumbents);
+  return decision.kind === 'decided' ? Array.from(decision.columns, (column) => sm.identifiers[column]!) : [];
+}
+
+/** Applied weights by identifier on the last session, or why there are none. */
+export function weightsBy(sm: SessionMarket, weighting: unknown, options: { readonly session?: number } = {}): Record<string, number> | string {
+  const decision = deciderOf(sm, { weighting }).decide(options.session ?? sm.sessions.length - 1, null);
+  if (decision.kind !== 'decided') return decision.finding.message;
+  return Object.fromEntries(Array.from(decision.columns, (column, i) => [sm.identifiers[column]!, decision.weights[i]!]));
+}
+
+export function generator(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+export interface GeneratedOptions {
+  readonly names: number;
+  readonly sessions: number;
+  readonly seed: number;
+}
+
+/**
+ * A market with everything that makes selection hard: names that list late or stop, bars missing here and there, fields with ties and
+ * missing values, groups missing, splits, ordinary, special and cancelled dividends.
+ */
+export function generatedMarket({ names, sessions, seed }: GeneratedOptions): MarketData {
+  const random = generator(seed);
+  const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!;
+  const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);
+  const table = (): (number | null)[][] => Array.from({ length: sessions }, () => Array.from({ length: names }, () => null));
+  const fields = { CLOSE: table(), VOLUME: table(), SHARES_OUTSTANDING: table(), FREE_FLOAT: table(), SCORE: table() };
+  const first = WEEKDAYS.sessions.findIndex((day) => day >= dayFrom('2020-01-01'));
+  const actions: Partial<CorporateAction>[] = [];
+  identifiers.forEach((identifier, i) => {
+    const lists = random() < 0.3 ? Math.floor(random() * sessions * 0.8) : 0;
+    const stops = random() < 0.1 ? lists + Math.floor(random() * (sessions - lists)) : sessions;
+    let price = 5 + 200 * random();
+    let shares = Math.round(1e6 * (1 + 50 * random()));
+    const volatility = 0.005 + 0.03 * random();
+    const pays = random() < 0.6;
+    const hasFloat = random() < 0.8;
+    for (let t = lists; t < stops; t++) {
+      price *= Math.exp(volatility * normal());
+      const exDay = WEEKDAYS.sessions[first + t]!;
+      if (t > lists && random() < 0.002) {
+        price /= 2;
+        shares *= 2;
+        actions.push({ identifier, type: 'SPLIT', value: 2, exDay });
+      }
+      if (pays && t > lists && t % 63 === i % 63) actions.push({ identifier, type: 'DIVIDEND', value: price * 0.01 * random(), exDay, status: random() < 0.1 ? 'cancelled' : 'paid' });
+      if (random() < 0.03) continue;
+      fields.CLOSE[t]![i] = Math.round(price * 100) / 100;
+      fields.VOLUME[t]![i] = Math.round(1e4 * (1 + 100 * random()));
+      fields.SHARES_OUTSTANDING[t]![i] = shares;
+      if (hasFloat && random() < 0.9) fields.FREE_FLOAT[t]![i] = 0.2 + 0.1 * (i % 8);
+      if (random() < 0.8) fields.SCORE[t]![i] = Math.round(normal() * 4) / 2; // many ties
+    }
+  });
+  const reference = {
+    SECTOR: identifiers.map(() => (random() < 0.1 ? null : pick(['Energy', 'Health', 'Industry', 'Technology']))),
+    ISSUER: identifiers.map((_, i) => (random() < 0.3 ? null : `I${Math.floor(i / 2)}`)),
+    RATING: identifiers.map(() => (random() < 0.2 ? null : Math.floor(random() * 5))),
+    ACTIVE: identifiers.map(() => (random() < 0.1 ? null : random() < 0.7)),
+  };
+  return marketOf({ identifiers, fields, reference, actions: actions.toSorted((a, b) => (a.identifier! < b.identifier! ? -1 : a.identifier! > b.identifier! ? 1 : a.exDay! - b.exDay!)) });
+}

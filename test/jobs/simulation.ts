@@ -58,7 +58,9 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
   const chance = (probability: number): boolean => fault === undefined && !isKind && random() < probability;
   const between = (low: number, high: number): number => low + Math.floor(random() * (high - low));
   const say = (message: string): never => {
-    throw new Error(`${message}\nSEED=${seed} after ${done} events`);
+    const error = new Error(`${message}\nSEED=${seed} after ${done} events`);
+    failure ??= error; // Thrown inside of work, it would only fail the job.
+    throw error;
   };
 
   // The world: time, the disk, and the process that lives at the moment.
@@ -73,6 +75,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
   let isKind = false;
   let mustRestart = false;
   let isUp = false;
+  let failure: unknown;
   let engine: JobEngine;
 
   // What clients were told, and what was seen.
@@ -215,10 +218,14 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     kind: 'backtest',
     lane: 'heavy',
     async run(payload, attempt): Promise<Completion> {
-      checkStart(payload, attempt.jobId, attempt.signal);
-      await attempt.compute('backtest', payload as never);
+      const finish = checkStart(payload, attempt.jobId, attempt.signal);
       const refs: ArtifactRef[] = [];
-      for (const sha256 of ['1', '2']) refs.push(await attempt.keep({ bytes: new Uint8Array(1), sha256 }));
+      try {
+        await attempt.compute('backtest', payload as never);
+        for (const sha256 of ['1', '2']) refs.push(await attempt.keep({ bytes: new Uint8Array(1), sha256 }));
+      } finally {
+        finish();
+      }
       return {
         result: { artifact: refs[0]! },
         effect(tx) {
@@ -232,8 +239,8 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     },
   };
 
-  /** What must hold when work starts: the attempt is on disk, the job is no poison, and no other attempt of it runs. */
-  function checkStart({ token }: Payload, jobId: string, signal: AbortSignal): void {
+  /** What must hold when work starts: the attempt is on disk, the job is no poison, and no other attempt of it runs. Returns how to say that it ended. */
+  function checkStart({ token }: Payload, jobId: string, signal: AbortSignal): () => void {
     const record = recordOnDisk(jobId);
     if (record?.status !== 'running' || tokenOf(record) !== token) say(`${jobId} started without being running on disk`);
     if (record!.crashes >= LIMITS.attemptsMax) say(`${jobId} started again after ${record!.crashes} crashes`);
@@ -243,6 +250,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     active.add(signal);
     const running = [...attempts.values()].flatMap((signals) => [...signals]).filter(({ aborted }) => !aborted);
     if (running.length > LIMITS.runningMax.heavy) say(`${running.length} attempts run at once`);
+    return () => active.delete(signal);
   }
 
   const recordOnDisk = (jobId: string): JobRecord | undefined => {
@@ -369,7 +377,6 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
 
   // The course of the world
 
-  let failure: unknown;
   await boot();
   for (; done < events || !isQuiet(); done++) {
     if (done === events) isKind = true;

@@ -32,8 +32,7 @@ const SCHEDULE_LIMIT_DEFAULT = 4;
 export const ScheduleQuery = z.strictObject({
   asof: IsoDate.optional().meta({ description: 'The date to look from; default today (UTC).' }),
   as_of: IsoDate.optional().meta({ description: 'The same as asof; when both are given they must agree.' }),
-  limit: z.coerce
-    .number()
+  limit: z
     .int()
     .min(1)
     .max(SCHEDULE_LIMIT_MAX)

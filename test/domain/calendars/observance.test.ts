@@ -1,0 +1,36 @@
+import { describe, expect, test } from 'vitest';
+import { observedDays, parseObservance } from '#domain/calendars/observance.js';
+import { dayFrom, formatDay, weekdayOf } from '#domain/days.js';
+
+const isWeekday = (day: number) => weekdayOf(day) < 5;
+const observed = (...holidays: [string, string?][]) =>
+  [...observedDays(holidays.map(([text, observance]) => ({ day: dayFrom(text), observance: parseObservance(observance) })), isWeekday)]
+    .filter(isWeekday)
+    .sort((a, b) => a - b)
+    .map(formatDay);
+
+describe('an observance', () => {
+  test('says by how many days a holiday moves from each weekday', () => {
+    expect(parseObservance('sat-1 sun+1').shifts).toEqual([0, 0, 0, 0, 0, -1, 1]);
+    expect(parseObservance(undefined).shifts).toEqual([0, 0, 0, 0, 0, 0, 0]);
+  });
+
+  test('moves a Sunday holiday past the holidays that follow it', () => {
+    expect(observed(['2022-12-25', 'sun>'], ['2022-12-26', 'sun>'])).toEqual(['2022-12-26', '2022-12-27']);
+    expect(observed(['2019-05-05', 'sun>'], ['2019-05-06'])).toEqual(['2019-05-06', '2019-05-07']);
+  });
+
+  test('moves a holiday that has its day in common with another, wherever it stands in the list', () => {
+    expect(observed(['2020-10-01', 'same>'], ['2020-10-01'])).toEqual(['2020-10-01', '2020-10-02']);
+    expect(observed(['2020-10-01'], ['2020-10-01', 'same>'])).toEqual(['2020-10-01', '2020-10-02']);
+  });
+
+  test('does not let two moved holidays share a day', () => {
+    expect(observed(['2023-01-21', 'sat> sun>'], ['2023-01-22', 'sat> sun>'])).toEqual(['2023-01-23', '2023-01-24']);
+  });
+
+  test('skips the weekend when it looks for a free day', () => {
+    expect(observed(['2021-04-04', 'sun>'], ['2021-04-02'], ['2021-04-05'])).toEqual(['2021-04-02', '2021-04-05', '2021-04-06']);
+    expect(observed(['2022-09-09', 'same>'], ['2022-09-09'])).toEqual(['2022-09-09', '2022-09-12']);
+  });
+});

@@ -1,9 +1,10 @@
 // The import rule: what each room may import. `node test/rooms.mjs` writes .oxlintrc.json from this table,
 // `node test/rooms.mjs --check` fails when the written file is not what the table says.
 import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
 /** room -> the rooms whose values it may import, the rooms it may know as types only, the packages it may use. */
-const ROOMS = {
+export const ROOMS = {
   kernels: { values: [], types: [], packages: [] },
   'src/domain': { values: ['kernels'], types: [], packages: ['zod'] },
   'src/contract': { values: ['domain'], types: [], packages: ['zod'] },
@@ -30,7 +31,7 @@ const ROOMS = {
 };
 
 /** Folders inside a room that need a package the rest of the room must not have. */
-const ALCOVES = {
+export const ALCOVES = {
   'kernels/engines': { room: 'kernels', packages: ['koffi', '@tensorflow/**', 'node:*'] },
 };
 
@@ -96,13 +97,13 @@ const config = {
   ],
 };
 
-const target = new URL('../.oxlintrc.json', import.meta.url);
-const text = `${JSON.stringify(config, null, 2)}\n`;
-if (process.argv.includes('--check')) {
-  if (readFileSync(target, 'utf8') !== text) {
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const target = new URL('../.oxlintrc.json', import.meta.url);
+  const text = `${JSON.stringify(config, null, 2)}\n`;
+  if (!process.argv.includes('--check')) {
+    writeFileSync(target, text);
+  } else if (readFileSync(target, 'utf8') !== text) {
     console.error('.oxlintrc.json is not what test/rooms.mjs says: run `node test/rooms.mjs`.');
     process.exit(1);
   }
-} else {
-  writeFileSync(target, text);
 }

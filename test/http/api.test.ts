@@ -1,0 +1,83 @@
+import { pino } from 'pino';
+import { describe, expect, test } from 'vitest';
+import { API } from '#contract/api.js';
+import { ErrorEnvelope } from '#contract/common.js';
+import { SCOPES, type Route, type Scope } from '#contract/route.js';
+import { Refusal } from '#domain/refusal.js';
+import { createApp } from '#http/app.js';
+import type { Handlers } from '#http/handler.js';
+
+/** Every route of the service before handlers that do nothing: what is asked here is the pipeline's to answer. */
+const routes: [string, Route][] = Object.entries(API);
+const idle = Object.fromEntries(routes.map(([id]) => [id, () => ({})])) as unknown as Handlers<typeof API>;
+const app = createApp({
+  api: API,
+  handlers: idle,
+  version: '0.0.0',
+  log: pino({ level: 'silent' }),
+  authenticate(headers) {
+    const scope = headers.get('x-api-key');
+    if (scope === null) throw new Refusal('UNAUTHENTICATED', 'No key.');
+    return { keyId: scope, scopes: new Set([scope as Scope]) };
+  },
+});
+
+/** A path of the route that its parameters accept: a job's id has a form of its own. */
+const pathOf = (route: Route, id = route.path.includes('{job_id}') ? 'backtest:a' : 'a') => route.path.replaceAll(/\{\w+\}/g, id);
+
+async function ask(method: string, path: string, scope: string | undefined, text?: string) {
+  const headers: Record<string, string> = { ...(scope === undefined ? {} : { 'x-api-key': scope }), ...(text === undefined ? {} : { 'content-type': 'application/json' }) };
+  const response = await app.fetch(new Request(`http://localhost${path}`, { method, headers, ...(text === undefined ? {} : { body: text }) }));
+  const body = response.status >= 400 ? ErrorEnvelope.parse(await response.json()).error : undefined;
+  return { status: response.status, code: body?.code, detail: body?.detail, headers: response.headers };
+}
+
+const bodyOf = (route: Route) => (route.body === undefined ? undefined : '{}');
+const guarded = routes.filter(([, route]) => route.scope !== 'open');
+
+test.each(guarded)('%s asks for a key before it says anything', async (_id, route) => {
+  expect(await ask(route.method, pathOf(route, 'x'.repeat(65)), undefined, bodyOf(route))).toMatchObject({ status: 401, code: 'UNAUTHENTICATED' });
+});
+
+describe('no scope implies another, but admin all', () => {
+  test.each(guarded)('%s', async (_id, route) => {
+    const forbidden = [];
+    for (const scope of SCOPES) {
+      const { status } = await ask(route.method, pathOf(route), scope, bodyOf(route));
+      if (status === 403) forbidden.push(scope);
+    }
+    expect(forbidden).toEqual(SCOPES.filter((scope) => scope !== route.scope && scope !== 'admin'));
+  });
+});
+
+test.each(routes)('%s shares its path with no method it does not have', async (_id, route) => {
+  const methods = routes.filter(([, other]) => other.path === route.path).map(([, { method }]) => method);
+  const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].toSorted();
+  for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+    if (allowed.includes(method)) continue;
+    const answer = await ask(method, pathOf(route), 'admin');
+    expect([method, answer.status, answer.detail]).toEqual([method, 405, { allowed }]);
+    expect(answer.headers.get('allow')).toBe(allowed.join(', '));
+  }
+});
+
+test.each(routes.filter(([, route]) => /\{\w+_id\}/.test(route.path)))('%s refuses an id of 65 characters', async (_id, route) => {
+  expect(await ask(route.method, pathOf(route, 'x'.repeat(65)), 'admin', bodyOf(route))).toMatchObject({ status: 422, code: 'INVALID_IDENTIFIER' });
+});
+
+test.each(routes.filter(([, route]) => route.openQuery !== true))('%s refuses a query it does not know', async (_id, route) => {
+  const { status, detail } = await ask(route.method, `${pathOf(route)}?no_such_parameter=1`, 'admin', bodyOf(route));
+  const codes = ((detail?.['findings'] ?? []) as { path: string; code: string }[]).map(({ path, code }) => `${path} ${code}`);
+  expect([status, codes]).toEqual([422, expect.arrayContaining(['no_such_parameter UNKNOWN_FIELD'])]);
+});
+
+test.each(routes.filter(([, route]) => route.body !== undefined))('%s refuses a body that is not JSON before it looks at the rest', async (_id, route) => {
+  expect(await ask(route.method, `${pathOf(route, 'x'.repeat(65))}?no_such_parameter=1`, 'admin', '{"a":')).toMatchObject({ status: 400, code: 'MALFORMED_REQUEST' });
+});
+
+test.each(routes)('%s has a scope that fits its method, a tag and a sentence', (_id, route) => {
+  expect(route.tag).not.toBe('');
+  expect(route.summary).toMatch(/\S.*\.$/);
+  if (route.method === 'GET') expect(['read', 'open']).toContain(route.scope);
+  if (route.success.status === 204) expect(route.success.schema).toBeUndefined();
+});

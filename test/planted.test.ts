@@ -1,0 +1,117 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+/**
+ * A rule nobody has seen fail is not a rule. From the table of rooms, one violation of each of its rules is planted in a
+ * house of its own, beside one import that each rule allows; the linter must catch all of the former and none of the latter.
+ */
+interface Room {
+  readonly values: readonly string[];
+  readonly types: readonly string[];
+  readonly packages: readonly string[];
+}
+
+const table = (await import(pathToFileURL('test/rooms.mjs').href)) as { ROOMS: Record<string, Room>; ALCOVES: Record<string, { room: string; packages: string[] }> };
+const rooms = Object.entries(table.ROOMS);
+const nameOf = (room: string) => room.replace('src/', '');
+const names = rooms.map(([room]) => nameOf(room));
+
+interface Plant {
+  readonly file: string;
+  readonly text: string;
+}
+
+const importing = (specifier: string) => `import { thing } from '${specifier}';\nexport const seen = thing;\n`;
+const knowing = (specifier: string) => `import type { Thing } from '${specifier}';\nexport type Seen = Thing;\n`;
+/** A name that stands for every module a pattern of packages lets in. */
+const member = (pattern: string) => pattern.replace('node:*', 'node:path').replace('/**', '/inner');
+
+const violations: Plant[] = rooms.flatMap(([room, { values, types, packages }]) => {
+  const closed = names.filter((name) => name !== nameOf(room) && !values.includes(name) && !types.includes(name));
+  return [
+    ...closed.map((name) => ({ file: `${room}/closed-${name}.ts`, text: importing(`#${name}/thing.js`) })),
+    ...closed.map((name) => ({ file: `${room}/deep/closed-type-${name}.ts`, text: knowing(`#${name}/thing.js`) })),
+    ...types.map((name) => ({ file: `${room}/value-${name}.ts`, text: importing(`#${name}/thing.js`) })),
+    { file: `${room}/package.ts`, text: importing('left-pad') },
+    { file: `${room}/scoped.ts`, text: importing('@left/pad') },
+    ...(packages.includes('node:*') ? [] : [{ file: `${room}/node.ts`, text: importing('node:fs') }, { file: `${room}/node-promises.ts`, text: importing('node:fs/promises') }]),
+    { file: `${room}/climb.ts`, text: importing('../elsewhere/thing.js') },
+    { file: `${room}/deep/climb.ts`, text: importing('../../elsewhere/thing.js') },
+    { file: `${room}/deep/deeper/climb.ts`, text: importing('../../../elsewhere/thing.js') },
+  ];
+});
+
+const allowed: Plant[] = [
+  ...rooms.flatMap(([room, { values, types, packages }]) => [
+    ...values.map((name) => ({ file: `${room}/may-${name}.ts`, text: importing(`#${name}/thing.js`) })),
+    ...types.map((name) => ({ file: `${room}/knows-${name}.ts`, text: knowing(`#${name}/thing.js`) })),
+    ...packages.map((name, i) => ({ file: `${room}/uses-${i}.ts`, text: importing(member(name)) })),
+    { file: `${room}/beside.ts`, text: importing('./thing.js') },
+    { file: `${room}/deep/beside.ts`, text: importing('../thing.js') },
+  ]),
+  ...Object.entries(table.ALCOVES).flatMap(([folder, { packages }]) => packages.map((name, i) => ({ file: `${folder}/uses-${i}.ts`, text: importing(member(name)) }))),
+];
+
+const manners: Plant[] = [
+  { file: 'src/domain/default-export.ts', text: 'export default 1;\n' },
+  { file: 'src/domain/any.ts', text: 'export const seen = (thing: any) => thing;\n' },
+  { file: 'src/domain/cycle-a.ts', text: `import { b } from './cycle-b.js';\nexport const a = () => b;\n` },
+  { file: 'src/domain/cycle-b.ts', text: `import { a } from './cycle-a.js';\nexport const b = () => a;\n` },
+];
+
+/** Rules of the design in its own words, so that the table itself cannot drift from them unseen. */
+const designed: Plant[] = [
+  { file: 'kernels/of-domain.ts', text: importing('#domain/refusal.js') },
+  { file: 'src/domain/of-store.ts', text: importing('#store/documents.js') },
+  { file: 'src/services/of-http.ts', text: importing('#http/app.js') },
+  { file: 'src/services/of-framework.ts', text: importing('hono') },
+  { file: 'src/services/of-numerics.ts', text: importing('#kernels/algebra/gemm.js') },
+  { file: 'src/http/of-jobs.ts', text: importing('#jobs/engine.js') },
+  { file: 'src/jobs/of-workers.ts', text: importing('#workers/main.js') },
+  { file: 'workers/of-store.ts', text: importing('#store/documents.js') },
+];
+
+let house: string;
+let report: readonly string[] = [];
+
+beforeAll(() => {
+  house = mkdtempSync(join(tmpdir(), 'planted-'));
+  cpSync('.oxlintrc.json', join(house, '.oxlintrc.json'));
+  for (const { file, text } of [...violations, ...allowed, ...manners, ...designed]) {
+    mkdirSync(dirname(join(house, file)), { recursive: true });
+    writeFileSync(join(house, file), text);
+  }
+  report = lint(house);
+});
+
+afterAll(() => rmSync(house, { recursive: true }));
+
+function lint(folder: string): string[] {
+  try {
+    return execFileSync(resolve('node_modules/.bin/oxlint'), ['--format', 'unix', '.'], { cwd: folder, encoding: 'utf8', stdio: 'pipe' }).split('\n');
+  } catch (failure) {
+    return (failure as { stdout: string }).stdout.split('\n');
+  }
+}
+
+const complaints = (file: string) => report.filter((line) => line.startsWith(`${file}:`)).length;
+
+describe('planted violations', () => {
+  test.each(rooms.map(([room]) => room))('%s: each is caught once', (room) => {
+    const planted = violations.filter(({ file }) => file.startsWith(`${room}/`));
+    expect(planted.length).toBeGreaterThan(0);
+    expect(planted.filter(({ file }) => complaints(file) !== 1).map(({ file }) => file)).toEqual([]);
+  });
+
+  test('of manners and of the design are caught', () => {
+    expect([...manners, ...designed].filter(({ file }) => complaints(file) === 0).map(({ file }) => file)).toEqual([]);
+  });
+});
+
+test('what the table allows is let through', () => {
+  expect(allowed.filter(({ file }) => complaints(file) > 0).map(({ file }) => file)).toEqual([]);
+});

@@ -1,0 +1,77 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { expect, test } from 'vitest';
+
+/** What a linter cannot see. */
+function sources(room: string): string[] {
+  if (!existsSync(room)) return [];
+  const files = readdirSync(room, { recursive: true, encoding: 'utf8' }).map((name) => `${room}/${name}`);
+  return files.filter((file) => file.endsWith('.ts') && !file.endsWith('.d.ts')).toSorted();
+}
+
+const ROOM_FOLDERS: Record<string, string> = { kernels: 'kernels', workers: 'workers' };
+
+/** The source files a file refers to: by import, or by the address of a module it starts in another thread or process. */
+function references(file: string): string[] {
+  const text = readFileSync(file, 'utf8');
+  const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g), ...text.matchAll(/new URL\(\s*'([^']+)'/g)].map((match) => match[1]!);
+  return specifiers.flatMap((specifier) => {
+    const room = /^#([a-z]+)\/(.*)$/.exec(specifier);
+    if (room !== null) return [`${ROOM_FOLDERS[room[1]!] ?? `src/${room[1]}`}/${room[2]}`];
+    return specifier.startsWith('.') ? [normalize(join(dirname(file), specifier))] : [];
+  }).map((path) => path.replace(/\.js$/, '.ts'));
+}
+
+const program = ['src', 'kernels', 'workers'].flatMap(sources).filter((file) => !file.startsWith('kernels/wasm/'));
+const graph = new Map(program.map((file) => [file, references(file)]));
+
+function reachable(roots: readonly string[]): Set<string> {
+  const seen = new Set<string>();
+  const open = [...roots];
+  for (let file = open.pop(); file !== undefined; file = open.pop()) {
+    if (seen.has(file)) continue;
+    seen.add(file);
+    open.push(...(graph.get(file) ?? []));
+  }
+  return seen;
+}
+
+test('no file is left behind: each is reached from the command or the door of the workers', () => {
+  const reached = reachable(['src/main.ts', 'workers/main.ts']);
+  expect(program.filter((file) => !reached.has(file))).toEqual([]);
+});
+
+/** Kernels that another room calls; the others are parts of these. */
+const called = [...new Set(program.filter((file) => !file.startsWith('kernels/')).flatMap((file) => graph.get(file) ?? []))]
+  .filter((file) => file.startsWith('kernels/') && !file.startsWith('kernels/wasm/') && /^export function/m.test(existsSync(file) ? readFileSync(file, 'utf8') : ''))
+  .filter((file) => file !== 'kernels/assert.ts')
+  .toSorted();
+
+test.each(called)('%s is proved, and says what it costs and where it comes from', (file) => {
+  const text = readFileSync(file, 'utf8');
+  const missing = [
+    existsSync(`test/${file.replace('.ts', '.test.ts')}`) ? [] : ['a mirror test'],
+    ...['@cost', '@source'].map((tag) => (text.includes(tag) ? [] : [tag])),
+  ];
+  expect(missing.flat()).toEqual([]);
+});
+
+test('tests are neither switched off nor left alone', () => {
+  const marked = sources('test').filter((file) => /\b(?:it|test|describe)\.(?:only|todo|skip)\b/.test(readFileSync(file, 'utf8')));
+  expect(marked.filter((file) => file !== 'test/tidy.test.ts')).toEqual([]);
+});
+
+test('nothing waits to be done', () => {
+  const promises = program.filter((file) => /\b(?:TODO|FIXME|XXX)\b/.test(readFileSync(file, 'utf8')));
+  expect(promises).toEqual([]);
+});
+
+test('a benchmark stands where the code it measures stands', () => {
+  const benches = sources('bench').filter((file) => file.endsWith('.bench.ts'));
+  const astray = benches.filter((file) => {
+    const mirrored = file.replace('bench/', '').replace('.bench.ts', '');
+    const folder = dirname(mirrored);
+    return !existsSync(folder) && !existsSync(`src/${folder}`);
+  });
+  expect(astray).toEqual([]);
+});

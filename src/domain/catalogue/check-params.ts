@@ -16,7 +16,8 @@ export function checkParams<S extends z.ZodObject>(schema: S, params: unknown, a
 function asParameterFinding(finding: Finding, { schema, path }: { readonly schema: z.ZodObject; readonly path: string }): Finding {
   const name = finding.path.slice(path.length + 1);
   const isParameter = !/[.[]/.test(name);
-  if (finding.code === 'UNKNOWN_PARAMETER' && isParameter) {
+  if (finding.code === 'UNKNOWN_PARAMETER' && !isParameter) return { ...finding, code: 'UNKNOWN_FIELD' };
+  if (finding.code === 'UNKNOWN_PARAMETER') {
     const accepted = Object.keys(schema.shape);
     const set = accepted.length === 0 ? 'it takes none' : `the accepted names are ${accepted.join(', ')}`;
     return { ...finding, message: `The parameter ${name} is not known; ${set}.`, accepted };

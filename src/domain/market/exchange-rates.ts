@@ -87,6 +87,11 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
   };
 }
 
+/** The currency whose whole units a code counts: GBP for GBX. */
+export function majorUnit(code: string): string {
+  return unitOf(code).major;
+}
+
 function unitOf(code: string): { readonly major: string; readonly scale: number } {
   return MINOR_UNITS[code] ?? { major: code, scale: 1 };
 }

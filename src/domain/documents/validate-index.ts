@@ -1,0 +1,232 @@
+import type { z } from 'zod';
+import type { CalendarOption } from '../calendars/calendar.js';
+import { canonicalJson } from '../canonical-json.js';
+import { checkParams } from '../catalogue/check-params.js';
+import { validateConstraints } from '../constraints/validate.js';
+import { hasErrors, orderFindings, smallValue, type Finding } from '../findings.js';
+import { nonFiniteFindings } from '../finite.js';
+import { checkShape } from '../shape.js';
+import { SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '../rules/catalogue.js';
+import { ConstraintRow, IndexDocument, isDerivedDocument, RESERVED_INDEX_IDS } from './index-document.js';
+import type { MarketData } from '../market/market-data.js';
+import { marketFindings } from './index-on-market.js';
+
+/** The objectives a derivation can have. */
+export const OBJECTIVES = ['min_tracking_error'] as const;
+
+/** What a document is checked against besides itself. */
+export interface IndexContext {
+  readonly calendars: readonly CalendarOption[];
+  /** A stored document, undefined when there is none that can be read. */
+  readonly indexOf: (id: string) => IndexDocument | undefined;
+  /** The document that the checked one replaces. */
+  readonly replaces?: IndexDocument | undefined;
+  /** The market being served: what it lacks is a warning. */
+  readonly market?: MarketData | undefined;
+}
+
+export interface CheckedIndex {
+  /** The document with its defaults, unknown fields dropped; undefined when a finding is an error. */
+  readonly document: IndexDocument | undefined;
+  /** Every finding, in served order. */
+  readonly findings: readonly Finding[];
+}
+
+/** A JSON object of unknown content. */
+type Raw = Readonly<Record<string, unknown>>;
+
+/**
+ * Everything there is to say about an index document, in one pass: its shape, the parameters of every row, what the rows mean
+ * together, the documents it refers to, and (as warnings) what the served market lacks.
+ */
+export function validateIndex(body: Raw, context: IndexContext): CheckedIndex {
+  const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning' });
+  const findings = [
+    ...notRepeated(nonFiniteFindings(body), shaped.findings),
+    ...shaped.findings,
+    ...ownFindings(body, context),
+    ...(isObject(body['pipeline']) ? pipelineFindings(body['pipeline']) : []),
+    ...(isObject(body['derivation']) ? derivationFindings(body['derivation'], body, context) : []),
+    ...universeFindings(body, context),
+    ...rebalanceFindings(body['rebalance']),
+  ];
+  const document = hasErrors(findings) ? undefined : shaped.value;
+  if (document !== undefined) {
+    findings.push(...inheritanceFindings(document, context));
+    if (context.market !== undefined) findings.push(...marketFindings(document, context.market, 'warning'));
+  }
+  return { document, findings: orderFindings(findings) };
+}
+
+/** A stored body as a document, undefined when it does not satisfy the schema. */
+export function readIndex(body: unknown): IndexDocument | undefined {
+  const parsed = IndexDocument.safeParse(body);
+  return parsed.success ? parsed.data : undefined;
+}
+
+/** The index that a document's universe or derivation refers to. */
+export function referenceOf(document: IndexDocument): string | undefined {
+  if (isDerivedDocument(document)) return document.derivation.source_index_id;
+  return document.universe?.kind === 'index' ? (document.universe.id ?? undefined) : undefined;
+}
+
+const isObject = (value: unknown): value is Raw => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function notRepeated(findings: readonly Finding[], told: readonly Finding[]): Finding[] {
+  return findings.filter(({ path }) => !told.some((finding) => finding.path === path));
+}
+
+function error(code: Finding['code'], path: string, message: string, rest: Partial<Finding> = {}): Finding {
+  return { severity: 'error', code, path, message, ...rest };
+}
+
+/** The id, the calendar, and which kind of index it is. */
+function ownFindings(body: Raw, { calendars }: IndexContext): Finding[] {
+  const findings: Finding[] = [];
+  const { id, calendar } = body;
+  if ((RESERVED_INDEX_IDS as readonly unknown[]).includes(id)) {
+    findings.push(error('BAD_IDENTIFIER', 'id', `The id ${String(id)} is a word of the routes; reserved are ${RESERVED_INDEX_IDS.join(', ')}.`, { value: id }));
+  }
+  if (typeof calendar === 'string' && calendar !== '' && !calendars.some(({ code }) => code === calendar)) {
+    const accepted = calendars.map(({ code }) => code);
+    findings.push(error('UNKNOWN_CALENDAR', 'calendar', `The calendar ${calendar} is not known; the accepted set is ${accepted.join(', ')}.`, { accepted, ...smallValue(calendar) }));
+  }
+  const has = (field: string) => body[field] !== undefined && body[field] !== null;
+  if (has('pipeline') === has('derivation')) {
+    const which = has('pipeline') ? 'both are given' : 'neither is given';
+    findings.push(error('PIPELINE_XOR_DERIVATION', '', `An index has either a pipeline or a derivation; ${which}.`));
+  }
+  return findings;
+}
+
+/** Every row by its class, ids that repeat, and limits that contradict each other. */
+function pipelineFindings(pipeline: Raw): Finding[] {
+  const rows = Array.isArray(pipeline['selection']) ? pipeline['selection'] : [];
+  const findings = rows.flatMap((row: unknown, i) => (isObject(row) ? rowFindings(row, `pipeline.selection[${i}]`, selectionClassOf, SELECTION_CLASSES) : []));
+  findings.push(...repeatedIds(rows));
+  const weighting = pipeline['weighting'];
+  if (!isObject(weighting)) return findings;
+  findings.push(...rowFindings(weighting, 'pipeline.weighting', weightingClassOf, WEIGHTING_CLASSES));
+  const { floor, cap } = weighting;
+  if (typeof floor === 'number' && typeof cap === 'number' && floor > cap) {
+    findings.push(error('EMPTY_RANGE', 'pipeline.weighting.floor', `The floor of ${floor} is above the cap of ${cap}.`, { value: floor }));
+  }
+  return findings;
+}
+
+interface RowClass {
+  readonly type: string;
+  readonly params: z.ZodObject;
+}
+
+function rowFindings(row: Raw, path: string, classOf: (type: string) => RowClass | undefined, classes: readonly RowClass[]): Finding[] {
+  const { type, params = {} } = row;
+  const rowId = typeof row['id'] === 'string' ? row['id'] : null;
+  if (typeof type !== 'string' || type === '') return [];
+  const entry = classOf(type);
+  if (entry === undefined) {
+    const accepted = classes.map((known) => known.type);
+    return [error('UNKNOWN_TYPE', `${path}.type`, `The class ${type} is not known; the accepted set is ${accepted.join(', ')}.`, { row_id: rowId, accepted, ...smallValue(type) })];
+  }
+  return isObject(params) ? checkParams(entry.params, params, { path: `${path}.params`, rowId }).findings : [];
+}
+
+function repeatedIds(rows: readonly unknown[]): Finding[] {
+  const first = new Map<string, number>();
+  return rows.flatMap((row, i) => {
+    const id = isObject(row) ? row['id'] : undefined;
+    if (typeof id !== 'string') return [];
+    const earlier = first.get(id);
+    if (earlier === undefined) {
+      first.set(id, i);
+      return [];
+    }
+    return [error('DUPLICATE_ROW_ID', `pipeline.selection[${i}].id`, `The id ${id} is taken by the rule at position ${earlier}.`, { row_id: id, value: id })];
+  });
+}
+
+/** The source, the objective and the constraint rows of a derived index. */
+function derivationFindings(derivation: Raw, body: Raw, { indexOf, replaces }: IndexContext): Finding[] {
+  const findings: Finding[] = [];
+  const { source_index_id: source, objective, constraints } = derivation;
+  if (typeof source === 'string') {
+    const path = 'derivation.source_index_id';
+    findings.push(...referenceFindings(source, body['id'], path, indexOf));
+    const before = replaces?.derivation?.source_index_id;
+    if (before !== undefined && before !== source) {
+      findings.push(error('IMMUTABLE_FIELD', path, `The source of a derived index does not change: it is ${before}, not ${source}.`, { value: source }));
+    }
+  }
+  if (typeof objective === 'string' && !(OBJECTIVES as readonly string[]).includes(objective)) {
+    findings.push(error('UNKNOWN_OBJECTIVE', 'derivation.objective', `Objective ${objective} is not accepted; the accepted set is ${OBJECTIVES.join(', ')}.`, { accepted: OBJECTIVES, ...smallValue(objective) }));
+  }
+  if (Array.isArray(constraints)) findings.push(...constraintFindings(constraints));
+  return findings;
+}
+
+/** Rows whose shape is right keep their position, so that every path is the client's. */
+function constraintFindings(rows: readonly unknown[]): Finding[] {
+  const shaped = rows.map((row) => ConstraintRow.safeParse(isObject(row) ? { id: row['id'], type: row['type'], params: row['params'] } : row));
+  if (shaped.every(({ success }) => success)) return validateConstraints(shaped.map(({ data }) => data!), { path: 'derivation.constraints' });
+  return shaped.flatMap(({ data }, i) => (data === undefined ? [] : validateConstraints([data], { path: 'derivation.constraints' }).map((finding) => ({ ...finding, path: finding.path.replace('[0]', `[${i}]`) }))));
+}
+
+/** An index that is not stored, or that leads back to the document. */
+function referenceFindings(id: string, ownId: unknown, path: string, indexOf: IndexContext['indexOf']): Finding[] {
+  if (id === ownId) return [error('CIRCULAR_REFERENCE', path, `The index ${id} refers to itself.`, { value: id })];
+  const chain = [id];
+  for (let at = indexOf(id); ; ) {
+    if (at === undefined) return chain.length === 1 ? [error('UNKNOWN_INDEX', path, `No index is stored under ${id}.`, smallValue(id))] : [];
+    const next = referenceOf(at);
+    if (next === undefined || chain.includes(next)) return [];
+    if (next === ownId) return [error('CIRCULAR_REFERENCE', path, `The index refers to itself through ${chain.join(', ')}.`, { value: id })];
+    chain.push(next);
+    at = indexOf(next);
+  }
+}
+
+function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
+  const universe = body['universe'];
+  if (universe === undefined) return [];
+  if (isObject(body['derivation']) && !isObject(body['pipeline'])) {
+    return [error('PIPELINE_XOR_DERIVATION', 'universe', 'A derived index has the constituents of its source and no universe of its own.')];
+  }
+  if (!isObject(universe)) return [];
+  const { kind, id, identifiers } = universe;
+  if (kind === 'list' && (!Array.isArray(identifiers) || identifiers.length === 0)) {
+    return [error('REQUIRED', 'universe.identifiers', 'universe.identifiers must name at least 1 identifier for a list.')];
+  }
+  if ((kind === 'named' || kind === 'index') && (id === undefined || id === null)) return [error('REQUIRED', 'universe.id', `universe.id is required by the kind ${kind}.`)];
+  return kind === 'index' && typeof id === 'string' ? referenceFindings(id, body['id'], 'universe.id', indexOf) : [];
+}
+
+/** Frequencies whose dates come from an anchor in months. */
+const ANCHORED: readonly unknown[] = ['monthly', 'quarterly', 'semi_annual', 'annual', undefined];
+
+/** Parameters each anchor cannot do without. */
+const ANCHOR_NEEDS: Readonly<Record<string, readonly string[]>> = { nth_weekday: ['nth', 'weekday'], day_of_month: ['day'] };
+
+function rebalanceFindings(rebalance: unknown): Finding[] {
+  if (!isObject(rebalance) || !ANCHORED.includes(rebalance['frequency'])) return [];
+  const { anchor } = rebalance;
+  const needs = typeof anchor === 'string' ? (ANCHOR_NEEDS[anchor] ?? []) : [];
+  return needs
+    .filter((name) => rebalance[name] === undefined || rebalance[name] === null)
+    .map((name) => error('MISSING_PARAMETER', `rebalance.${name}`, `The anchor ${String(anchor)} needs ${name}.`));
+}
+
+/** What a derived index inherits from its parent at creation and keeps when the parent changes. */
+export const INHERITED_FIELDS = ['base_date', 'base_value', 'currency', 'calendar', 'rebalance'] as const;
+
+function inheritanceFindings(document: IndexDocument, { indexOf }: IndexContext): Finding[] {
+  if (!isDerivedDocument(document)) return [];
+  const parent = indexOf(document.derivation.source_index_id);
+  if (parent === undefined) return [];
+  return INHERITED_FIELDS.filter((field) => canonicalJson(document[field]) !== canonicalJson(parent[field])).map((field) => ({
+    severity: 'warning' as const,
+    code: 'PARENT_CHANGED' as const,
+    path: field,
+    message: `${field} differs from that of the parent ${parent.id}, which is ${JSON.stringify(parent[field])}.`,
+    ...smallValue(document[field]),
+  }));
+}

@@ -1,0 +1,142 @@
+import { pino } from 'pino';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { ErrorEnvelope } from '#contract/common.js';
+import { CalendarList, calendarRoutes, ScheduleView } from '#contract/calendars.js';
+import { dayFrom } from '#domain/days.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { Refusal } from '#domain/refusal.js';
+import { createApp, type App } from '#http/app.js';
+import { calendarHandlers } from '#http/routes/calendars.js';
+import { openCalendars } from '#market/calendar-files.js';
+import { createCalendarViews } from '#services/calendars.js';
+
+const document = (id: string, rest: object) =>
+  IndexDocument.parse({ id, name: id, calendar: 'XNYS', base_date: '2024-01-02', pipeline: { weighting: { type: 'EqualWeight' } }, ...rest });
+const DOCUMENTS = new Map(
+  [
+    document('QUARTERS', {}),
+    document('LAGGED', { rebalance: { frequency: 'monthly', anchor: 'third_friday', effective_lag: 5 } }),
+    document('DAILY', { base_date: '1971-01-04', rebalance: { frequency: 'daily' } }),
+    document('SUNDAYS', { rebalance: { frequency: 'monthly', anchor: 'day_of_month', day: 31, roll: 'unadjusted' } }),
+    document('TABLES', { calendar: 'XTAE', rebalance: { frequency: 'monthly' } }),
+  ].map((each) => [each.id, each]),
+);
+
+let app: App;
+beforeAll(() => {
+  const views = createCalendarViews({
+    calendars: openCalendars(),
+    indexOf(id) {
+      const found = DOCUMENTS.get(id);
+      if (found === undefined) throw new Refusal('INDEX_NOT_FOUND', `No index ${id}.`);
+      return found;
+    },
+    today: () => dayFrom('2026-11-20'),
+  });
+  const authenticate = () => ({ keyId: null, scopes: new Set(['read'] as const) });
+  app = createApp({ api: calendarRoutes, handlers: calendarHandlers(views), authenticate, version: '0', log: pino({ level: 'silent' }) });
+});
+
+const get = async (path: string) => {
+  const response = await app.fetch(new Request(`http://localhost${path}`));
+  return { status: response.status, body: await response.json() };
+};
+const refusal = async (path: string) => {
+  const { status, body } = await get(path);
+  return { status, ...ErrorEnvelope.parse(body).error };
+};
+const schedule = async (path: string) => {
+  const { status, body } = await get(path);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return ScheduleView.parse(body);
+};
+
+describe('GET /indices/calendars', () => {
+  test('serves every code whole, sorted, with a default that is one of them', async () => {
+    const { status, body } = await get('/indices/calendars');
+    expect(status).toBe(200);
+    const list = CalendarList.parse(body);
+    const codes = list.calendars.map(({ code }) => code);
+    expect(codes.length).toBeGreaterThanOrEqual(100);
+    expect(codes).toEqual(codes.toSorted());
+    expect(list.default).toBe('XNYS');
+    expect(list.calendars.find(({ code }) => code === 'XNYS')).toEqual({
+      code: 'XNYS',
+      name: 'New York Stock Exchange',
+      region: 'America',
+      tz: 'America/New_York',
+      coverage: { from: '1970-01-01', published_to: '2027-12-31', to: '2030-12-31' },
+    });
+    expect(list.calendars.find(({ code }) => code === 'XBOG')!.tz).toBe('America/Bogota');
+    expect(list.calendars.filter(({ region }) => region === 'UTC').map(({ code }) => code)).toEqual(['24/5', '24/7']);
+  });
+
+  test('takes no query', async () => {
+    expect(await refusal('/indices/calendars?limit=3')).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+  });
+});
+
+describe('GET /indices/{index_id}/schedule', () => {
+  test('shows four dates on either side of the date asked for', async () => {
+    expect(await schedule('/indices/QUARTERS/schedule?asof=2025-06-30')).toEqual({
+      index_id: 'QUARTERS',
+      as_of: '2025-06-30',
+      calendar: 'XNYS',
+      frequency: 'quarterly',
+      recent: ['2025-06-30', '2025-03-31', '2024-12-31', '2024-09-30'],
+      upcoming: ['2025-09-30', '2025-12-31', '2026-03-31', '2026-06-30'],
+      lookahead_end: '2026-07-01',
+    });
+  });
+
+  test('looks from today unless told otherwise', async () => {
+    const { as_of, recent, upcoming } = await schedule('/indices/QUARTERS/schedule?limit=1');
+    expect([as_of, recent, upcoming]).toEqual(['2026-11-20', ['2026-09-30'], ['2026-12-31']]);
+  });
+
+  test('shows nothing before the base date, and the base rebalance on its first session', async () => {
+    expect((await schedule('/indices/QUARTERS/schedule?asof=2024-06-30&limit=512')).recent).toEqual(['2024-06-28', '2024-03-28', '2024-01-02']);
+    const before = await schedule('/indices/QUARTERS/schedule?asof=2023-06-30');
+    expect([before.recent, before.upcoming]).toEqual([[], ['2024-01-02', '2024-03-28', '2024-06-28']]);
+  });
+
+  test('looks ahead 366 days whatever the limit', async () => {
+    const { recent, upcoming, lookahead_end } = await schedule('/indices/DAILY/schedule?asof=2025-01-01&limit=512');
+    expect([recent.length, recent[0], upcoming[0], upcoming.at(-1), lookahead_end]).toEqual([512, '2024-12-31', '2025-01-02', '2026-01-02', '2026-01-02']);
+    expect(upcoming.length).toBe(251);
+  });
+
+  test('looks no further than the sessions of the calendar', async () => {
+    const { upcoming, lookahead_end } = await schedule('/indices/TABLES/schedule');
+    expect([upcoming, lookahead_end]).toEqual([['2026-11-30', '2026-12-31'], '2026-12-31']);
+  });
+
+  test('tells the announcements of an index with a lag, of every date listed', async () => {
+    const { recent, upcoming, announcements } = await schedule('/indices/LAGGED/schedule?asof=2024-05-01&limit=2');
+    expect([recent, upcoming]).toEqual([['2024-04-19', '2024-03-15'], ['2024-05-17', '2024-06-21']]);
+    expect(announcements).toEqual({ '2024-03-15': '2024-03-08', '2024-04-19': '2024-04-12', '2024-05-17': '2024-05-10', '2024-06-21': '2024-06-13' });
+  });
+
+  test('keeps the dates of an unadjusted schedule', async () => {
+    expect((await schedule('/indices/SUNDAYS/schedule?asof=2024-03-30&limit=1')).upcoming).toEqual(['2024-03-31']);
+    expect((await schedule('/indices/SUNDAYS/schedule?asof=2024-03-31&limit=1')).recent).toEqual(['2024-03-31']);
+  });
+
+  test('takes as_of for asof, and refuses two dates', async () => {
+    expect((await schedule('/indices/QUARTERS/schedule?as_of=2025-06-30')).as_of).toBe('2025-06-30');
+    expect((await schedule('/indices/QUARTERS/schedule?as_of=2025-06-30&asof=2025-06-30')).as_of).toBe('2025-06-30');
+    const refused = await refusal('/indices/QUARTERS/schedule?as_of=2025-06-30&asof=2025-06-29');
+    expect(refused).toMatchObject({ status: 422, code: 'VALIDATION_FAILED', detail: { findings: [{ path: 'as_of' }] } });
+  });
+
+  test('refuses a limit outside 1 to 512 and a day that does not exist', async () => {
+    for (const query of ['limit=0', 'limit=513', 'limit=2.5', 'limit=x', 'asof=2025-02-30', 'asof=today', 'asof=', 'frequency=daily']) {
+      expect((await get(`/indices/QUARTERS/schedule?${query}`)).status, query).toBe(422);
+    }
+    expect((await schedule('/indices/QUARTERS/schedule?limit=512')).recent.length).toBe(12);
+  });
+
+  test('does not know an index that is not stored', async () => {
+    expect(await refusal('/indices/NOBODY/schedule')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+  });
+});

@@ -39,6 +39,7 @@ export async function listen({ app, host, port }: ServerOptions): Promise<Server
       return toErrorResponse(refusal, 'GET', app.headersFor(randomUUID()));
     },
   });
+  const requestsOf = new WeakMap<Socket, number>();
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -48,9 +49,14 @@ export async function listen({ app, host, port }: ServerOptions): Promise<Server
       // The listener tells a missing Host in the service's own error body; node's answer has none.
       requireHostHeader: false,
     },
-    (incoming: IncomingMessage, outgoing: ServerResponse) => void answer(incoming, outgoing),
+    (incoming: IncomingMessage, outgoing: ServerResponse) => {
+      const count = (requestsOf.get(incoming.socket) ?? 0) + 1;
+      requestsOf.set(incoming.socket, count);
+      // node's own maxRequestsPerSocket leaves the socket open and answers what still comes on it with an empty 503.
+      if (count >= REQUESTS_PER_SOCKET_MAX) outgoing.shouldKeepAlive = false;
+      void answer(incoming, outgoing);
+    },
   );
-  server.maxRequestsPerSocket = REQUESTS_PER_SOCKET_MAX;
   server.maxConnections = CONNECTIONS_MAX;
   server.on('clientError', (failure: NodeJS.ErrnoException, socket) => refuse(app, failure, socket as Socket));
   server.on('checkExpectation', (_incoming, outgoing: ServerResponse) => {

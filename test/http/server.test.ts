@@ -83,6 +83,13 @@ async function answeredOnce(): Promise<void> {
   while (sample.answered.length === 0) await new Promise((resolve) => setImmediate(resolve));
 }
 
+test('a connection is closed after a thousand requests, each of them answered', async () => {
+  const request = 'GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n';
+  const response = await exchange(request.repeat(1_000));
+  expect(response.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(1_000);
+  expect(response.match(/connection: close/gi)).toHaveLength(1);
+});
+
 test('a stream stops when its client leaves', async () => {
   const response = await fetch(`${server.url}/stream`, { headers: { 'x-api-key': 'read' } });
   const reader = response.body!.getReader();

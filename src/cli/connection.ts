@@ -1,0 +1,79 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { createClient, ServiceError, UnreachableError, type Client } from './client.js';
+import { createLog } from './log.js';
+import { readSettings } from './settings.js';
+
+/** Exit statuses that scripts branch on; those of sysexits.h where it has one. */
+export const EXIT = {
+  done: 0,
+  /** The job failed or was cancelled. */
+  jobFailed: 1,
+  /** The service refused the request: findings are printed. */
+  refused: 2,
+  usage: 64,
+  /** Nothing answers at the address. */
+  unreachable: 69,
+  /** The service is full, draining or without data: try again. */
+  tryAgain: 75,
+  /** The key is missing, wrong or lacks the scope. */
+  noPermission: 77,
+} as const;
+
+/** Where a command works: a running service, or a home that it opens itself. */
+export interface ConnectionFlags {
+  readonly url?: string | undefined;
+  readonly home?: string | undefined;
+}
+
+export const CONNECTION_OPTIONS = { url: { type: 'string' }, home: { type: 'string' } } as const;
+
+export const CONNECTION_HELP: readonly (readonly [string, string])[] = [
+  ['--url URL', 'A running service; DIVISOR_URL otherwise. Its key is read from DIVISOR_API_KEY.'],
+  ['--home FOLDER', 'Without a URL: open this home in this process; DIVISOR_HOME otherwise.'],
+];
+
+/** Calls `use` with a client of the service the flags name, and turns what it throws into an exit status and one sentence. */
+export async function connected(flags: ConnectionFlags, environment: NodeJS.ProcessEnv, use: (client: Client) => Promise<number>): Promise<number> {
+  const url = flags.url ?? environment['DIVISOR_URL'];
+  try {
+    if (url !== undefined) return await use(createClient({ url, key: environment['DIVISOR_API_KEY'] }));
+    return await inProcess(flags, environment, use);
+  } catch (failure) {
+    if (failure instanceof UnreachableError) return say(EXIT.unreachable, `${failure.message} Start one with \`divisor serve\`, or leave --url out to work on a home.`);
+    if (failure instanceof ServiceError) return say(statusOf(failure), explain(failure));
+    throw failure;
+  }
+}
+
+/** Serves the home in this process to itself alone, with a key made for the occasion. */
+async function inProcess({ home }: ConnectionFlags, environment: NodeJS.ProcessEnv, use: (client: Client) => Promise<number>): Promise<number> {
+  const { start, stop } = await import('./serve.js');
+  const id = randomBytes(6).toString('hex');
+  const secret = randomBytes(32).toString('base64url');
+  const sha256 = createHash('sha256').update(secret).digest('hex');
+  const { HOST: _host, PORT: _port, ...rest } = environment;
+  const { settings } = readSettings(['--port', '0', ...(home === undefined ? [] : ['--home', home])], { ...rest, DIVISOR_API_KEYS: `command-line:${id}:${sha256}:admin` });
+  const running = await start(settings, createLog('error'));
+  try {
+    return await use(createClient({ url: running.server.url, key: `dvs_${id}_${secret}` }));
+  } finally {
+    await stop({ ...running, drainMs: 0 });
+  }
+}
+
+function statusOf({ status }: ServiceError): number {
+  if (status === null) return EXIT.jobFailed;
+  if (status === 401 || status === 403) return EXIT.noPermission;
+  return status === 503 ? EXIT.tryAgain : EXIT.refused;
+}
+
+/** The sentence of the error, and one line per finding below it. */
+function explain({ detail }: ServiceError): string {
+  const findings = (detail.detail?.['findings'] ?? []) as readonly { severity: string; code: string; path: string; message: string }[];
+  return [`${detail.code}: ${detail.message}`, ...findings.map((finding) => `  ${finding.severity} ${finding.code} ${finding.path}: ${finding.message}`)].join('\n');
+}
+
+function say(status: number, sentence: string): number {
+  process.stderr.write(`divisor: ${sentence}\n`);
+  return status;
+}

@@ -40,6 +40,7 @@ interface Payload {
 
 const IDENTS = ['a', 'b', 'c', 'd'];
 const BUDGET = 100;
+const EPOCH_MS = 1.7e12;
 /** Of one write. */
 const DISK_FULL = 0.005;
 const LIMITS = {
@@ -66,7 +67,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
   // The world: time, the disk, and the process that lives at the moment.
   const agenda = createAgenda();
   const disk = new Map<string, string>();
-  const files = new Set<string>();
+  const files = new Map<string, number>(); // name -> the process that wrote it
   let process = 0;
   let calls = 0;
   let done = 0;
@@ -83,7 +84,11 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
   const toldCancelled = new Set<string>(); // tokens
   const seen = new Map<string, JobStatus>(); // token and time of submission -> last status seen
   const seenBy = new Map<string, number>(); // the process that showed it
-  const attempts = new Map<string, Set<AbortSignal>>(); // token -> attempts that run and were not ended
+  const startedBy = new Map<string, number>(); // incarnation and attempt -> the process that wrote its start
+  const crashed = new Set<string>(); // attempts whose worker or process died
+  const newestStart = new Map<string, number>(); // token -> the last attempt that began
+  let starts = 0;
+  const attempts = new Set<{ readonly token: string; readonly bytes: number; readonly signal: AbortSignal }>(); // under way in the living process
 
   /** Lets a port's call happen, refuses it, or ends the process around it; returns whether the caller lives to hear of it. */
   function callPort(action: () => void): boolean {
@@ -105,7 +110,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     });
 
   function createClock(owner: number): Clock {
-    return { now: () => 1.7e12 + agenda.now(), monotonicMs: () => agenda.now(), after: (ms, call) => later(owner, ms, call) };
+    return { now: () => EPOCH_MS + agenda.now(), monotonicMs: () => agenda.now(), after: (ms, call) => later(owner, ms, call) };
   }
 
   function createStore(owner: number): DocumentStore {
@@ -137,10 +142,13 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
                 delete: (kind, id) => (staged.set(`${kind}/${id}`, null), true),
               });
               const write = (): void => {
+                const dropped = [...staged.keys()].flatMap((key) => disk.get(key)?.match(/file-[^"]+/g) ?? []);
                 for (const [key, text] of staged) {
                   if (text === null) disk.delete(key);
                   else disk.set(key, text);
+                  if (key.startsWith('job/')) noteStart(key.slice(4), owner);
                 }
+                removeUnowned(dropped);
               };
               if (callPort(write)) later(owner, between(0, 10), () => resolve(result));
             } catch (thrown) {
@@ -153,6 +161,12 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     };
   }
 
+  /** Remembers which process put which attempt on disk as running. */
+  function noteStart(jobId: string, owner: number): void {
+    const record = recordOnDisk(jobId);
+    if (record?.status === 'running') startedBy.set(`${incarnationOf(record)}#${record.attempt}`, owner);
+  }
+
   function createArtifacts(owner: number): ArtifactStore {
     const never = (): never => say('the engine reads no artifacts');
     return {
@@ -162,7 +176,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
           later(owner, between(0, 10), () => {
             if (chance(DISK_FULL)) return reject(new Refusal('STORAGE_FULL', 'simulated'));
             try {
-              if (callPort(() => files.add(name))) resolve({ name, bytes: bytes.length, sha256 });
+              if (callPort(() => files.set(name, owner))) resolve({ name, bytes: bytes.length, sha256 });
             } catch (thrown) {
               reject(thrown);
             }
@@ -185,17 +199,22 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
         const { token } = input as unknown as Payload;
         const startMs = agenda.now();
         const durationMs = between(1, 4000);
-        const isDeaf = chance(0.2);
+        let isDeaf = chance(0.2);
         const isEndless = chance(0.03);
         let isLost = false;
         const output = new Promise<never>((resolve, reject) => {
           const finish = (): void => {
             const dice = isKind || fault !== undefined ? 1 : random();
-            if (dice < 0.15) reject(new WorkerLost('simulated'));
+            if (dice < 0.15) {
+              if (signal?.aborted !== true) crashed.add(attemptOnDisk(token));
+              reject(new WorkerLost('simulated'));
+            }
             else if (dice < 0.2) reject(new Refusal('MISSING_PRICE', 'simulated'));
             else if (dice < 0.22) reject(new Error('a simulated defect'));
-            else if (dice < 0.25) isLost = true;
-            else resolve(token as never);
+            else if (dice < 0.25) {
+              isLost = isDeaf = true; // Half of the lost messages arrive after all, when nobody waits for them any more.
+              if (dice < 0.235) later(owner, between(5000, 15_000), () => resolve(token as never));
+            } else resolve(token as never);
           };
           if (!isEndless) later(owner, durationMs, finish);
           signal?.addEventListener('abort', () => {
@@ -204,7 +223,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
         });
         return {
           output,
-          progress: () => ({ fraction: Math.min((agenda.now() - startMs) / durationMs, 1), message: undefined }),
+          progress: () => ({ fraction: Math.min((agenda.now() - startMs) / durationMs, 1) * (0.8 + 0.2 * random()), message: undefined }),
           isAlive: () => !isLost,
         };
       },
@@ -219,6 +238,8 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     lane: 'heavy',
     async run(payload, attempt): Promise<Completion> {
       const finish = checkStart(payload, attempt.jobId, attempt.signal);
+      const serial = ++starts;
+      newestStart.set(payload.token, serial);
       const refs: ArtifactRef[] = [];
       try {
         await attempt.compute('backtest', payload as never);
@@ -229,6 +250,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
       return {
         result: { artifact: refs[0]! },
         effect(tx) {
+          if (newestStart.get(payload.token) !== serial) say(`an attempt of ${payload.token} that was given up wrote its effect`);
           const before = tx.get('run', payload.token);
           const count = before === undefined || 'unreadable' in before ? 0 : (before.body as { count: number }).count;
           tx.put('run', payload.token, { count: count + 1, refs });
@@ -243,15 +265,22 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
   function checkStart({ token }: Payload, jobId: string, signal: AbortSignal): () => void {
     const record = recordOnDisk(jobId);
     if (record?.status !== 'running' || tokenOf(record) !== token) say(`${jobId} started without being running on disk`);
-    if (record!.crashes >= LIMITS.attemptsMax) say(`${jobId} started again after ${record!.crashes} crashes`);
-    const active = attempts.get(token) ?? new Set();
-    attempts.set(token, active);
-    for (const other of active) if (!other.aborted) say(`${jobId} runs twice`);
-    active.add(signal);
-    const running = [...attempts.values()].flatMap((signals) => [...signals]).filter(({ aborted }) => !aborted);
+    const crashes = [...crashed].filter((attempt) => attempt.startsWith(`${incarnationOf(record!)}#`)).length;
+    if (crashes >= LIMITS.attemptsMax) say(`${jobId} started again after ${crashes} crashes`);
+    const own = { token, bytes: record!.estimated_bytes, signal };
+    attempts.add(own);
+    const running = [...attempts].filter((attempt) => !attempt.signal.aborted);
+    if (running.filter((attempt) => attempt.token === token).length > 1) say(`${jobId} runs twice`);
     if (running.length > LIMITS.runningMax.heavy) say(`${running.length} attempts run at once`);
-    return () => active.delete(signal);
+    const needed = running.reduce((sum, { bytes }) => sum + bytes, 0);
+    if (needed > BUDGET) say(`running jobs need ${needed} bytes; ${BUDGET} are there`);
+    return () => attempts.delete(own);
   }
+
+  const attemptOnDisk = (token: string): string => {
+    const record = recordOnDisk(`backtest:${token.split('-')[0]}`);
+    return record === undefined ? '' : `${incarnationOf(record)}#${record.attempt}`;
+  };
 
   const recordOnDisk = (jobId: string): JobRecord | undefined => {
     const text = disk.get(`job/${jobId}`);
@@ -261,6 +290,10 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
   async function boot(): Promise<void> {
     process++;
     restarts++;
+    for (const ident of IDENTS) {
+      const record = recordOnDisk(`backtest:${ident}`);
+      if (record?.status === 'running') crashed.add(`${incarnationOf(record)}#${record.attempt}`);
+    }
     attempts.clear();
     const owner = process;
     const clock = createClock(owner);
@@ -269,7 +302,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
       store: createStore(owner), artifacts: createArtifacts(owner), pool: createPool(owner), clock, limits: LIMITS, log: quiet,
     });
     engine.register(kind);
-    sweep();
+    removeUnowned([...files.keys()]);
     start(owner);
   }
 
@@ -282,9 +315,10 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     );
   }
 
-  function sweep(): void {
+  /** What the product's store does by itself: an artifact goes with its last document, or at the next start. */
+  function removeUnowned(names: Iterable<string>): void {
     const owned = [...disk.values()].join('\n');
-    for (const name of files) if (!owned.includes(name)) files.delete(name);
+    for (const name of names) if (!owned.includes(name)) files.delete(name);
   }
 
   // What clients do
@@ -312,7 +346,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
       .then((status) => {
         if (owner !== process) return;
         if (!isTerminal(status.status)) say(`${jobId} is ${status.status} in the answer to its cancellation`);
-        if (status.status === 'cancelled') toldCancelled.add(`${tokenOf(status)}/${status.created_at}`);
+        if (status.status === 'cancelled') toldCancelled.add(incarnationOf(status));
       })
       .catch(onlyRefusals);
   }
@@ -343,7 +377,10 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     const acknowledged = toldDurable.get(jobId);
     if (acknowledged !== undefined && record === undefined) say(`${jobId} was acknowledged and is gone`);
     if (record === undefined) return;
-    const incarnation = `${tokenOf(record)}/${record.created_at}`;
+    const incarnation = incarnationOf(record);
+    for (let attempt = 1; attempt < record.attempt; attempt++) {
+      if (!startedBy.has(`${incarnation}#${attempt}`)) say(`${jobId} is at attempt ${record.attempt} though attempt ${attempt} never started`);
+    }
     if (record.status === 'succeeded' && !counted.has(incarnation)) {
       counted.add(incarnation);
       successes.set(tokenOf(record), (successes.get(tokenOf(record)) ?? 0) + 1);
@@ -358,13 +395,18 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
   const counted = new Set<string>();
 
   function checkSequence(status: JobStatus): void {
-    const key = `${tokenOf(status)}/${status.created_at}`;
+    const key = incarnationOf(status);
     const before = seen.get(key);
     const isSameProcess = seenBy.get(key) === process;
     seen.set(key, status);
     seenBy.set(key, process);
     if (status.status === 'pending' && status.progress !== 0) say(`${status.job_id} is pending at ${status.progress}`);
     if (status.status === 'succeeded' && status.progress !== 1) say(`${status.job_id} succeeded at ${status.progress}`);
+    if (status.status === 'running') {
+      if (startedBy.get(`${key}#${status.attempt}`) !== process) say(`${status.job_id} is running though this process never started it`);
+      const silenceMs = EPOCH_MS + agenda.now() - Date.parse(status.heartbeat_at!);
+      if (silenceMs > LIMITS.heartbeatTimeoutMs + 3000) say(`${status.job_id} is running after ${silenceMs} ms of silence`);
+    }
     if (before === undefined) return;
     if (isTerminal(before.status) && JSON.stringify(before) !== JSON.stringify(status)) say(`${status.job_id} changed from ${before.status} to ${status.status}`);
     if (status.attempt < before.attempt) say(`${status.job_id} went back to attempt ${status.attempt}`);
@@ -391,7 +433,8 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     }
     checkAll();
   }
-  sweep();
+  const owned = [...disk.values()].join('\n');
+  for (const [name, owner] of files) if (owner === process && !owned.includes(name)) say(`the artifact ${name} was left behind`);
   const records = IDENTS.flatMap((ident) => recordOnDisk(`backtest:${ident}`) ?? []);
   for (const { job_id, status } of records) if (!isTerminal(status)) say(`${job_id} stayed ${status}`);
   const ended = [...new Map([...seen].map(([key, status]) => [key, status.status])).values()];
@@ -423,6 +466,11 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
 
 function tokenOf(job: { readonly request: unknown }): string {
   return (job.request as Payload).token;
+}
+
+/** One accepted submission: a token that is sent again after its end has another. */
+function incarnationOf(job: { readonly request: unknown; readonly created_at: string }): string {
+  return `${tokenOf(job)}/${job.created_at}`;
 }
 
 /** Things to happen, by time and then by order of arrival. */

@@ -8,6 +8,8 @@ import type { Composer, Compositions } from './compositions.js';
 import { bookDays, indexBook, indexTerms } from './index-run.js';
 import type { BacktestRequest } from './plan.js';
 import { lastAtMost } from '../search.js';
+import type { Day } from '../days.js';
+import { coverageOf, type CalendarCoverage } from './window.js';
 
 /** An external benchmark over a run. */
 export interface BenchmarkRun {
@@ -17,7 +19,7 @@ export interface BenchmarkRun {
   /** The whole level series: index points for an index, 100 on its first date for an identifier. */
   readonly level: DatedSeries;
   /** Null for a bare level series. */
-  readonly index: { readonly compositions: Compositions; readonly book: Book } | null;
+  readonly index: { readonly compositions: Compositions; readonly book: Book; readonly coverage: CalendarCoverage | null } | null;
 }
 
 export interface BenchmarkInput {
@@ -29,17 +31,21 @@ export interface BenchmarkInput {
   readonly level: DatedSeries;
   readonly from: number;
   readonly to: number;
+  /** As asked for. */
+  readonly range: { readonly start: Day; readonly end: Day };
 }
 
 /** @throws Refusal BENCHMARK_NOT_FOUND, NO_COMMON_DATES, and whatever running a benchmark index refuses */
 export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
-  const { reference, composer, level } = input;
+  const { reference, composer, level, range } = input;
   if (reference.kind === 'identifier') return identifierBenchmark(input);
   const compositions = composer.compositions(reference.id);
   const to = lastAtMost(compositions.sm.sessions, level.days.at(-1)!);
   const book = indexBook({ compositions, to });
   const series = { days: bookDays(book), values: book.value };
-  return { reference, variant: compositions.treatment.dividends, relative: relativeMetrics(level, series), level: series, index: { compositions, book } };
+  const { sm } = compositions;
+  const coverage = coverageOf(sm.calendar, sm.market.dates, range);
+  return { reference, variant: compositions.treatment.dividends, relative: relativeMetrics(level, series), level: series, index: { compositions, book, coverage } };
 }
 
 /** CLOSE grows by the index's own return variant; any other column is taken as it stands. */

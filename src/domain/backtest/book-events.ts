@@ -5,9 +5,9 @@ import type { SessionMarket } from '../market/session-market.js';
 
 /** What corporate actions do to a book on one session, by column. */
 export interface SessionEvents {
-  /** Names that leave at the close: factor on their growth that books the proceeds instead of the close. */
-  readonly exits: ReadonlyMap<number, number>;
-  /** Names that turn into another at the close, and into which; their factor is in `exits`. */
+  /** Names that leave at the close, and what a share brings; undefined for its last close. */
+  readonly exits: ReadonlyMap<number, number | undefined>;
+  /** Names that turn into another at the close, and into which; what a share is worth then is in `exits`. */
   readonly conversions: ReadonlyMap<number, number>;
   /** Children of spin-offs. */
   readonly spinOffs: readonly SpinOff[];
@@ -33,7 +33,7 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
   const { sm, treatment } = terms;
   const { all, starts } = sm.actions;
   if (starts[session] === starts[session + 1]) return undefined;
-  const exits = new Map<number, number>();
+  const exits = new Map<number, number | undefined>();
   const conversions = new Map<number, number>();
   const spinOffs: SpinOff[] = [];
   for (let a = starts[session]!; a < starts[session + 1]!; a++) {
@@ -41,19 +41,16 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
     const related = action.related === null ? -1 : sm.columnOf(action.related);
     switch (action.type) {
       case 'DELISTING':
-      case 'ACQUISITION': {
-        if (conversions.has(column)) break;
-        const proceeds = proceedsOf(action.value, action.type === 'DELISTING', treatment.delisting);
-        exits.set(column, proceeds === undefined ? 1 : exitFactor({ ...terms, session, column, proceeds }));
+      case 'ACQUISITION':
+        if (!conversions.has(column)) exits.set(column, proceedsOf(action.value, action.type === 'DELISTING', treatment.delisting));
         break;
-      }
       case 'MERGER': {
         const priced = related >= 0 && related !== column && action.value > 0 && sm.isPriceable(session, related, treatment.max_stale_sessions);
         if (priced) {
           conversions.set(column, related);
-          exits.set(column, exitFactor({ ...terms, session, column, proceeds: action.value * valueInUnitsOf(terms, session, { priced: related, quoted: column }) }));
+          exits.set(column, action.value * valueInUnitsOf(terms, session, { priced: related, quoted: column }));
         } else {
-          exits.set(column, 1);
+          exits.set(column, undefined);
         }
         break;
       }

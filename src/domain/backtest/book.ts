@@ -75,12 +75,16 @@ export interface BookEvent {
   /** Value and weights after drift, before anything was traded. */
   readonly valueBefore: number;
   readonly before: Float64Array;
-  /** Slots that left at a price or turned into another name: their sale costs nothing. */
-  readonly left: readonly number[];
-  /** Slots received for others: their purchase costs nothing. */
-  readonly received: readonly number[];
+  /** Weights that left at a price or turned into another name, before anything was paid for. */
+  readonly moves: readonly Move[];
   /** Slots traded because an earlier order could be filled now. */
   readonly retried: readonly number[];
+}
+
+export interface Move {
+  readonly slot: number;
+  /** Change of the weight, of the value before trades. */
+  readonly change: number;
 }
 
 export interface UnfilledOrder {
@@ -208,7 +212,9 @@ function driftTo(state: State, session: number): void {
   state.today = eventsOn(state, session);
   growHeld(state, { factors, from: session * sm.names, row });
   noteRenamed(state, session);
-  if (state.today) for (const [column, factor] of state.today.exits) scaleHeld(state, { column, factor, row });
+  for (const [column, proceeds] of state.today?.exits ?? []) {
+    if (proceeds !== undefined && slotHeld(state, column, row)) scaleHeld(state, { column, factor: exitFactor({ ...state, session, column, proceeds }), row });
+  }
   enterChildren(state, session, row);
   let sum = cash[at - 1]!;
   for (let k = 0; k < state.count; k++) sum += weights[row + state.held[k]!]!;
@@ -233,8 +239,12 @@ function growHeld({ columns, weights, held, count }: State, { factors, from, row
 }
 
 function scaleHeld({ slotOf, weights }: State, { column, factor, row }: { readonly column: number; readonly factor: number; readonly row: number }): void {
+  weights[row + slotOf[column]!]! *= factor;
+}
+
+function slotHeld({ slotOf, weights }: State, column: number, row: number): boolean {
   const slot = slotOf[column]!;
-  if (slot >= 0 && weights[row + slot]! > 0) weights[row + slot]! *= factor;
+  return slot >= 0 && weights[row + slot]! > 0;
 }
 
 /** Spun-off names enter at zero; they are worth something from their first bar on. */
@@ -320,17 +330,17 @@ function closeSession(state: State, session: number, targets: Targets | undefine
   if (!targets && conversions.size === 0 && leaving.length === 0 && fillable.length === 0) return;
   const before = weights.slice(row, row + columns.length);
   const valueBefore = value[at]!;
-  const left = [...conversions.keys(), ...leaving].map((column) => state.slotOf[column]!).toSorted((a, b) => a - b);
-  const received = convertNames(state, conversions, row);
-  const proceeds = releaseNames(state, leaving, at);
+  const moves = convertNames(state, conversions, row);
+  const sold = releaseNames(state, leaving, at);
   if (targets) takeTargets(state, targets, at);
   else {
-    spreadProceeds(state, proceeds, at);
+    spreadProceeds(state, sold, at);
     for (const order of fillable) fillOrder(state, order, at);
   }
   state.costs[at] = valueBefore - value[at]!;
   state.events.push({
-    at, valueBefore, before, left, received,
+    at, valueBefore, before,
+    moves: [...moves, ...sold],
     rebalanced: targets !== undefined,
     retried: fillable.map(({ slot }) => slot).toSorted((a, b) => a - b),
   });
@@ -362,7 +372,7 @@ function noteRenamed(state: State, session: number): void {
     if (related >= 0 && related !== column && slotOf[column]! >= 0 && isHeld(state, slotOf[column]!)) state.renamed.set(column, related);
   }
   for (const [column, related] of state.renamed) {
-    if (!sm.hasEnded(session, column) || !sm.isPriceable(session, related, treatment.max_stale_sessions)) continue;
+    if (!slotHeld(state, column, row) || !sm.hasEnded(session, column) || !sm.isPriceable(session, related, treatment.max_stale_sessions)) continue;
     const proceeds = valueInUnitsOf(state, session, { priced: related, quoted: column });
     scaleHeld(state, { column, factor: exitFactor({ ...state, session, column, proceeds }), row });
   }
@@ -393,37 +403,40 @@ function leavingOn(state: State, session: number, { targets, conversions }: Leav
   return leaving.toSorted((a, b) => a - b);
 }
 
-function convertNames(state: State, conversions: ReadonlyMap<number, number>, row: number): number[] {
+function convertNames(state: State, conversions: ReadonlyMap<number, number>, row: number): Move[] {
   const { slotOf, weights } = state;
-  const received = new Set<number>();
+  const moves: Move[] = [];
   for (const [column, related] of [...conversions].toSorted(([a], [b]) => a - b)) {
     const slot = slotOf[column]!;
     const into = slotOf[related]!;
-    weights[row + into]! += weights[row + slot]!;
+    const weight = weights[row + slot]!;
+    moves.push({ slot, change: -weight }, { slot: into, change: weight });
+    weights[row + into]! += weight;
     drop(state, slot, row);
     hold(state, into);
-    received.add(into);
   }
-  return [...received].toSorted((a, b) => a - b);
+  return moves;
 }
 
-/** Takes names out at their price. @returns what they brought, as a fraction of the value. */
-function releaseNames(state: State, leaving: readonly number[], at: number): number {
+/** Takes names out at their price. */
+function releaseNames(state: State, leaving: readonly number[], at: number): Move[] {
   const { columns, slotOf, weights, cash, divisor } = state;
   const row = at * columns.length;
-  let proceeds = 0;
-  for (const column of leaving) {
-    proceeds += weights[row + slotOf[column]!]!;
-    drop(state, slotOf[column]!, row);
-  }
-  if (proceeds > 0 && state.count > 0) divisor[at]! *= 1 - proceeds / (1 - cash[at]!);
-  return proceeds;
+  const sold = leaving.map((column): Move => ({ slot: slotOf[column]!, change: -weights[row + slotOf[column]!]! }));
+  for (const { slot } of sold) drop(state, slot, row);
+  if (sold.length > 0 && state.count > 0) divisor[at]! *= 1 - proceedsOf(sold) / (1 - cash[at]!);
+  return sold;
+}
+
+function proceedsOf(sold: readonly Move[]): number {
+  return sold.reduce((sum, { change }) => sum - change, 0);
 }
 
 /** Spreads proceeds over what is left in proportion to the weights, paying for the purchase; without a name left they stay cash. */
-function spreadProceeds(state: State, proceeds: number, at: number): void {
+function spreadProceeds(state: State, sold: readonly Move[], at: number): void {
   const { input, columns, weights, cash, value, held, count } = state;
   const row = at * columns.length;
+  const proceeds = proceedsOf(sold);
   if (proceeds === 0) return;
   let rest = 0;
   for (let k = 0; k < count; k++) rest += weights[row + held[k]!]!;

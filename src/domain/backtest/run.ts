@@ -98,7 +98,7 @@ export function runBacktest({ market, calendars, plan, createDecider, report }: 
   const level = rebase(portfolio.value, 100);
   const indexLevel = rebase(index.book.value.subarray(from - index.book.from), 100);
   report(0.7, 'measuring');
-  const benchmark = request.benchmark && runBenchmark({ composer, reference: request.benchmark, compositions, level: { days, values: level }, from, to });
+  const benchmark = request.benchmark && runBenchmark({ composer, reference: request.benchmark, compositions, level: { days, values: level }, from, to, range });
   const parent = isDerivedDocument(document) ? parentRun(composer, document.derivation.source_index_id, days.at(-1)!) : null;
   const rebalances = rebalancesOf(compositions, from);
   return {

@@ -58,15 +58,15 @@ export function requestedRange({ document, calendar, dates, request }: RangeInpu
     const held = `${asked} holds ${count} ${count === 1 ? 'session' : 'sessions'} with prices; a backtest needs 2.`;
     throw new Refusal(count === 0 ? 'NO_DATA_IN_RANGE' : 'RANGE_TOO_SHORT', held);
   }
-  const trimmedStart = from > heldFrom;
-  const trimmedEnd = to < heldTo;
-  return {
-    start,
-    end,
-    coverage: trimmedStart || trimmedEnd
-      ? { calendar: calendar.code, requestedStart: start, requestedEnd: end, coveredStart: Math.max(start, from), coveredEnd: Math.min(end, to), trimmedStart, trimmedEnd }
-      : null,
-  };
+  return { start, end, coverage: coverageOf(calendar, dates, { start, end }) };
+}
+
+/** What a calendar leaves of a range for which the store has prices; null when it narrows nothing. */
+export function coverageOf({ code, coverage: { from, to } }: Calendar, dates: Int32Array, { start, end }: { readonly start: Day; readonly end: Day }): CalendarCoverage | null {
+  const trimmedStart = from > Math.max(start, dates[0]!);
+  const trimmedEnd = to < Math.min(end, dates.at(-1)!);
+  if (!trimmedStart && !trimmedEnd) return null;
+  return { calendar: code, requestedStart: start, requestedEnd: end, coveredStart: Math.max(start, from), coveredEnd: Math.min(end, to), trimmedStart, trimmedEnd };
 }
 
 /** Sessions from the first to the last one in the range on which the store has any bar. */

@@ -166,15 +166,21 @@ interface EffectApplied extends Touched {
 }
 
 function applyEffect({ column, before, effect, bar, at, growth, carried }: EffectApplied): void {
-  const { ratio, cash, rights, subscription } = effect;
   if (!(before > 0)) return;
+  const step = growthStep(effect, before, bar);
+  growth[at] = step.factor;
+  carried[column] = step.carried;
+}
+
+/**
+ * Growth over a session on which something happened to a name.
+ * @param before carried close of the session before, on its share basis.
+ * @param bar close of the session, NaN without a bar.
+ */
+export function growthStep({ ratio, cash, rights, subscription }: SessionEffect, before: number, bar: number): { readonly factor: number; readonly carried: number } {
   const adjusted = rights === 0 ? before / ratio : (before / ratio + rights * subscription) / (1 + rights);
-  if (bar === bar) {
-    growth[at] = rights === 0 ? (ratio * (bar + cash)) / before : (bar + cash) / adjusted;
-  } else {
-    growth[at] = 1 + cash / adjusted;
-    carried[column] = adjusted;
-  }
+  if (bar !== bar) return { factor: 1 + cash / adjusted, carried: adjusted };
+  return { factor: rights === 0 ? (ratio * (bar + cash)) / before : (bar + cash) / adjusted, carried: bar };
 }
 
 /** Multiplies by the change of each name's exchange rate. */

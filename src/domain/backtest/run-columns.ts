@@ -1,0 +1,189 @@
+import { Refusal } from '../refusal.js';
+
+/**
+ * The columns of a stored run, so that every view reads what it needs by ranges and nothing is simulated again.
+ * Layout: magic, length of the header, header as JSON, blocks at multiples of 8 bytes, little endian.
+ *
+ * T dates of the run, H names held in it, R rebalances, E sessions with trades, B dates of the index book.
+ */
+export interface RunHeader {
+  readonly version: typeof VERSION;
+  readonly run_id: string;
+  readonly index_id: string;
+  readonly currency: string;
+  /** Return variant of the index. */
+  readonly variant: 'price' | 'total' | 'net';
+  readonly store_content_hash: string;
+  /** Names held, ascending, [H]. */
+  readonly names: readonly string[];
+  readonly dates: number;
+  readonly index_dates: number;
+  readonly has_costs: boolean;
+  readonly has_cap: boolean;
+  /** Whether the index held other weights than the portfolio on some date. */
+  readonly has_index_weights: boolean;
+  readonly rebalances: readonly StoredRebalance[];
+  /** Row in `rates` of each name whose prices are in another currency. */
+  readonly foreign: Readonly<Record<string, number>>;
+  readonly blocks: Readonly<Record<BlockName, Block | undefined>>;
+}
+
+export interface StoredRebalance {
+  /** Effective date by the schedule, YYYY-MM-DD. */
+  readonly date: string;
+  /** Position in the dates of the run of the session it was priced from; -1 when it lies before the run. */
+  readonly at: number;
+  readonly cap: number | null;
+  readonly redistributed: number;
+}
+
+export interface Block {
+  readonly type: keyof typeof TYPES;
+  /** Bytes from the beginning of the file. */
+  readonly offset: number;
+  /** Elements. */
+  readonly length: number;
+}
+
+export const BLOCKS = {
+  days: 'days of the run, [T]',
+  level: 'portfolio rebased to 100, [T]',
+  value: 'portfolio in money, [T]',
+  gross: 'growth of the portfolio over each session before costs, [T]',
+  costs: 'costs paid, in money, [T]',
+  cash: 'fraction of the portfolio in cash, [T]',
+  weights: 'portfolio weights after each close, [T x H]',
+  indexWeights: 'index weights after each close where they differ, [T x H]',
+  eventAt: 'positions of the sessions on which more than drift happened, [E]',
+  before: 'portfolio weights after drift, before trades, [E x H]',
+  eventCosts: 'costs of each name on those sessions as a fraction of the value the close before, [E x H]',
+  targets: 'applied weights of each rebalance, [R x H]',
+  raw: 'weights before capping, [R x H]',
+  capped: '1 where a rebalance held a name at its cap, [R x H]',
+  price: 'CLOSE by name, NaN without a bar, [H x T]',
+  effects: 'rows of name, date, ratio, cash, rights, subscription price, by name then date, [6 x A]',
+  rates: 'exchange rates by foreign name, [F x T]',
+  indexDays: 'days of the index book, [B]',
+  indexLevel: 'index in points, [B]',
+  divisor: 'divisor, [B]',
+  levelPrice: 'price return level, [B]',
+  divisorPrice: 'price return divisor, [B]',
+  levelTotal: 'total return level, [B]',
+  divisorTotal: 'total return divisor, [B]',
+  levelNet: 'net return level, [B]',
+  divisorNet: 'net return divisor, [B]',
+  uncapped: 'index on its weights before capping, [B]',
+} as const;
+export type BlockName = keyof typeof BLOCKS;
+
+const VERSION = 1;
+const MAGIC = 'DVSRUN01';
+const PREAMBLE_BYTES = 16;
+const TYPES = { f64: Float64Array, i32: Int32Array, u8: Uint8Array } as const;
+type BlockArray = Float64Array | Int32Array | Uint8Array;
+
+/** Columns that are filled in place: the file is one buffer from the beginning. */
+export interface ColumnsWriter {
+  /** A block to write into. */
+  f64(name: BlockName): Float64Array;
+  i32(name: BlockName): Int32Array;
+  u8(name: BlockName): Uint8Array;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+export type ColumnsHeader = Omit<RunHeader, 'version' | 'blocks'>;
+
+/** Lays out a file for blocks of known sizes. */
+export function createColumns(header: ColumnsHeader, sizes: Partial<Record<BlockName, { readonly type: Block['type']; readonly length: number }>>): ColumnsWriter {
+  const wanted = Object.entries(sizes) as [BlockName, { type: Block['type']; length: number }][];
+  const layout = (start: number): { readonly blocks: [BlockName, Block][]; readonly end: number } => {
+    let offset = start;
+    const blocks = wanted.map(([name, { type, length }]): [BlockName, Block] => {
+      const block = { type, offset, length };
+      offset += padded(length * TYPES[type].BYTES_PER_ELEMENT);
+      return [name, block];
+    });
+    return { blocks, end: offset };
+  };
+  const headerText = (start: number): Uint8Array =>
+    new TextEncoder().encode(JSON.stringify({ version: VERSION, ...header, blocks: Object.fromEntries(layout(start).blocks) }));
+  // Offsets have a width of their own in the header: room for the widest of them is left.
+  const headerBytes = padded(headerText(Number.MAX_SAFE_INTEGER).length);
+  const start = PREAMBLE_BYTES + headerBytes;
+  const { blocks, end } = layout(start);
+  const bytes = new Uint8Array(end);
+  const text = headerText(start);
+  bytes.set(new TextEncoder().encode(MAGIC));
+  new DataView(bytes.buffer).setUint32(8, headerBytes, true);
+  bytes.fill(0x20, PREAMBLE_BYTES, start);
+  bytes.set(text, PREAMBLE_BYTES);
+  const byName = new Map(blocks);
+  const block = (name: BlockName, type: Block['type']): Block => {
+    const found = byName.get(name);
+    if (found?.type !== type) throw new Error(`no ${type} block ${name}`);
+    return found;
+  };
+  return {
+    bytes,
+    f64: (name) => new Float64Array(bytes.buffer, block(name, 'f64').offset, block(name, 'f64').length),
+    i32: (name) => new Int32Array(bytes.buffer, block(name, 'i32').offset, block(name, 'i32').length),
+    u8: (name) => new Uint8Array(bytes.buffer, block(name, 'u8').offset, block(name, 'u8').length),
+  };
+}
+
+function padded(bytes: number): number {
+  return Math.ceil(bytes / 8) * 8;
+}
+
+/** Reads bytes `start` to `end` (exclusive) of a stored file. */
+export type ReadRange = (start: number, end: number) => Uint8Array;
+
+export interface RunColumns {
+  readonly header: RunHeader;
+  has(name: BlockName): boolean;
+  /** Elements `from` to `to` (exclusive) of a block; the whole block without a range. */
+  f64(name: BlockName, from?: number, to?: number): Float64Array;
+  i32(name: BlockName, from?: number, to?: number): Int32Array;
+  u8(name: BlockName, from?: number, to?: number): Uint8Array;
+}
+
+/** @throws Refusal DOCUMENT_UNREADABLE when the bytes are not those of a run */
+export function openColumns(read: ReadRange): RunColumns {
+  const header = readHeader(read);
+  const elements = (name: BlockName, type: Block['type'], from: number, to: number | undefined): BlockArray => {
+    const block = header.blocks[name];
+    if (block?.type !== type) throw unreadable(`it has no ${type} block ${name}`);
+    const Type = TYPES[type];
+    const last = to ?? block.length;
+    if (from < 0 || last > block.length || from > last) throw new Error(`elements ${from} to ${last} of ${name}, which has ${block.length}`);
+    const size = Type.BYTES_PER_ELEMENT;
+    const bytes = read(block.offset + from * size, block.offset + last * size);
+    if (bytes.length !== (last - from) * size) throw unreadable(`its block ${name} is cut short`);
+    const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
+    return new Type(aligned.buffer as ArrayBuffer, aligned.byteOffset, last - from);
+  };
+  return {
+    header,
+    has: (name) => header.blocks[name] !== undefined,
+    f64: (name, from = 0, to = undefined) => elements(name, 'f64', from, to) as Float64Array,
+    i32: (name, from = 0, to = undefined) => elements(name, 'i32', from, to) as Int32Array,
+    u8: (name, from = 0, to = undefined) => elements(name, 'u8', from, to) as Uint8Array,
+  };
+}
+
+function readHeader(read: ReadRange): RunHeader {
+  const preamble = read(0, PREAMBLE_BYTES);
+  if (preamble.length !== PREAMBLE_BYTES || new TextDecoder().decode(preamble.subarray(0, 8)) !== MAGIC) throw unreadable('its first bytes are those of no run');
+  const length = new DataView(preamble.buffer, preamble.byteOffset).getUint32(8, true);
+  try {
+    const header = JSON.parse(new TextDecoder().decode(read(PREAMBLE_BYTES, PREAMBLE_BYTES + length))) as RunHeader;
+    if (header.version !== VERSION) throw unreadable(`it has version ${String(header.version)}, version ${VERSION} is read`);
+    return header;
+  } catch (cause) {
+    throw cause instanceof Refusal ? cause : unreadable('its header is damaged', cause);
+  }
+}
+
+function unreadable(why: string, cause?: unknown): Refusal {
+  return new Refusal('DOCUMENT_UNREADABLE', `The stored run cannot be read: ${why}.`, null, cause === undefined ? {} : { cause });
+}

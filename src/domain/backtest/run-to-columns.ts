@@ -1,0 +1,205 @@
+import { formatDay } from '../days.js';
+import { exchangeRates } from '../market/exchange-rates.js';
+import { effectsOn } from '../market/growth.js';
+import type { Book } from './book.js';
+import { indexTerms } from './index-run.js';
+import type { Run } from './run.js';
+import { createColumns, type BlockName, type ColumnsWriter } from './run-columns.js';
+import { tradesOf } from './trades.js';
+
+/**
+ * Writes a run as columns.
+ * @cost one pass over [T x H] weights and prices
+ */
+export function runToColumns(run: Run, { contentHash }: { readonly contentHash: string }): Uint8Array<ArrayBuffer> {
+  const { portfolio, index, rebalances, plan, document, variants, uncapped } = run;
+  const names = namesHeld(run);
+  const rates = exchangeRates(portfolio.sm, document.currency);
+  const foreign = [...names].filter((column) => !rates.isNative(column));
+  const effects = effectsOf(run, names);
+  const T = portfolio.length;
+  const H = names.length;
+  const R = rebalances.length;
+  const E = portfolio.events.length;
+  const B = index.book.length;
+  const hasCosts = plan.request.transaction_cost_bps > 0;
+  const indexRows = sameWeights(run) ? null : index.book;
+  const { identifiers } = portfolio.sm;
+  const f64 = (length: number) => ({ type: 'f64', length }) as const;
+  const columns = createColumns(
+    {
+      run_id: plan.runId,
+      index_id: plan.indexId,
+      currency: document.currency,
+      variant: index.compositions.treatment.dividends,
+      store_content_hash: contentHash,
+      names: Array.from(names, (column) => identifiers[column]!),
+      dates: T,
+      index_dates: B,
+      has_costs: hasCosts,
+      has_cap: uncapped !== null,
+      has_index_weights: indexRows !== null,
+      rebalances: rebalances.map(({ date, session, cap, redistributed }) => ({ date: formatDay(date), at: Math.max(-1, session - portfolio.from), cap, redistributed })),
+      foreign: Object.fromEntries(foreign.map((column, row) => [String(names.indexOf(column)), row])),
+    },
+    {
+      days: { type: 'i32', length: T }, level: f64(T), value: f64(T), gross: f64(T), costs: f64(T), cash: f64(T),
+      weights: f64(T * H),
+      ...(indexRows ? { indexWeights: f64(T * H) } : {}),
+      eventAt: { type: 'i32', length: E }, before: f64(E * H),
+      ...(hasCosts ? { eventCosts: f64(E * H) } : {}),
+      targets: f64(R * H), raw: f64(R * H), capped: { type: 'u8', length: R * H },
+      price: f64(H * T), effects: f64(effects.length),
+      ...(foreign.length > 0 ? { rates: f64(foreign.length * T) } : {}),
+      indexDays: { type: 'i32', length: B }, indexLevel: f64(B), divisor: f64(B),
+      levelPrice: f64(B), divisorPrice: f64(B), levelTotal: f64(B), divisorTotal: f64(B), levelNet: f64(B), divisorNet: f64(B),
+      ...(uncapped ? { uncapped: f64(B) } : {}),
+    },
+  );
+  columns.i32('days').set(run.days);
+  columns.f64('level').set(run.level);
+  columns.f64('value').set(portfolio.value);
+  columns.f64('gross').set(portfolio.gross);
+  columns.f64('costs').set(portfolio.costs);
+  columns.f64('cash').set(portfolio.cash);
+  copyRows({ book: portfolio, names, into: columns.f64('weights'), from: 0, count: T });
+  if (indexRows) copyRows({ book: indexRows, names, into: columns.f64('indexWeights'), from: portfolio.from - indexRows.from, count: T });
+  writeEvents(run, names, columns, hasCosts);
+  writeRebalances(run, names, columns);
+  writePrices(run, names, columns.f64('price'));
+  columns.f64('effects').set(effects);
+  foreign.forEach((column, row) => columns.f64('rates').set(rates.seriesOf(column).subarray(portfolio.from, portfolio.from + T), row * T));
+  columns.i32('indexDays').set(index.days);
+  const series: [BlockName, Float64Array][] = [
+    ['indexLevel', index.book.value], ['divisor', index.book.divisor],
+    ['levelPrice', variants.price.level], ['divisorPrice', variants.price.divisor],
+    ['levelTotal', variants.total.level], ['divisorTotal', variants.total.divisor],
+    ['levelNet', variants.net.level], ['divisorNet', variants.net.divisor],
+  ];
+  for (const [name, values] of series) columns.f64(name).set(values);
+  if (uncapped) columns.f64('uncapped').set(uncapped);
+  return columns.bytes;
+}
+
+/** Columns of the market that the run held or was asked to hold, ascending. */
+function namesHeld({ portfolio, index, rebalances }: Run): Int32Array {
+  const held = new Uint8Array(portfolio.sm.names);
+  const note = ({ columns, weights }: Book, fromRow: number): void => {
+    const names = columns.length;
+    for (let at = fromRow * names; at < weights.length; at += names) {
+      for (let slot = 0; slot < names; slot++) if (weights[at + slot]! > 0) held[columns[slot]!] = 1;
+    }
+  };
+  note(portfolio, 0);
+  if (!sameColumns(portfolio, index.book)) note(index.book, portfolio.from - index.book.from);
+  for (const { columns } of rebalances) for (const column of columns) held[column] = 1;
+  return Int32Array.from([...held.keys()].filter((column) => held[column] === 1));
+}
+
+function sameColumns(a: Book, b: Book): boolean {
+  return a.columns.length === b.columns.length && a.columns.every((column, slot) => column === b.columns[slot]);
+}
+
+/** Whether portfolio and index held the same weights, bit for bit, on every date of the run. */
+export function sameWeights({ portfolio, index }: Run): boolean {
+  const { book } = index;
+  if (!sameColumns(portfolio, book)) return false;
+  const shift = (portfolio.from - book.from) * book.columns.length;
+  for (let i = 0; i < portfolio.weights.length; i++) if (portfolio.weights[i] !== book.weights[shift + i]) return false;
+  return true;
+}
+
+interface CopyInput {
+  readonly book: Book;
+  readonly names: Int32Array;
+  readonly into: Float64Array;
+  /** First row of the book. */
+  readonly from: number;
+  readonly count: number;
+}
+
+function copyRows({ book, names, into, from, count }: CopyInput): void {
+  const width = book.columns.length;
+  if (width === names.length && book.columns.every((column, slot) => column === names[slot])) {
+    into.set(book.weights.subarray(from * width, (from + count) * width));
+    return;
+  }
+  const slots = slotsIn(book, names);
+  for (let t = 0; t < count; t++) scatter(book.weights.subarray((from + t) * width, (from + t + 1) * width), slots, into.subarray(t * names.length));
+}
+
+/** Slot in the book of each name, -1 where the book does not have it. */
+function slotsIn({ columns }: Book, names: Int32Array): Int32Array {
+  const slots = new Map([...columns].map((column, slot) => [column, slot]));
+  return names.map((column) => slots.get(column) ?? -1);
+}
+
+function scatter(row: Float64Array, slots: Int32Array, into: Float64Array): void {
+  for (let i = 0; i < slots.length; i++) into[i] = slots[i]! < 0 ? 0 : row[slots[i]!]!;
+}
+
+function writeEvents({ portfolio, plan }: Run, names: Int32Array, columns: ColumnsWriter, hasCosts: boolean): void {
+  const slots = slotsIn(portfolio, names);
+  const at = columns.i32('eventAt');
+  const before = columns.f64('before');
+  const costs = hasCosts ? columns.f64('eventCosts') : null;
+  const rate = plan.request.transaction_cost_bps / 10_000;
+  const paid = new Float64Array(portfolio.columns.length);
+  portfolio.events.forEach((event, e) => {
+    at[e] = event.at;
+    scatter(event.before, slots, before.subarray(e * names.length));
+    if (!costs || event.at === 0) return;
+    paid.fill(0);
+    const valueBefore = portfolio.value[event.at - 1]!;
+    for (const { slot, notional, isFree } of tradesOf(portfolio, event)) if (!isFree) paid[slot]! += (rate * Math.abs(notional)) / valueBefore;
+    scatter(paid, slots, costs.subarray(e * names.length));
+  });
+}
+
+function writeRebalances({ rebalances }: Run, names: Int32Array, columns: ColumnsWriter): void {
+  const position = new Map([...names].map((column, i) => [column, i]));
+  const targets = columns.f64('targets');
+  const raw = columns.f64('raw');
+  const capped = columns.u8('capped');
+  rebalances.forEach((rebalance, r) => {
+    const row = r * names.length;
+    rebalance.columns.forEach((column, k) => {
+      targets[row + position.get(column)!] = rebalance.weights[k]!;
+      raw[row + position.get(column)!] = rebalance.uncapped[k]!;
+    });
+    for (const column of rebalance.capped) capped[row + position.get(column)!] = 1;
+  });
+}
+
+/** Sessions transposed at a time: a cache line of doubles. */
+const TILE = 8;
+
+function writePrices({ portfolio }: Run, names: Int32Array, into: Float64Array): void {
+  const { sm, from, length } = portfolio;
+  const close = sm.market.fields.get('CLOSE')!;
+  for (let tile = 0; tile < length; tile += TILE) {
+    const end = Math.min(length, tile + TILE);
+    for (let i = 0; i < names.length; i++) {
+      const column = names[i]!;
+      for (let t = tile; t < end; t++) {
+        const row = sm.rowOf[from + t]!;
+        into[i * length + t] = row < 0 ? Number.NaN : close[row * sm.names + column]!;
+      }
+    }
+  }
+}
+
+/** Rows of name, date, ratio, cash, rights and subscription price, by name then date. */
+function effectsOf({ portfolio, index }: Run, names: Int32Array): Float64Array {
+  const { sm, from, length } = portfolio;
+  const terms = indexTerms(index.compositions);
+  const position = new Map([...names].map((column, i) => [column, i]));
+  const rows: number[][] = [];
+  for (let t = 0; t < length; t++) {
+    for (const [column, { ratio, cash, rights, subscription }] of effectsOn(sm, terms, from + t) ?? []) {
+      const name = position.get(column);
+      if (name !== undefined) rows.push([name, t, ratio, cash, rights, subscription]);
+    }
+  }
+  return Float64Array.from(rows.toSorted((a, b) => a[0]! - b[0]! || a[1]! - b[1]!).flat());
+}

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Hono, type Context } from 'hono';
 import type { Logger } from 'pino';
 import type { Route } from '#contract/route.js';
-import { Refusal } from '#domain/refusal.js';
+import { ERRORS, Refusal } from '#domain/refusal.js';
 import type { Authenticate } from './authentication.js';
 import type { Handler, Handlers, Principal, Reply } from './handler.js';
 import { createOperation, type Exchange, type Operation } from './pipeline.js';
@@ -107,8 +107,9 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     }
   }
 
+  /** A defect becomes INTERNAL; so does a code that only jobs carry, for no route declares it. */
   function refusalOf(failure: unknown, requestId: string, request: Request): Refusal {
-    if (failure instanceof Refusal) {
+    if (failure instanceof Refusal && ERRORS[failure.code].status !== null) {
       if (failure.cause !== undefined) log.warn({ request_id: requestId, code: failure.code, err: failure.cause }, 'refusal with a cause');
       return failure;
     }

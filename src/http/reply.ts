@@ -79,8 +79,8 @@ export function toErrorResponse(refusal: Refusal, method: string, headers: Heade
   return new Response(method === 'HEAD' ? null : text, { status, headers });
 }
 
-/** Codes that only jobs carry never reach a response; one that does is a defect and says so by its 500. */
-export function statusOf(refusal: Refusal): number {
+/** The application turns codes without a status into INTERNAL before they come here. */
+function statusOf(refusal: Refusal): number {
   return ERRORS[refusal.code].status ?? 500;
 }
 

@@ -1,0 +1,15 @@
+import { routes } from './route.js';
+
+export const metricsRoutes = routes({
+  getMetrics: {
+    method: 'GET',
+    path: '/metrics',
+    scope: 'read',
+    tag: 'service',
+    summary: 'Counters and gauges for Prometheus.',
+    description: 'Text in the exposition format of Prometheus: seconds of requests by operation and status, jobs by state, and the process itself (memory, processor, event loop, collections of garbage).',
+    openQuery: true,
+    success: { status: 200, description: 'The exposition format, version 0.0.4.', media: ['text/plain'] },
+    errors: [],
+  },
+});

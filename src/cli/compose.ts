@@ -5,21 +5,26 @@ import { openApiDocument } from '#contract/openapi.js';
 import { createApp, type App } from '#http/app.js';
 import { createAuthenticate } from '#http/authentication.js';
 import type { Handlers } from '#http/handler.js';
+import { createMetrics } from '#http/metrics.js';
 import { changelogHandlers } from '#http/routes/changelog.js';
 import { documentationHandlers } from '#http/routes/documentation.js';
 import { healthHandlers } from '#http/routes/health.js';
+import { metricsHandlers } from '#http/routes/metrics.js';
 import { jobHandlers } from '#http/routes/jobs.js';
 import { createJobEngine } from '#jobs/engine.js';
 import { systemClock } from '#jobs/clock.js';
 import { engineLimits } from '#jobs/engine-limits.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { createPool, heapMegabytes } from '#jobs/pool.js';
+import { storeHandlers } from '#http/routes/stores.js';
+import { openCalendars } from '#market/calendar-files.js';
 import { createChangelog } from '#services/changelog.js';
 import { createHealth, type Check } from '#services/health.js';
 import { createJobsService } from '#services/jobs.js';
 import { createKeys } from '#services/keys.js';
 import { openHome, type Home } from '#store/home.js';
 import { openStore, type Store } from '#store/open-store.js';
+import { composeMarket } from './compose-market.js';
 import { watchDisk } from './disk-watch.js';
 import { openKeyDoor } from './key-door.js';
 import type { Settings } from './settings.js';
@@ -99,6 +104,9 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     log,
   });
   open.push({ close: () => jobs.stop() });
+  const calendars = openCalendars();
+  const { markets, stores } = composeMarket({ home, settings, documents: store.documents, jobs, calendars });
+  open.push(stores);
 
   // Services, one per route family. Each registers its kinds of job before the engine starts.
   const keys = createKeys({ documents: store.documents, environment: settings.apiKeys, now: Date.now });
@@ -109,21 +117,27 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     startedAt,
     monotonic: () => performance.now(),
     draining: () => draining,
-    store: () => ({ active: null, status: null, end: null }),
+    store: () => stores.health(),
     jobs: () => jobs.counts(),
     checks,
   });
 
+  const metrics = createMetrics(version, () => jobs.counts());
+
   // Handlers, one spread per route family: a route of the API without one does not compile.
   const handlers: Handlers<typeof API> = {
     ...healthHandlers(health),
+    ...metricsHandlers(metrics),
     ...changelogHandlers(changelog),
     ...jobHandlers(createJobsService({ engine: jobs, artifacts: store.artifacts })),
+    ...storeHandlers(stores),
     ...documentationHandlers(() => openApiDocument(API, version)),
   };
 
   await jobs.start();
-  const app = createApp({ api: API, handlers, authenticate: createAuthenticate(keys), version, log });
+  // The market served before is read again in the background; requests that need it are told to come back.
+  stores.resume().catch(onDefect);
+  const app = createApp({ api: API, handlers, authenticate: createAuthenticate(keys), version, log, observe: metrics.observe });
 
   return {
     app,

@@ -1,7 +1,9 @@
 import { changelogRoutes } from './changelog.js';
 import { documentationRoutes } from './documentation.js';
 import { healthRoutes } from './health.js';
+import { metricsRoutes } from './metrics.js';
 import { jobRoutes } from './jobs.js';
+import { storeRoutes } from './stores.js';
 
 /**
  * Every route of the service by operation id: the one table from which routing, 405 answers, scopes, parsing, OpenAPI
@@ -9,9 +11,11 @@ import { jobRoutes } from './jobs.js';
  */
 export const API = {
   ...healthRoutes,
+  ...metricsRoutes,
   ...changelogRoutes,
   ...documentationRoutes,
   ...jobRoutes,
+  ...storeRoutes,
 };
 
 export type OperationId = keyof typeof API;

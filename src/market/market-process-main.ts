@@ -1,10 +1,13 @@
 import type { MarketTaskReport, MarketTaskRequest } from './market-tasks.js';
-import { contentHash } from './content.js';
+import { contentHash, type MarketContent } from './content.js';
 import { createProblems, type Problems } from './problems.js';
 import { readSource, type SourceRead } from './read-source.js';
 import { reasonOf } from './duckdb.js';
+import { readTables } from './read-tables.js';
 import { writeSharedFile } from './shared-file.js';
+import { generateMarket } from './synthetic/generate-market.js';
 import { warnOfMarket } from './market-warnings.js';
+import { writeMarket } from './write-market.js';
 
 /** The door of the process that `runMarketTask` forks: one request, reports, then the end. */
 process.once('message', (request: MarketTaskRequest) => {
@@ -14,33 +17,53 @@ process.once('message', (request: MarketTaskRequest) => {
 // Nobody is left to report to.
 process.once('disconnect', () => process.exit(0));
 
-async function run({ task, input, options }: MarketTaskRequest): Promise<MarketTaskReport> {
+async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   const problems = createProblems();
-  const read = await perform(task, input, problems);
+  const read = await perform(request, problems);
   if (read === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
-  onProgress(0.9, 'checking');
   const { content, rows, files } = read;
+  onProgress(0.9, 'checking');
   warnOfMarket(content, problems);
   const hash = contentHash(content);
   onProgress(0.95, 'handing over');
-  const layout = options.sharedFile === null ? null : await writeSharedFile(options.sharedFile, { ...content, storeId: '', contentHash: hash, adjustment: 'none' });
+  const { sharedFile } = request.options;
+  const layout = sharedFile === null ? null : await writeSharedFile(sharedFile, { ...content, storeId: '', contentHash: hash, adjustment: 'none' });
   const summary = {
     contentHash: hash,
     identifiers: content.identifiers.length,
     start: content.dates[0]!,
     end: content.dates.at(-1)!,
-    rows, files,
+    rows,
+    files,
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
     warnings: problems.findings(),
   };
   return { kind: 'done', summary, layout };
 }
 
-function perform(task: MarketTaskRequest['task'], input: MarketTaskRequest['input'], problems: Problems): Promise<SourceRead | undefined> {
+async function perform({ task, input }: MarketTaskRequest, problems: Problems): Promise<SourceRead | undefined> {
   switch (task) {
     case 'readFiles':
       return readSource(input.files, problems, (fraction, message) => onProgress(0.9 * fraction, message));
+    case 'importTables': {
+      const read = readTables(input.tables, problems);
+      return read && { ...read, files: await writeMarket(input.folder, read.content, (fraction) => onProgress(0.3 + 0.6 * fraction, 'writing')) };
+    }
+    case 'generate': {
+      const content = generateMarket(input.spec, (fraction) => onProgress(0.6 * fraction, 'drawing prices'));
+      const files = await writeMarket(input.folder, content, (fraction) => onProgress(0.6 + 0.3 * fraction, 'writing'));
+      return { content, rows: rowsOf(content), files };
+    }
   }
+}
+
+/** Rows that a content has as tables. */
+function rowsOf({ fields, reference, actions, universes }: MarketContent): SourceRead['rows'] {
+  const close = fields.get('CLOSE')!;
+  let bars = 0;
+  for (let cell = 0; cell < close.length; cell++) if (close[cell] === close[cell]) bars += 1;
+  const spells = [...reference.rows.values()].reduce((sum, rows) => sum + rows.length, 0);
+  return { market: bars, reference: spells, corporate_actions: actions.length, universes: universes.length };
 }
 
 function onProgress(fraction: number, message: string): void {

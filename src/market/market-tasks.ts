@@ -1,15 +1,22 @@
 import type { Finding } from '#domain/findings.js';
 import type { Dataset } from './datasets.js';
 import type { DatasetFiles } from './folder.js';
+import type { Frame } from './frames.js';
 import type { FileDigest } from './read-source.js';
 import type { SharedLayout } from './shared-file.js';
+import type { SyntheticSpec } from './synthetic/spec.js';
 
 /**
  * Work on whole stores that is done in a process of its own: readers run native code and hold whole files, and a crash,
  * a runaway or a cancellation must cost one piece of work and not the service. All that crosses the border is here.
  */
 export interface MarketTasks {
+  /** Reads the files of a store. */
   readFiles: { readonly files: DatasetFiles };
+  /** Reads inline tables and writes them as a store. */
+  importTables: { readonly tables: Readonly<Record<string, Frame>>; readonly folder: string };
+  /** Makes a synthetic market and writes it as a store. */
+  generate: { readonly spec: SyntheticSpec; readonly folder: string };
 }
 
 export type MarketTaskName = keyof MarketTasks;

@@ -14,4 +14,9 @@ export interface Markets {
   served(): ServedMarket | undefined;
   /** The served version. @throws Refusal NO_DATA_SOURCE */
   require(): ServedMarket;
+  /**
+   * Resolves once the store that was served before a restart has been read again, or could not be: work that was queued
+   * before the restart waits for it, so that it does not fail for want of data that is on its way.
+   */
+  settled(): Promise<void>;
 }

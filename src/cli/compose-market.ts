@@ -1,0 +1,39 @@
+import type { Calendars } from '#domain/calendars/calendar.js';
+import type { JobEngine } from '#jobs/engine.js';
+import { createLocations } from '#market/locations.js';
+import { createManagedFolders } from '#market/managed-folder.js';
+import { createServedMarkets, type ServedMarkets } from '#market/served-markets.js';
+import { createStoreJobs } from '#services/store-jobs.js';
+import { createStoreLoading } from '#services/store-loading.js';
+import { createStores, type Stores } from '#services/stores.js';
+import type { Home } from '#store/home.js';
+import type { DocumentStore } from '#store/documents.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import type { Settings } from './settings.js';
+
+export interface MarketRooms {
+  readonly markets: ServedMarkets;
+  readonly stores: Stores;
+}
+
+/** The served market and the stores behind it; registers the kinds of job that change them. */
+export function composeMarket(rooms: {
+  readonly home: Home;
+  readonly settings: Settings;
+  readonly documents: DocumentStore;
+  readonly jobs: JobEngine;
+  readonly calendars: Calendars;
+}): MarketRooms {
+  const { home, settings, documents, jobs, calendars } = rooms;
+  const timestamp = () => formatTimestamp(Date.now());
+  const roots = settings.dataRoots.length > 0 ? settings.dataRoots : [home.path, process.cwd()];
+  const locations = createLocations([...roots, home.stores]);
+  const folders = createManagedFolders(home.stores);
+  const markets = createServedMarkets();
+  const loading = createStoreLoading({ locations, timestamp });
+  const kinds = createStoreJobs({ documents, markets, loading, folders, calendars, timestamp });
+  jobs.register(kinds.load);
+  jobs.register(kinds.generate);
+  const stores = createStores({ documents, jobs, kinds, markets, loading, locations, folders, calendars, timestamp });
+  return { markets, stores };
+}

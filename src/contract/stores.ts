@@ -1,0 +1,235 @@
+import { z } from 'zod';
+import { Adjustment, STORE_KINDS, TableNames } from '#domain/documents/store-document.js';
+import { LIMITS } from '#domain/limits.js';
+import { Id, IsoDate } from '#domain/shape.js';
+import { ErrorDetail, Finding, listingQuery, skippedFields, TableFrame } from './common.js';
+import { jobStatus } from './jobs.js';
+import { routes } from './route.js';
+
+const Name = z.string().min(1).max(200);
+
+export const DataStore = z
+  .strictObject({
+    store_id: z.string(),
+    name: z.string(),
+    kind: z.enum(STORE_KINDS),
+    managed: z.boolean().meta({ description: 'The engine created the folder and deletes it with the store.' }),
+    active: z.boolean().meta({ description: 'The store being served; at most one.' }),
+    status: z.enum(['writing', 'ready', 'loading', 'refreshing', 'error']).meta({ description: 'writing: being generated, not readable yet.' }),
+    location: z.string().nullable().meta({ description: 'Folder, or database URL with the password replaced by ***.' }),
+    source: z.string().nullable().meta({ description: 'Where a refresh takes data from.' }),
+    refreshable: z.boolean().meta({ description: 'False exactly when a refresh is refused with NOTHING_TO_REFRESH.' }),
+    adjustment: Adjustment,
+    created_at: z.string(),
+    last_loaded_at: z.string().nullable(),
+    last_refreshed_at: z.string().nullable(),
+    identifiers: z.int().nullable().meta({ description: 'Distinct identifiers of the market dataset; null before the first load.' }),
+    start: z.string().nullable().meta({ description: 'First market date held.' }),
+    end: z.string().nullable().meta({ description: 'Last market date held.' }),
+    size_bytes: z.int().nullable().meta({ description: 'Bytes of its files.' }),
+    content_hash: z.string().nullable().meta({ description: 'SHA-256 over the canonical content: changes exactly when a value changes, whatever the files.' }),
+    rows: z.record(z.string(), z.int()).nullable().meta({ description: 'Rows read per dataset at the last load.' }),
+    files: z
+      .array(z.strictObject({ label: z.string(), bytes: z.int(), sha256: z.string() }))
+      .optional()
+      .meta({ description: 'Every file of the last load with its SHA-256; left out of listings.' }),
+    findings: z.array(Finding).optional().meta({ description: 'Doubts about the data at the last load, at most 201; left out of listings.' }),
+    error: ErrorDetail.nullable().meta({ description: 'Why the status is error.' }),
+  })
+  .meta({ id: 'DataStore' });
+export type DataStore = z.infer<typeof DataStore>;
+
+export const DataStoreCollection = z
+  .strictObject({ stores: z.array(DataStore), active: z.string().nullable().meta({ description: 'Id of the store being served.' }), ...skippedFields })
+  .meta({ id: 'DataStoreCollection' });
+export type DataStoreCollection = z.infer<typeof DataStoreCollection>;
+
+export const DataStoreCreate = z
+  .strictObject({
+    store_id: Id.optional().meta({ description: 'Default: the name in lower case, other characters as dashes.' }),
+    name: Name,
+    kind: z.enum(['folder', 'database']),
+    location: z.string().min(1).max(4096).meta({
+      description: 'Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. It must lie where the operator allows.',
+    }),
+    tables: TableNames.default({}).meta({ description: 'File or table of a dataset that is not called like it.' }),
+    adjustment: Adjustment.default('none'),
+    activate: z.boolean().default(false).meta({ description: 'Serve the store at once.' }),
+  })
+  .meta({ id: 'DataStoreCreate' });
+export type DataStoreCreate = z.infer<typeof DataStoreCreate>;
+
+export const DataStoreUpdate = z
+  .strictObject({
+    name: Name.optional(),
+    source: z.string().min(1).max(4096).nullable().optional().meta({ description: 'Where a refresh takes data from.' }),
+    adjustment: Adjustment.optional(),
+  })
+  .refine((update) => Object.keys(update).length > 0, { params: { finding: 'REQUIRED' }, error: 'needs at least one of name, source and adjustment' })
+  .meta({ id: 'DataStoreUpdate' });
+export type DataStoreUpdate = z.infer<typeof DataStoreUpdate>;
+
+export const RefreshRequest = z
+  .strictObject({
+    until: IsoDate.nullable().default(null).meta({ description: 'Last date to bring in; default the latest there is.' }),
+    full: z.boolean().default(false).meta({ description: 'Read everything again and report what was restated; otherwise only later dates are added.' }),
+  })
+  .meta({ id: 'RefreshRequest' });
+export type RefreshRequest = z.infer<typeof RefreshRequest>;
+
+export const ImportRequest = z
+  .strictObject({
+    name: Name,
+    store_id: Id.optional().meta({ description: 'Default: the name in lower case, other characters as dashes.' }),
+    format: z.enum(['xlsx', 'csv']).default('xlsx').meta({ description: 'Of the content; csv is a zip of CSV files.' }),
+    content: z.string().min(1).nullable().default(null).meta({ description: 'The file in base64.' }),
+    tables: z
+      .record(z.string(), TableFrame)
+      .nullable()
+      .default(null)
+      .meta({ description: 'Inline tables instead of content: market, reference, corporate_actions, universes.' }),
+    adjustment: Adjustment.default('none'),
+    activate: z.boolean().default(false).meta({ description: 'Serve the store at once.' }),
+    on_exists: z.enum(['refuse', 'replace', 'append']).default('refuse').meta({ description: 'What to do when the id is taken.' }),
+  })
+  .meta({ id: 'ImportRequest' });
+export type ImportRequest = z.infer<typeof ImportRequest>;
+
+export const ImportResult = z
+  .strictObject({
+    store: DataStore,
+    rows: z.record(z.string(), z.int()).meta({ description: 'Rows read per dataset.' }),
+    identifiers: z.int(),
+    start: z.string().nullable(),
+    end: z.string().nullable(),
+    findings: z.array(Finding).meta({ description: 'Doubts that did not refuse the import.' }),
+  })
+  .meta({ id: 'ImportResult' });
+export type ImportResult = z.infer<typeof ImportResult>;
+
+export const GenerateSyntheticRequest = z
+  .strictObject({
+    store_id: Id.optional().meta({ description: 'Default synthetic-{seed}-{n}.' }),
+    name: Name.optional(),
+    seed: z.int().min(0).max(2 ** 32 - 1).default(42).meta({ description: 'Same request, same content, on every platform.' }),
+    assets: z.int().min(1).max(5000).default(50).meta({ description: 'Names alive at the start; later listings come on top.' }),
+    start: IsoDate.default('2015-01-01'),
+    end: IsoDate.optional().meta({ description: 'Default: the end of the last complete calendar year.' }),
+    calendar: z.string().min(1).default('XNYS').meta({ description: 'Exchange MIC from /indices/calendars.' }),
+    currency: z.string().regex(/^[A-Z]{3}$/, { error: 'must be an upper-case ISO 4217 code' }).default('USD'),
+    sectors: z.int().min(1).max(11).default(8),
+    market_return: z.number().min(-0.5).max(1).default(0.07).meta({ description: 'Expected return of the market a year.' }),
+    market_volatility: z.number().min(0).max(2).default(0.16),
+    specific_volatility: z.number().min(0).max(2).default(0.25),
+    dividend_yield: z.number().min(0).max(0.5).default(0.02).meta({ description: 'Paid quarterly.' }),
+    splits_per_year: z.number().min(0).max(5).default(0.03).meta({ description: 'Per asset.' }),
+    delistings_per_year: z.number().min(0).max(1).default(0.01).meta({ description: 'Per asset.' }),
+    listings_per_year: z.number().min(0).max(1).default(0.01).meta({ description: 'Per asset.' }),
+    missing_rate: z.number().min(0).max(0.9).default(0).meta({ description: 'Fraction of bars removed.' }),
+    activate: z.boolean().default(true).meta({ description: 'Serve the store once it is complete.' }),
+  })
+  .meta({ id: 'GenerateSyntheticRequest' });
+export type GenerateSyntheticRequest = z.infer<typeof GenerateSyntheticRequest>;
+
+export const LoadJobStatus = jobStatus('LoadJobStatus', 'load', DataStore);
+export const GenerateJobStatus = jobStatus('GenerateJobStatus', 'generate', DataStore);
+
+const storeParams = z.strictObject({ store_id: Id.meta({ description: 'Id of the data store.' }) });
+
+export const storeRoutes = routes({
+  listStores: {
+    method: 'GET',
+    path: '/data/stores',
+    scope: 'read',
+    tag: 'stores',
+    summary: 'Every data store, and the one being served.',
+    query: listingQuery,
+    success: { status: 200, description: 'Stores by id.', schema: DataStoreCollection },
+    errors: [],
+  },
+  createStore: {
+    method: 'POST',
+    path: '/data/stores',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Registers a folder or database after reading it in full.',
+    description: 'Files are called market, reference, corporate_actions and universes with the ending .parquet, .csv, .csv.gz, .jsonl or .jsonl.gz, or are folders of such files; only market is needed. Every problem is one finding, and nothing is registered then.',
+    body: {
+      schema: DataStoreCreate,
+      example: { name: 'US large caps', kind: 'folder', location: '/data/us-large', activate: true },
+    },
+    success: { status: 201, description: 'The store, read and registered; served already when it was to be activated.', schema: DataStore },
+    errors: ['STORE_EXISTS', 'FOLDER_REGISTERED', 'STORE_LOADING', 'NOT_SUPPORTED'],
+  },
+  getStore: {
+    method: 'GET',
+    path: '/data/stores/{store_id}',
+    scope: 'read',
+    tag: 'stores',
+    summary: 'One data store.',
+    params: storeParams,
+    success: { status: 200, description: 'The store with its files and findings.', schema: DataStore },
+    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  updateStore: {
+    method: 'PATCH',
+    path: '/data/stores/{store_id}',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Renames a store, or changes its source or price basis.',
+    params: storeParams,
+    body: { schema: DataStoreUpdate, example: { name: 'US large caps, adjusted' } },
+    success: { status: 200, description: 'The store.', schema: DataStore },
+    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'PRECONDITION_FAILED', 'STORE_LOADING', 'STORE_REFRESHING'],
+  },
+  deleteStore: {
+    method: 'DELETE',
+    path: '/data/stores/{store_id}',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Forgets a store; the folder of a managed store is deleted.',
+    params: storeParams,
+    success: { status: 204, description: 'Forgotten.' },
+    errors: ['STORE_NOT_FOUND', 'PRECONDITION_FAILED', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING'],
+  },
+  activateStore: {
+    method: 'POST',
+    path: '/data/stores/{store_id}/activate',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Reads a store afresh and serves it.',
+    description: 'The store served before goes on until the new one is fully read; then requests see the new one. A failure changes nothing. Job load:{store_id}, result DataStore.',
+    params: storeParams,
+    success: { status: 202, description: 'The load job.', schema: LoadJobStatus },
+    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING'],
+  },
+  importStore: {
+    method: 'POST',
+    path: '/data/import',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Writes tables or an uploaded file into a new store.',
+    description: 'Exactly one of content and tables. Every problem is one finding, at the sheet, row and column it has; nothing is written when one is an error.',
+    body: {
+      schema: ImportRequest,
+      bytesMax: LIMITS.MAX_IMPORT_BYTES,
+      example: {
+        name: 'Two names',
+        tables: { market: { index: [0, 1], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 100], ['B', '2024-01-02', 50]] } },
+      },
+    },
+    success: { status: 201, description: 'The store; served already when it was to be activated.', schema: ImportResult },
+    errors: ['STORE_EXISTS', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING', 'NOT_SUPPORTED'],
+  },
+  generateSynthetic: {
+    method: 'POST',
+    path: '/data/synthetic',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Generates a synthetic market into a new store and serves it.',
+    description: 'The store is listed at once with the status writing; it is removed again when the job fails or is cancelled. Job generate:{store_id}, result DataStore.',
+    body: { schema: GenerateSyntheticRequest, optional: true, example: { seed: 42, assets: 100 } },
+    success: { status: 202, description: 'The generating job.', schema: GenerateJobStatus },
+    errors: ['STORE_EXISTS', 'STORE_LOADING', 'CALENDAR_NOT_COVERED', 'INVALID_RANGE'],
+  },
+});

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { Id } from '../shape.js';
+
+/**
+ * A data store as the engine remembers it. Not a client's document: its fields are what the wire shows, and what only the
+ * engine needs beside them.
+ */
+export const STORE_KINDS = ['folder', 'database', 'imported', 'synthetic'] as const;
+export type StoreKind = (typeof STORE_KINDS)[number];
+
+export const Adjustment = z.enum(['none', 'splits', 'total']).meta({ description: 'Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.' });
+
+/** Names of the datasets a store may hold elsewhere than under the dataset's own name. */
+export const TableNames = z.partialRecord(z.enum(['market', 'reference', 'corporate_actions', 'universes']), z.string().min(1).max(200));
+
+const ErrorDetailBody = z.strictObject({ code: z.string(), message: z.string(), detail: z.record(z.string(), z.unknown()).nullable() });
+const FindingBody = z.looseObject({ severity: z.enum(['error', 'warning', 'info']), code: z.string(), message: z.string(), path: z.string() });
+
+export const StoreDocument = z.strictObject({
+  store_id: Id,
+  name: z.string(),
+  kind: z.enum(STORE_KINDS),
+  managed: z.boolean(),
+  /** The store to serve: loaded again at start. */
+  active: z.boolean(),
+  /** Generated data that is not complete yet. */
+  writing: z.boolean(),
+  /** Real path of the folder, or the database URL with its password; null for what has no place yet. */
+  location: z.string().nullable(),
+  /** Where a refresh takes data from; null where there is nothing to refresh from. */
+  source: z.string().nullable(),
+  tables: TableNames,
+  adjustment: Adjustment,
+  created_at: z.string(),
+  last_loaded_at: z.string().nullable(),
+  last_refreshed_at: z.string().nullable(),
+  identifiers: z.int().nullable(),
+  start: z.string().nullable(),
+  end: z.string().nullable(),
+  size_bytes: z.int().nullable(),
+  content_hash: z.string().nullable(),
+  rows: z.record(z.string(), z.int()).nullable(),
+  files: z.array(z.strictObject({ label: z.string(), bytes: z.int(), sha256: z.string() })),
+  error: ErrorDetailBody.nullable(),
+  findings: z.array(FindingBody),
+  /** The request that synthetic data was made by. */
+  synthetic: z.record(z.string(), z.unknown()).nullable(),
+});
+export type StoreDocument = z.infer<typeof StoreDocument>;

@@ -1,0 +1,26 @@
+import type { storeRoutes } from '#contract/stores.js';
+import type { Stores } from '#services/stores.js';
+import type { Handlers } from '../handler.js';
+
+export function storeHandlers(stores: Stores): Handlers<typeof storeRoutes> {
+  return {
+    listStores: ({ query }) => ({ json: stores.list(query) }),
+    createStore: async (request) => ({ json: await stores.create(request.body()) }),
+    getStore({ params }) {
+      const { store, etag } = stores.get(params.store_id);
+      return { json: store, ...(etag === undefined ? {} : { etag }) };
+    },
+    async updateStore(request) {
+      stores.get(request.params.store_id);
+      const { store, etag } = await stores.update(request.params.store_id, request.body(), request.precondition());
+      return { json: store, etag };
+    },
+    async deleteStore({ params, precondition }) {
+      await stores.remove(params.store_id, precondition());
+      return {};
+    },
+    activateStore: async ({ params }) => ({ json: await stores.activate(params.store_id) }),
+    importStore: async (request) => ({ json: await stores.importData(request.body()) }),
+    generateSynthetic: async (request) => ({ json: await stores.generate(request.body()) }),
+  };
+}

@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { syncFolder } from './write-market.js';
+
+/** Name of the mark by which the engine knows a folder as one it made; a name with a dot is never read as data. */
+const MARK = '.divisor-store.json';
+const TRASH = '.trash-';
+
+/** Folders that the engine makes for stores, below one folder of its home. */
+export interface ManagedFolders {
+  /** A new marked folder for a version of a store; an older version stays where it is. */
+  create(storeId: string): Promise<string>;
+  /** Removes a folder that carries the mark of the store, and nothing else. @returns whether it did */
+  remove(folder: string, storeId: string): Promise<boolean>;
+  /** At start: removes every marked folder that no store names, as a crash leaves them. */
+  sweep(named: ReadonlySet<string>): Promise<void>;
+}
+
+export function createManagedFolders(root: string): ManagedFolders {
+  async function discard(folder: string): Promise<void> {
+    const trash = join(dirname(folder), `${TRASH}${randomBytes(8).toString('hex')}`);
+    await rename(folder, trash);
+    await rm(trash, { recursive: true, force: true });
+  }
+
+  return {
+    async create(storeId) {
+      const folder = join(root, `${storeId}.${randomBytes(4).toString('hex')}`);
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await writeFile(join(folder, MARK), JSON.stringify({ format: 1, store_id: storeId }), { mode: 0o600, flush: true });
+      await syncFolder(root);
+      return folder;
+    },
+    async remove(folder, storeId) {
+      if (dirname(folder) !== root || (await markedFor(folder)) !== storeId) return false;
+      await discard(folder);
+      return true;
+    },
+    async sweep(named) {
+      for (const name of await readdir(root).catch(() => [])) {
+        const folder = join(root, name);
+        if (name.startsWith(TRASH)) await rm(folder, { recursive: true, force: true });
+        else if (!named.has(folder) && (await markedFor(folder)) !== undefined) await discard(folder);
+      }
+    },
+  };
+}
+
+/** The store a folder was made for, undefined when the engine did not make it. */
+async function markedFor(folder: string): Promise<string | undefined> {
+  const text = await readFile(join(folder, MARK), 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
+  try {
+    const mark = JSON.parse(text) as { readonly store_id?: unknown } | null;
+    return typeof mark?.store_id === 'string' ? mark.store_id : undefined;
+  } catch {
+    return undefined; // a mark cut short by a crash says nothing; the folder is left for the operator
+  }
+}

@@ -1,0 +1,44 @@
+import type { CorporateAction } from '#domain/market/market-data.js';
+
+/** A name as it comes to the market. */
+export interface Birth {
+  readonly identifier: string;
+  readonly name: string;
+  /** Stream of its random numbers. */
+  readonly stream: number;
+  /** Position among the names that may buy others: lower ones are made first. Spun-off names have none. */
+  readonly rank: number | null;
+  readonly sector: number;
+  readonly industry: string;
+  /** First session. */
+  readonly listed: number;
+  readonly price: number;
+  /** Shares outstanding at the start. */
+  readonly shares: number;
+}
+
+/** The bars of a name from its first session on. */
+export interface Bars {
+  readonly open: Float64Array;
+  readonly high: Float64Array;
+  readonly low: Float64Array;
+  readonly close: Float64Array;
+  readonly volume: Float64Array;
+  readonly shares: Float64Array;
+  readonly freeFloat: Float64Array;
+  /** 1 where the bar is not published. */
+  readonly missing: Uint8Array;
+}
+
+/** A name's whole life inside the window. */
+export interface Company {
+  readonly birth: Birth;
+  readonly bars: Bars;
+  /** Bars it has. */
+  readonly count: number;
+  /** Session of its ending; null while it lives. */
+  readonly ended: number | null;
+  readonly actions: readonly CorporateAction[];
+  /** Names it spun off. */
+  readonly children: readonly Birth[];
+}

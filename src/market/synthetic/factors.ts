@@ -1,0 +1,37 @@
+import { civilOf } from '#domain/days.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { clusteredShocks } from './shocks.js';
+import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
+
+/** Volatility of a sector beside the market's, as a fraction of the market's. */
+const SECTOR_SHARE = 0.5;
+
+/** Streams of random numbers below the ones of the names. */
+export const STREAMS = { market: 0, listings: 1, sectors: 2, names: 64 } as const;
+
+/** What all names have in common, per session. */
+export interface Factors {
+  /** Returns of the market and of each sector. */
+  readonly market: Float64Array;
+  readonly sectors: readonly Float64Array[];
+  /** Month of the session, 1 to 12, and its place among the sessions of that month, from 0. */
+  readonly month: Uint8Array;
+  readonly monthSession: Uint8Array;
+}
+
+export function drawFactors({ seed, sessions, sectors, market_return, market_volatility }: SyntheticSpec): Factors {
+  const daily = market_volatility / Math.sqrt(SESSIONS_PER_YEAR);
+  const path = (stream: number, deviation: number, drift: number) => {
+    const shocks = clusteredShocks(counterRandom({ seed, stream }), { deviation, reaction: 0.08, persistence: 0.9 });
+    return Float64Array.from(sessions, () => drift + shocks.next());
+  };
+  const month = Uint8Array.from(sessions, (day) => civilOf(day).month);
+  const monthSession = new Uint8Array(sessions.length);
+  for (let t = 1; t < sessions.length; t++) monthSession[t] = month[t] === month[t - 1] ? monthSession[t - 1]! + 1 : 0;
+  return {
+    month,
+    monthSession,
+    market: path(STREAMS.market, daily, market_return / SESSIONS_PER_YEAR),
+    sectors: Array.from({ length: sectors }, (_, sector) => path(STREAMS.sectors + sector, SECTOR_SHARE * daily, 0)),
+  };
+}

@@ -1,0 +1,55 @@
+import type { CounterRandom } from '#kernels/random/counter-random.js';
+
+const CONSONANTS = 'BCDFGHJKLMNPQRSTVWXZ';
+const VOWELS = 'AEIOUY';
+
+/** Identifiers there can be: consonant, vowel, consonant, consonant. */
+export const TICKERS_MAX = CONSONANTS.length ** 3 * VOWELS.length;
+
+/** A prime that shares no factor with their number, so that neighbours do not look alike and no two are equal. */
+const STEP = 7919;
+
+/** The identifier of the k-th name. */
+export function ticker(k: number): string {
+  let code = (k * STEP + 1009) % TICKERS_MAX;
+  const letter = (letters: string) => {
+    const which = letters[code % letters.length]!;
+    code = Math.floor(code / letters.length);
+    return which;
+  };
+  return letter(CONSONANTS) + letter(VOWELS) + letter(CONSONANTS) + letter(CONSONANTS);
+}
+
+const ENDINGS = ['ar', 'en', 'is', 'on', 'ex', 'ia', 'or', 'us', 'um', 'eo'];
+const BUSINESS = ['Group', 'Holdings', 'Industries', 'Systems', 'Partners', 'Works', 'Labs', 'Brands', 'Energy', 'Trust', 'Networks', 'Capital'];
+
+/** A company's name that goes with its identifier. */
+export function companyName(identifier: string, random: CounterRandom): string {
+  const stem = identifier[0]! + identifier.slice(1).toLowerCase();
+  return `${stem}${ENDINGS[random.integer(ENDINGS.length)]!} ${BUSINESS[random.integer(BUSINESS.length)]!}`;
+}
+
+/** Sectors in the order in which a market of fewer takes them, each with its industries. */
+export const SECTORS: readonly { readonly sector: string; readonly industries: readonly string[] }[] = [
+  { sector: 'Technology', industries: ['Software', 'Semiconductors', 'Hardware'] },
+  { sector: 'Financials', industries: ['Banks', 'Insurance', 'Capital Markets'] },
+  { sector: 'Health Care', industries: ['Pharmaceuticals', 'Medical Devices', 'Care Providers'] },
+  { sector: 'Industrials', industries: ['Machinery', 'Transport', 'Aerospace'] },
+  { sector: 'Consumer Discretionary', industries: ['Retail', 'Leisure', 'Automobiles'] },
+  { sector: 'Consumer Staples', industries: ['Food', 'Beverages', 'Household Products'] },
+  { sector: 'Energy', industries: ['Oil and Gas', 'Energy Services'] },
+  { sector: 'Communication Services', industries: ['Media', 'Telecoms'] },
+  { sector: 'Materials', industries: ['Chemicals', 'Metals'] },
+  { sector: 'Utilities', industries: ['Electricity', 'Water'] },
+  { sector: 'Real Estate', industries: ['Offices', 'Housing'] },
+];
+
+/** Countries of the large exchanges; elsewhere the country is not said. */
+const COUNTRIES: Readonly<Record<string, string>> = {
+  XNYS: 'US', XNAS: 'US', XLON: 'GB', XETR: 'DE', XFRA: 'DE', XPAR: 'FR', XAMS: 'NL', XMIL: 'IT', XMAD: 'ES', XSWX: 'CH', XSTO: 'SE', XTKS: 'JP', XHKG: 'HK', XSHG: 'CN', XTSE: 'CA',
+  XASX: 'AU', XBOM: 'IN', XNSE: 'IN', XKRX: 'KR', XSES: 'SG', BVMF: 'BR', XJSE: 'ZA',
+};
+
+export function countryOf(exchange: string): string | null {
+  return Object.hasOwn(COUNTRIES, exchange) ? COUNTRIES[exchange]! : null;
+}

@@ -1,0 +1,49 @@
+import type { CounterRandom } from '#kernels/random/counter-random.js';
+import { normalQuantile } from '#kernels/random/normal-quantile.js';
+
+/** One draw in this many is of a wide distribution: what gives returns their fat tails. */
+const WIDE_PROBABILITY = 0.04;
+const WIDE_SCALE = 2.5;
+/** Scale of the others, so that the variance of all is 1. */
+const NARROW_SCALE = Math.sqrt((1 - WIDE_PROBABILITY * WIDE_SCALE * WIDE_SCALE) / (1 - WIDE_PROBABILITY));
+
+/** A number of mean 0, variance 1 and kurtosis 6.4: one uniform number says which distribution, and where in it. */
+function fatTailed(random: CounterRandom): number {
+  const uniform = random.uniform();
+  if (uniform < WIDE_PROBABILITY) return WIDE_SCALE * normalQuantile(uniform / WIDE_PROBABILITY);
+  // The rest is stretched over (0, 1); its very ends round to what the quantile does not take.
+  const rest = (uniform - WIDE_PROBABILITY) / (1 - WIDE_PROBABILITY);
+  return NARROW_SCALE * normalQuantile(Math.min(Math.max(rest, SMALLEST), 1 - SMALLEST));
+}
+
+const SMALLEST = 2 ** -53;
+
+/** Shocks whose volatility clusters: a GARCH(1,1) process. */
+export interface Shocks {
+  /** The shock of the next session. */
+  next(): number;
+  /** Standard deviation of the last shock, as known before it. */
+  volatility(): number;
+}
+
+/**
+ * @param persistence weight of yesterday's variance; `reaction` that of yesterday's squared shock. Together below 1.
+ * @source Bollerslev (1986), Journal of Econometrics 31, 307-327. Only sums, products and square roots of uniform numbers:
+ *   the same bits on every platform.
+ */
+export function clusteredShocks(random: CounterRandom, { deviation, reaction, persistence }: { readonly deviation: number; readonly reaction: number; readonly persistence: number }): Shocks {
+  const longRun = deviation * deviation;
+  let variance = longRun;
+  let sigma = deviation;
+  return {
+    next() {
+      sigma = Math.sqrt(variance);
+      const shock = sigma * fatTailed(random);
+      // A shock counts as four deviations at most, or one crash would rule the volatility for a year.
+      const counted = Math.min(shock * shock, 16 * variance);
+      variance = (1 - reaction - persistence) * longRun + reaction * counted + persistence * variance;
+      return shock;
+    },
+    volatility: () => sigma,
+  };
+}

@@ -1,0 +1,72 @@
+/** Field types of Thrift's compact protocol that Parquet's metadata is written in. */
+const TYPE = { true: 1, false: 2, i32: 5, i64: 6, binary: 8, list: 9, struct: 12 } as const;
+
+/** A value of a field, by its type: what is not listed Parquet does not need. */
+export type ThriftValue =
+  | { readonly i32: number }
+  | { readonly i64: number }
+  | { readonly text: string }
+  | { readonly flag: boolean }
+  | { readonly list: readonly ThriftValue[] }
+  | { readonly struct: ThriftStruct };
+
+/** Fields by their number, ascending. */
+export type ThriftStruct = readonly (readonly [number, ThriftValue])[];
+
+/** A struct in Thrift's compact protocol. @source apache/thrift doc/specs/thrift-compact-protocol.md */
+export function encodeStruct(struct: ThriftStruct): Uint8Array {
+  const bytes: number[] = [];
+  putStruct(bytes, struct);
+  return Uint8Array.from(bytes);
+}
+
+function putStruct(bytes: number[], struct: ThriftStruct): void {
+  let last = 0;
+  for (const [field, value] of struct) {
+    bytes.push(((field - last) << 4) | typeOf(value));
+    last = field;
+    if (!('flag' in value)) putValue(bytes, value);
+  }
+  bytes.push(0);
+}
+
+function putValue(bytes: number[], value: ThriftValue): void {
+  if ('i32' in value) putVarint(bytes, zigzag(value.i32));
+  else if ('i64' in value) putVarint(bytes, zigzag(value.i64));
+  else if ('text' in value) {
+    const text = new TextEncoder().encode(value.text);
+    putVarint(bytes, text.length);
+    for (const byte of text) bytes.push(byte);
+  } else if ('list' in value) {
+    const type = value.list.length === 0 ? TYPE.struct : typeOf(value.list[0]!);
+    if (value.list.length < 15) bytes.push((value.list.length << 4) | type);
+    else {
+      bytes.push(0xf0 | type);
+      putVarint(bytes, value.list.length);
+    }
+    for (const item of value.list) putValue(bytes, item);
+  } else if ('struct' in value) putStruct(bytes, value.struct);
+  else bytes.push(value.flag ? TYPE.true : TYPE.false);
+}
+
+function typeOf(value: ThriftValue): number {
+  if ('i32' in value) return TYPE.i32;
+  if ('i64' in value) return TYPE.i64;
+  if ('text' in value) return TYPE.binary;
+  if ('list' in value) return TYPE.list;
+  if ('struct' in value) return TYPE.struct;
+  return value.flag ? TYPE.true : TYPE.false;
+}
+
+/** Zigzag without 32-bit arithmetic: file offsets go beyond it. */
+const zigzag = (value: number) => (value >= 0 ? value * 2 : -value * 2 - 1);
+
+/** Appends an unsigned integer up to 2^53, seven bits a byte. */
+export function putVarint(bytes: number[], value: number): void {
+  let rest = value;
+  while (rest >= 0x80) {
+    bytes.push((rest % 0x80) | 0x80);
+    rest = Math.floor(rest / 0x80);
+  }
+  bytes.push(rest);
+}

@@ -1,0 +1,71 @@
+import type { DataStore } from '#contract/stores.js';
+import { StoreDocument } from '#domain/documents/store-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/documents.js';
+
+/** A stored data store with the etag of its document. */
+export interface StoredStore {
+  readonly document: StoreDocument;
+  readonly etag: string;
+}
+
+/** What a store is doing that its document does not say. */
+export type Activity = 'loading' | 'refreshing';
+
+/** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
+export function requireStore(reader: Pick<DocumentStore | DocumentTransaction, 'get'>, storeId: string): StoredStore {
+  const stored = reader.get('store', storeId);
+  if (stored === undefined) throw storeNotFound(storeId);
+  const document = 'unreadable' in stored ? undefined : readStore(stored.body);
+  if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The data store ${storeId} cannot be read; it can still be deleted.`);
+  return { document, etag: (stored as StoredDocument).etag }; // readable, as its document was
+}
+
+export function storeNotFound(storeId: string): Refusal {
+  return new Refusal('STORE_NOT_FOUND', `No data store is registered under the id ${storeId}.`);
+}
+
+/** The document of a body, undefined when it is none. */
+export function readStore(body: unknown): StoreDocument | undefined {
+  const parsed = StoreDocument.safeParse(body);
+  return parsed.success ? parsed.data : undefined;
+}
+
+/** Every readable data store. */
+export function allStores(reader: Pick<DocumentStore | DocumentTransaction, 'get' | 'ids'>): StoreDocument[] {
+  return reader.ids('store').flatMap((id) => {
+    const stored = reader.get('store', id);
+    return stored === undefined || 'unreadable' in stored ? [] : (readStore(stored.body) ?? []);
+  });
+}
+
+/** Whether a refresh has anything to take data from. */
+export function isRefreshable({ kind, source, writing }: StoreDocument): boolean {
+  return !writing && (kind === 'synthetic' || source !== null);
+}
+
+/** A store as the wire shows it. */
+export function toDataStore(document: StoreDocument, state: { readonly isServed: boolean; readonly activity: Activity | undefined }): DataStore {
+  const { writing, synthetic: _request, tables: _tables, active: _active, location, source, error, findings, ...shown } = document;
+  return {
+    ...shown,
+    active: state.isServed,
+    status: writing ? 'writing' : (state.activity ?? (error === null ? 'ready' : 'error')),
+    location: location === null ? null : withoutPassword(location),
+    source: source === null ? null : withoutPassword(source),
+    refreshable: isRefreshable(document),
+    // Both were written by this engine; the document knows their codes only as text.
+    error: error as DataStore['error'],
+    findings: findings as DataStore['findings'],
+  };
+}
+
+/** A store as listings show it: without what only one store's own route is read for. */
+export function toListedStore({ files: _files, findings: _findings, ...listed }: DataStore): DataStore {
+  return listed;
+}
+
+/** A connection URL without its password; a path is left as it is. */
+export function withoutPassword(location: string): string {
+  return location.replace(/^([a-z][a-z0-9+.-]*:\/\/[^\s/:@]*):[^\s/@]*@/i, '$1:***@');
+}

@@ -1,0 +1,139 @@
+import type { GenerateSyntheticRequest } from '#contract/stores.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { dayFrom } from '#domain/days.js';
+import { StoreDocument } from '#domain/documents/store-document.js';
+import { Refusal } from '#domain/refusal.js';
+import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import type { Attempt, Completion, JobKind } from '#jobs/job-kind.js';
+import type { ManagedFolders } from '#market/managed-folder.js';
+import { runMarketTask } from '#market/market-process.js';
+import { servedMarket, type ServedMarkets } from '#market/served-markets.js';
+import type { ServedMarket } from '#market/markets.js';
+import type { SyntheticSpec } from '#market/synthetic/spec.js';
+import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
+import { allStores, requireStore, toDataStore } from './store-documents.js';
+import { loadedFields, readFailed, type StoreLoading } from './store-loading.js';
+
+export interface LoadPayload {
+  readonly store_id: string;
+}
+
+export interface GeneratePayload {
+  readonly store_id: string;
+  readonly name: string;
+  readonly created_at: string;
+  readonly request: GenerateRequest;
+}
+
+/** The request with every default that depends on the day it was made filled in: a later attempt makes the same market. */
+export type GenerateRequest = Omit<GenerateSyntheticRequest, 'store_id' | 'name' | 'end'> & { readonly end: string };
+
+export interface StoreJobsDependencies {
+  readonly documents: DocumentStore;
+  readonly markets: ServedMarkets;
+  readonly loading: StoreLoading;
+  readonly folders: ManagedFolders;
+  readonly calendars: Calendars;
+  readonly timestamp: () => string;
+}
+
+/** Kinds of job that change stores. */
+export interface StoreJobs {
+  readonly load: JobKind<LoadPayload>;
+  readonly generate: JobKind<GeneratePayload>;
+}
+
+export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs {
+  const { documents, markets, loading, folders, calendars, timestamp } = dependencies;
+
+  async function runLoad({ store_id: storeId }: LoadPayload, attempt: Attempt): Promise<Completion> {
+    const { document } = requireStore(documents, storeId);
+    try {
+      const loaded = await loading.read(document, { serve: true, onProgress: attempt.report, signal: attempt.signal });
+      if (loaded.kind === 'refused') throw readFailed(loaded.findings);
+      const after = { ...document, ...loadedFields(loaded.summary, timestamp()) };
+      return {
+        result: { value: toDataStore({ ...after, active: true }, { isServed: true, activity: undefined }) },
+        effect: (tx) => activateIn(tx, markets, { ...requireStore(tx, storeId).document, ...loadedFields(loaded.summary, after.last_loaded_at!) }, loaded.served!),
+      };
+    } catch (failure) {
+      if (failure instanceof Refusal && !attempt.signal.aborted) await noteFailure(documents, storeId, failure);
+      throw failure;
+    }
+  }
+
+  async function runGenerate(payload: GeneratePayload, attempt: Attempt): Promise<Completion> {
+    const { store_id: storeId, request } = payload;
+    const folder = await folders.create(storeId);
+    try {
+      const spec = syntheticSpec(request, calendars);
+      const load = request.activate ? { storeId, adjustment: 'none' as const } : null;
+      const result = await runMarketTask('generate', { spec, folder }, { load, onProgress: attempt.report, signal: attempt.signal });
+      if (result.kind === 'refused') throw readFailed(result.findings);
+      const at = timestamp();
+      const served = result.handle === null ? undefined : servedMarket(result.handle, at);
+      const after: StoreDocument = { ...writingStore(payload), ...loadedFields(result.summary, at), writing: false, location: folder, active: served !== undefined };
+      return {
+        result: { value: toDataStore(after, { isServed: served !== undefined, activity: undefined }) },
+        effect(tx) {
+          if (served === undefined) tx.put('store', storeId, after);
+          else activateIn(tx, markets, after, served);
+        },
+      };
+    } catch (failure) {
+      await folders.remove(folder, storeId);
+      await forgetUnwritten(documents, storeId);
+      throw failure;
+    }
+  }
+
+  return {
+    load: { kind: 'load', lane: 'light', run: runLoad },
+    generate: { kind: 'generate', lane: 'light', run: runGenerate },
+  };
+}
+
+/** Writes a store as the active one, takes that from every other, and serves it: one step for all who look. */
+export function activateIn(tx: DocumentTransaction, markets: ServedMarkets, document: StoreDocument, served: ServedMarket): void {
+  for (const other of allStores(tx)) if (other.active && other.store_id !== document.store_id) tx.put('store', other.store_id, { ...other, active: false });
+  tx.put('store', document.store_id, { ...document, active: true });
+  markets.serve(served);
+}
+
+/** The document of a synthetic store before its data is there. */
+export function writingStore({ store_id, name, created_at, request }: GeneratePayload): StoreDocument {
+  return {
+    store_id, name, kind: 'synthetic', managed: true, active: false, writing: true, location: null, source: 'synthetic', tables: {}, adjustment: 'none',
+    created_at, last_loaded_at: null, last_refreshed_at: null, identifiers: null, start: null, end: null, size_bytes: null, content_hash: null,
+    rows: null, files: [], error: null, findings: [], synthetic: { ...request },
+  };
+}
+
+/** Removes the document of a store whose data was never completed. */
+export async function forgetUnwritten(documents: DocumentStore, storeId: string): Promise<void> {
+  await documents.transaction((tx) => {
+    const stored = tx.get('store', storeId);
+    if (stored !== undefined && !('unreadable' in stored) && StoreDocument.safeParse(stored.body).data?.writing === true) tx.delete('store', storeId);
+  }, { reserve: true });
+}
+
+/** Remembers why a store could not be read; what it held before is still there to be told. */
+async function noteFailure(documents: DocumentStore, storeId: string, failure: Refusal): Promise<void> {
+  await documents.transaction((tx) => {
+    const stored = tx.get('store', storeId);
+    const document = stored === undefined || 'unreadable' in stored ? undefined : StoreDocument.safeParse(stored.body).data;
+    if (document !== undefined) tx.put('store', storeId, { ...document, error: { code: failure.code, message: failure.message, detail: failure.detail } });
+  }, { reserve: true });
+}
+
+/** What the generator needs to know: the request with the sessions of its calendar. */
+function syntheticSpec(request: GenerateRequest, calendars: Calendars): SyntheticSpec {
+  const calendar = calendars.get(request.calendar);
+  if (calendar === undefined) throw new Refusal('CALENDAR_NOT_COVERED', `There is no calendar ${request.calendar}.`);
+  const sessions = sessionsBetween(calendar.sessions, request.start, request.end);
+  return { ...request, exchange: calendar.code, sessions };
+}
+
+export function sessionsBetween(sessions: Int32Array, start: string, end: string): Int32Array {
+  return sessions.slice(firstAtLeast(sessions, dayFrom(start)), lastAtMost(sessions, dayFrom(end)) + 1);
+}

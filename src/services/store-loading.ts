@@ -1,0 +1,76 @@
+import { formatDay } from '#domain/days.js';
+import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { Finding } from '#domain/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { folderFiles } from '#market/folder.js';
+import type { Locations } from '#market/locations.js';
+import { runMarketTask, type MarketTaskOptions } from '#market/market-process.js';
+import type { ContentSummary } from '#market/market-tasks.js';
+import type { ServedMarket } from '#market/markets.js';
+import { createProblems } from '#market/problems.js';
+import { servedMarket } from '#market/served-markets.js';
+
+/** What a store's place is read as. */
+export type Source = Pick<StoreDocument, 'store_id' | 'kind' | 'location' | 'tables' | 'adjustment'>;
+
+export interface LoadOptions {
+  /** Load into shared memory, or only read and check. */
+  readonly serve: boolean;
+  readonly onProgress?: MarketTaskOptions['onProgress'];
+  readonly signal?: AbortSignal;
+}
+
+export type Loaded =
+  | { readonly kind: 'loaded'; readonly summary: ContentSummary; readonly served: ServedMarket | undefined }
+  | { readonly kind: 'refused'; readonly findings: readonly Finding[] };
+
+export interface StoreLoading {
+  /** Reads a store from its place. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED */
+  read(source: Source, options: LoadOptions): Promise<Loaded>;
+}
+
+export function createStoreLoading({ locations, timestamp }: { readonly locations: Locations; readonly timestamp: () => string }): StoreLoading {
+  async function folderOf({ location }: Source): Promise<{ readonly path: string } | { readonly findings: readonly Finding[] }> {
+    const resolved = await locations.resolve(location ?? '', 'folder');
+    return 'path' in resolved ? resolved : { findings: [{ severity: 'error', ...resolved.problem }] };
+  }
+
+  return {
+    async read(source, { serve, onProgress, signal }) {
+      if (source.kind === 'database') throw new Refusal('NOT_SUPPORTED', 'This build has no driver for databases.');
+      const folder = await folderOf(source);
+      if ('findings' in folder) return { kind: 'refused', findings: folder.findings };
+      const problems = createProblems();
+      const files = await folderFiles(folder.path, source.tables, locations, problems);
+      if (problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
+      const result = await runMarketTask('readFiles', { files }, {
+        load: serve ? { storeId: source.store_id, adjustment: source.adjustment } : null,
+        ...(onProgress === undefined ? {} : { onProgress }),
+        ...(signal === undefined ? {} : { signal }),
+      });
+      if (result.kind === 'refused') return result;
+      return { kind: 'loaded', summary: result.summary, served: result.handle === null ? undefined : servedMarket(result.handle, timestamp()) };
+    },
+  };
+}
+
+/** What a load changes in a store's document. */
+export function loadedFields(summary: ContentSummary, at: string): Partial<StoreDocument> {
+  return {
+    last_loaded_at: at,
+    identifiers: summary.identifiers,
+    start: formatDay(summary.start),
+    end: formatDay(summary.end),
+    size_bytes: summary.bytes,
+    content_hash: summary.contentHash,
+    rows: { ...summary.rows },
+    files: summary.files.map((file) => ({ ...file })),
+    findings: summary.warnings.map((finding) => ({ ...finding, accepted: finding.accepted == null ? null : [...finding.accepted] })),
+    error: null,
+  };
+}
+
+/** The failure of a job whose data was refused. */
+export function readFailed(findings: readonly Finding[]): Refusal {
+  return refuseWithFindings('data store', findings, 'STORE_READ_FAILED');
+}

@@ -81,3 +81,13 @@ test.each(routes)('%s has a scope that fits its method, a tag and a sentence', (
   if (route.method === 'GET') expect(['read', 'open']).toContain(route.scope);
   if (route.success.status === 204) expect(route.success.schema).toBeUndefined();
 });
+
+describe('a job is named by its kind and what it works on', () => {
+  test.each(['backtest:a', 'backtest%3Aa', 'optimise:A_1-b', `render:${'x'.repeat(64)}`, 'sync:s', 'load:s', 'refresh:s', 'generate:s', 'risk:m', 'sweep:s'])('%s', async (id) => {
+    expect((await ask('GET', `/jobs/${id}`, 'read')).status).toBe(200);
+  });
+
+  test.each(['backtest', 'backtest:', ':a', 'bake:a', 'Backtest:a', 'backtest:a:b', 'backtest%253Aa', `backtest:${'x'.repeat(65)}`, 'backtest:a.b'])('%s is no name of a job', async (id) => {
+    expect(await ask('GET', `/jobs/${id}`, 'read')).toMatchObject({ status: 422, code: 'INVALID_IDENTIFIER' });
+  });
+});

@@ -1,0 +1,24 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createLog } from '#cli/log.js';
+
+test('the log holds no key, password or secret, wherever it stands in a line', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'log-'));
+  const file = join(folder, 'log');
+  const log = createLog('info', file);
+  const key = `dvs_abcdefghijkl_${'k'.repeat(43)}`;
+  log.info({ headers: { authorization: 'Bearer hidden-1', 'x-api-key': 'hidden-2' } }, 'request');
+  log.info({ authorization: 'hidden-3', store: { source: { password: 'hidden-4' } } }, `with ${key}`);
+  log.error({ err: new Error('cannot reach postgres://reader:hidden-5@db.example/x', { cause: new Error(`key ${key}`) }) }, 'failed');
+  log.debug('below the level');
+  await new Promise<void>((resolve, reject) => log.flush((failure) => (failure === undefined ? resolve() : reject(failure))));
+  const text = await readFile(file, 'utf8');
+  await rm(folder, { recursive: true });
+  const lines = text.trim().split('\n').map((line) => JSON.parse(line) as { level: string; msg: string; err?: { cause: { message: string } } });
+  expect(lines.map(({ level }) => level)).toEqual(['info', 'info', 'error']);
+  expect(lines[2]?.err?.cause.message).toBe('key dvs_abcdefghijkl_[redacted]');
+  expect(text).toContain('postgres://reader:[redacted]@db.example/x');
+  expect(text).not.toMatch(/hidden-|kkkk/);
+});

@@ -23,7 +23,7 @@ export function createSchemaBook(): SchemaBook {
   const named: Record<Direction, Map<string, JsonSchema>> = { input: new Map(), output: new Map() };
 
   function add(schema: z.ZodType, io: Direction): JsonSchema {
-    const { $schema: _, $defs = {}, ...root } = z.toJSONSchema(schema, { io, target: 'draft-2020-12', override: ({ jsonSchema }) => dropSafeRange(jsonSchema) });
+    const { $schema: _, $defs = {}, ...root } = z.toJSONSchema(schema, { io, target: 'draft-2020-12', override: ({ jsonSchema }) => inPlainWords(jsonSchema) });
     for (const [id, definition] of Object.entries($defs)) {
       const marked = markRefs(definition, io) as JsonSchema;
       const known = named[io].get(id);
@@ -83,6 +83,19 @@ function mapRefs(value: unknown, change: (ref: string) => string): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([key, member]) => [key, key === '$ref' && typeof member === 'string' ? change(member) : mapRefs(member, change)]),
   );
+}
+
+function inPlainWords(schema: JsonSchema): void {
+  dropSafeRange(schema);
+  wordAsSchema(schema);
+}
+
+/** The words of a catalogue parameter's form are its title and description here; what it refers to stands in the schema itself. */
+function wordAsSchema(schema: JsonSchema): void {
+  const { label, help, unit } = schema;
+  if (label !== undefined) schema['title'] = label;
+  if (help !== undefined) schema['description'] = unit === undefined ? help : `${String(help)} Unit: ${String(unit)}.`;
+  for (const word of ['label', 'help', 'unit', 'ref']) delete schema[word];
 }
 
 /** The range of whole numbers a double holds exactly says nothing to a reader. */

@@ -127,8 +127,14 @@ function describe(issue: Issue, value: unknown, name: string): Description {
     case 'invalid_type':
       if (issue.expected === 'int') return { code: 'WRONG_TYPE', message: `${name} must be a whole number, not ${got}.` };
       return { code: 'WRONG_TYPE', message: `${name} must be ${article(issue.expected)}, not ${got}.` };
-    case 'invalid_union':
+    case 'invalid_union': {
+      const { options } = issue as { options?: readonly unknown[] }; // of a discriminated union, where the discriminator fits none
+      if (options !== undefined) {
+        const accepted = options.map(String);
+        return { code: 'NOT_IN_CHOICES', message: `${name} is ${got}; the accepted set is ${accepted.join(', ')}.`, accepted };
+      }
       return { code: 'WRONG_TYPE', message: `${name} has none of the accepted forms: ${got}.` };
+    }
     case 'invalid_value': {
       const accepted = issue.values.map(String);
       return { code: 'NOT_IN_CHOICES', message: `${name} is ${got}; the accepted set is ${accepted.join(', ')}.`, accepted };
@@ -141,7 +147,8 @@ function describe(issue: Issue, value: unknown, name: string): Description {
       return { code: 'WRONG_TYPE', message: `${name} is ${got}; a multiple of ${issue.divisor} is needed.` };
     default: {
       const declared = (issue as { params?: { finding?: FindingCode } }).params?.finding;
-      return { code: declared ?? 'WRONG_TYPE', message: `${name} ${issue.message}; it is ${got}.` };
+      const found = value === undefined ? '' : `; it is ${got}`;
+      return { code: declared ?? 'WRONG_TYPE', message: `${name} ${issue.message}${found}.` };
     }
   }
 }

@@ -26,6 +26,10 @@ export interface Capped {
   readonly kind: 'capped';
   /** [n], summing to 1. */
   readonly weights: Float64Array;
+  /** What each raw weight was multiplied by before it was clipped at the floor and the cap: w = clip(scale u, floor, cap), [n]. */
+  readonly scales: Float64Array;
+  /** Effective floor; 0 without one. */
+  readonly floor: number;
   /** Effective cap; null without one. */
   readonly cap: number | null;
   /** Positions reduced to the cap, ascending. */
@@ -58,11 +62,11 @@ export function applyCaps(input: CapInput): Capped | CapInfeasible {
   const cap = input.cap === null ? null : Math.max(input.cap, 1 / n);
   const floor = input.floor === null ? 0 : Math.min(input.floor, 1 / n);
   if (input.groups.length > 0) return withGroups({ raw: input.raw, cap, floor, groups: input.groups });
-  if (cap === null && floor === 0) return capped({ raw: input.raw, weights: input.raw.slice(), cap, reduced: [], rounds: [] });
+  if (cap === null && floor === 0) return capped({ raw: input.raw, weights: input.raw.slice(), scales: same(1, n), floor, cap, reduced: [], rounds: [] });
   if (floor === 0) return waterFill(input.raw, cap!);
   const lambda = scaleFor(input.raw, { floor, cap: cap ?? 1, total: 1 });
   const weights = clipped(input.raw, lambda, { floor, cap: cap ?? 1 });
-  return capped({ raw: input.raw, weights, cap, reduced: reducedTo(input.raw, lambda, cap), rounds: [] });
+  return capped({ raw: input.raw, weights, scales: same(lambda, n), floor, cap, reduced: reducedTo(input.raw, lambda, cap), rounds: [] });
 }
 
 /** The fixed point of iterative proportional redistribution, in the order of its rounds. */
@@ -79,7 +83,7 @@ function waterFill(raw: Float64Array, cap: number): Capped {
     rounds.push({ scale, joined });
     if (joined.length === 0) {
       const weights = raw.map((weight, i) => (isCapped[i] === 1 ? cap : weight * scale));
-      return capped({ raw, weights, cap, reduced: positionsOf(isCapped), rounds });
+      return capped({ raw, weights, scales: same(scale, raw.length), floor: 0, cap, reduced: positionsOf(isCapped), rounds });
     }
     for (const i of joined) isCapped[i] = 1;
     count += joined.length;
@@ -162,7 +166,7 @@ function withGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasibl
     }
     const scaled = underOthers(raw, groups, multipliers, -1);
     const weights = clipped(scaled, lambda, limits);
-    if (holds(weights, groups)) return capped({ raw, weights, cap, reduced: reducedTo(scaled, lambda, cap), rounds: [] });
+    if (holds(weights, groups)) return capped({ raw, weights, scales: scaled.map((weight, i) => (weight / raw[i]!) * lambda), floor, cap, reduced: reducedTo(scaled, lambda, cap), rounds: [] });
   }
   return { kind: 'infeasible', message: `The group caps cannot hold together: ${ROUNDS_MAX} rounds of redistribution leave one broken.` };
 }
@@ -228,18 +232,24 @@ function holds(weights: Float64Array, groups: readonly GroupCaps[]): boolean {
   });
 }
 
+function same(value: number, length: number): Float64Array {
+  return new Float64Array(length).fill(value);
+}
+
 interface Outcome {
   readonly raw: Float64Array;
   readonly weights: Float64Array;
+  readonly scales: Float64Array;
+  readonly floor: number;
   readonly cap: number | null;
   readonly reduced: readonly number[];
   readonly rounds: readonly CapRound[];
 }
 
-function capped({ raw, weights, cap, reduced, rounds }: Outcome): Capped {
+function capped({ raw, weights, scales, floor, cap, reduced, rounds }: Outcome): Capped {
   let redistributed = 0;
   for (let i = 0; i < raw.length; i++) redistributed += Math.max(0, raw[i]! - weights[i]!);
-  return { kind: 'capped', weights, cap, capped: Int32Array.from(reduced), redistributed, rounds };
+  return { kind: 'capped', weights, scales, floor, cap, capped: Int32Array.from(reduced), redistributed, rounds };
 }
 
 function positionsOf(flags: Uint8Array): number[] {

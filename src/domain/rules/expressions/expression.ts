@@ -7,49 +7,62 @@ export const COMPARISONS = ['gt', 'ge', 'lt', 'le', 'eq', 'ne', 'in', 'between']
 export type Comparison = (typeof COMPARISONS)[number];
 
 /** A condition on one name: a tree of `all`, `any` and `not` over comparisons of a datapoint with a value. */
-export type ExpressionNode = AllNode | AnyNode | NotNode | ComparisonNode;
+export type ExpressionNode =
+  | { readonly node: 'all'; readonly operands: readonly ExpressionNode[] }
+  | { readonly node: 'any'; readonly operands: readonly ExpressionNode[] }
+  | { readonly node: 'not'; readonly operand: ExpressionNode }
+  | ComparisonNode;
 
-export interface AllNode {
-  readonly node: 'all';
-  readonly operands: readonly ExpressionNode[];
-}
-
-export interface AnyNode {
-  readonly node: 'any';
-  readonly operands: readonly ExpressionNode[];
-}
-
-export interface NotNode {
-  readonly node: 'not';
-  readonly operand: ExpressionNode;
-}
+/** What a datapoint is compared with; which kinds a comparison takes is checked beside it. */
+export const ComparisonValue = z
+  .unknown()
+  .refine((value) => value !== undefined, { params: { finding: 'REQUIRED' }, error: 'is required' })
+  .meta({ label: 'Value', help: 'A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.' });
 
 export const ComparisonNode = z
   .strictObject({
     node: z.literal('comparison'),
     field: FieldNode,
     comparison: z.enum(COMPARISONS),
-    value: z.unknown().meta({ description: 'A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.' }),
+    value: ComparisonValue,
   })
   .superRefine((node, context) => {
-    const problem = valueProblem(node.comparison, node.value);
+    const problem = node.value === undefined ? undefined : valueProblem(node.comparison, node.value);
     if (problem === undefined) return;
     context.addIssue({ code: 'custom', path: ['value'], input: node.value, params: { finding: problem.code }, message: problem.message });
   })
   .meta({ id: 'ComparisonNode' });
 export type ComparisonNode = z.output<typeof ComparisonNode>;
 
-const Operands = z.lazy(() => z.array(Node));
+const AllNode = z
+  .strictObject({
+    node: z.literal('all'),
+    get operands() {
+      return z.array(Node);
+    },
+  })
+  .meta({ id: 'AllNode', description: 'Every operand must pass.' });
+
+const AnyNode = z
+  .strictObject({
+    node: z.literal('any'),
+    get operands() {
+      return z.array(Node);
+    },
+  })
+  .meta({ id: 'AnyNode', description: 'At least one operand must pass.' });
+
+const NotNode = z
+  .strictObject({
+    node: z.literal('not'),
+    get operand() {
+      return Node;
+    },
+  })
+  .meta({ id: 'NotNode', description: 'The operand must fail.' });
 
 const Node: z.ZodType<ExpressionNode> = z
-  .lazy(() =>
-    z.discriminatedUnion('node', [
-      z.strictObject({ node: z.literal('all'), operands: Operands }).meta({ id: 'AllNode', description: 'Every operand must pass.' }),
-      z.strictObject({ node: z.literal('any'), operands: Operands }).meta({ id: 'AnyNode', description: 'At least one operand must pass.' }),
-      z.strictObject({ node: z.literal('not'), operand: Node }).meta({ id: 'NotNode' }),
-      ComparisonNode,
-    ]),
-  )
+  .discriminatedUnion('node', [AllNode, AnyNode, NotNode, ComparisonNode])
   .meta({ id: 'ExpressionNode', description: 'A condition on the datapoints of one name.' });
 
 /** A whole expression: a node whose tree keeps the limits of depth and size. */
@@ -64,8 +77,6 @@ export const Expression: z.ZodType<ExpressionNode> = Node.superRefine((root, con
     context.addIssue({ code: 'custom', path: [], input: undefined, params: { finding: 'OUT_OF_RANGE' }, message: `is ${found} ${what}; at most ${limit} are accepted` });
   }
 });
-
-export { Node as ExpressionNodeSchema };
 
 /** Levels and count of the nodes `all`, `any`, `not` and `comparison`. */
 export function measure(node: ExpressionNode): { readonly depth: number; readonly nodes: number } {

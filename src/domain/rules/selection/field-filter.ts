@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { comparisonReasons, comparisonText, evaluate, TRUE, UNKNOWN } from '../expressions/evaluate.js';
-import { COMPARISONS, valueProblem, type ComparisonNode } from '../expressions/expression.js';
+import { COMPARISONS, ComparisonValue, valueProblem, type ComparisonNode } from '../expressions/expression.js';
 import { latest } from '../datapoints/field-request.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
@@ -14,11 +14,11 @@ export const fieldFilter = selectionClass({
     .strictObject({
       field: parameters.field,
       comparison: z.enum(COMPARISONS).meta({ label: 'Comparison' }),
-      value: z.json().meta({ label: 'Value', help: 'A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.' }),
+      value: ComparisonValue,
       missing: parameters.missing,
     })
     .superRefine(({ comparison, value }, context) => {
-      const problem = valueProblem(comparison, value);
+      const problem = value === undefined ? undefined : valueProblem(comparison, value);
       if (problem !== undefined) context.addIssue({ code: 'custom', path: ['value'], input: value, params: { finding: problem.code }, message: problem.message });
     }),
   example: { id: 'dollars', type: 'FieldFilter', params: { field: 'CURRENCY', comparison: 'eq', value: 'USD' } },

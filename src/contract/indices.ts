@@ -1,0 +1,351 @@
+import { z } from 'zod';
+import { IndexDocument, PipelineSpec, RuleSpec, WeightingSpec } from '#domain/documents/index-document.js';
+import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
+import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
+import { Finding, listingQuery, skippedFields, TypeSpec, ValidationReport } from './common.js';
+import { routes } from './route.js';
+
+export const SavedIndex = z
+  .strictObject({
+    index: IndexDocument,
+    findings: z.array(Finding).meta({ description: 'Warnings that did not prevent the save.' }),
+  })
+  .meta({ id: 'SavedIndex' });
+export type SavedIndex = z.infer<typeof SavedIndex>;
+
+export const IndexSummary = z
+  .strictObject({
+    id: z.string(),
+    name: z.string(),
+    kind: z.enum(['rule', 'derived']).meta({ description: 'Driven by rules, or derived by optimisation.' }),
+    source_index_id: z.string().nullable().meta({ description: 'Parent of a derived index.' }),
+    calendar: z.string(),
+    currency: z.string(),
+    base_date: z.string(),
+    has_run: z.boolean().meta({ description: 'Whether a backtest record is stored.' }),
+    run_at: z.string().nullable().meta({ description: 'Capture time of that record.' }),
+  })
+  .meta({ id: 'IndexSummary' });
+
+export const IndexCollection = z.strictObject({ indices: z.array(IndexSummary), ...skippedFields }).meta({ id: 'IndexCollection' });
+export type IndexCollection = z.infer<typeof IndexCollection>;
+
+export const DeletedIndex = z
+  .strictObject({
+    index_id: z.string().meta({ description: 'The index removed.' }),
+    backtest_record_deleted: z.boolean(),
+    backtest_results_deleted: z.int().min(0).meta({ description: 'Job records and persisted run results forgotten.' }),
+    derived_from: z.string().nullable().meta({ description: 'Parent of an optimised child; null for the index the request named.' }),
+  })
+  .meta({ id: 'DeletedIndex' });
+
+export const IndexDeletion = z
+  .strictObject({ deleted: z.array(DeletedIndex).meta({ description: 'The index named first, then its children depth first in the order of their ids.' }) })
+  .meta({ id: 'IndexDeletion' });
+export type IndexDeletion = z.infer<typeof IndexDeletion>;
+
+export const RuleTypes = z.strictObject({ selection: z.array(TypeSpec), weighting: z.array(TypeSpec) }).meta({ id: 'RuleTypes' });
+export type RuleTypes = z.infer<typeof RuleTypes>;
+
+/** The document as clients write it, each row by its class: for the documentation, since the service words its own findings. */
+const [firstRule, ...otherRules] = SELECTION_CLASSES.map(({ type, help, params }) =>
+  RuleSpec.extend({ type: z.literal(type), params: params.meta({ id: `${type}Params`, description: help }).prefault({}) }).meta({ id: `${type}Rule` }),
+);
+const [firstWeighting, ...otherWeightings] = WEIGHTING_CLASSES.map(({ type, help, params }) =>
+  WeightingSpec.extend({ type: z.literal(type), params: params.meta({ id: `${type}Params`, description: help }).prefault({}) }).meta({ id: `${type}Weighting` }),
+);
+const IndexDocumentBody = IndexDocument.extend({
+  pipeline: PipelineSpec.extend({
+    selection: z.array(z.discriminatedUnion('type', [firstRule!, ...otherRules])).max(64).default([]),
+    weighting: z.discriminatedUnion('type', [firstWeighting!, ...otherWeightings]),
+  })
+    .meta({ id: 'PipelineBody' })
+    .nullable()
+    .default(null),
+}).meta({ id: 'IndexDocumentBody', description: 'An IndexDocument with the parameters of every rule and weighting class.' });
+
+const example = {
+  id: 'LARGE-100', name: 'Large hundred', calendar: 'XNYS', base_date: '2015-01-02', currency: 'USD',
+  rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
+  pipeline: {
+    selection: [
+      { id: 'liquid', type: 'LiquidityFilter', params: { minimum: 5_000_000 } },
+      { id: 'size', type: 'BufferedTopN', params: { field: 'FREE_FLOAT_MARKET_CAP', count: 100 } },
+    ],
+    treatment: { dividends: 'total' },
+    weighting: { type: 'MarketCapWeight', params: { free_float: true }, cap: 0.1 },
+  },
+};
+
+export const PreviewRequest = z
+  .strictObject({ as_of: IsoDate.nullable().default(null).meta({ description: 'Decision date; default the base date of the index.' }) })
+  .meta({ id: 'PreviewRequest' });
+
+export const PreviewDocumentRequest = z
+  .strictObject({ document: IndexDocumentBody, as_of: IsoDate.nullable().default(null).meta({ description: 'Decision date; default the base date of the document.' }) })
+  .meta({ id: 'PreviewDocumentRequest' });
+
+export const PreviewStep = z
+  .strictObject({
+    position: z.int().min(0).meta({ description: '0 is the universe; rules follow in order.' }),
+    remaining: z.int().min(0).meta({ description: 'Survivors after the step.' }),
+    excluded: z.array(z.string()).meta({ description: 'Removed by this step; empty for the universe.' }),
+    rule_id: z.string().nullable(),
+    rule_type: z.string().nullable(),
+  })
+  .meta({ id: 'PreviewStep' });
+
+export const PreviewAsset = z
+  .strictObject({
+    identifier: z.string(),
+    included: z.boolean().meta({ description: 'Reached the final index.' }),
+    weight: z.number().nullable().meta({ description: 'Final fraction; null when not held.' }),
+    excluded_by: z.string().nullable().meta({ description: 'Id of the first excluding rule; null for a survivor without a weight, and on a derived index.' }),
+    excluded_at: z.int().nullable().meta({ description: 'Waterfall position of the exclusion; the number of steps for a survivor without a weight.' }),
+    uncapped_weight: z.number().nullable().meta({ description: 'Set when the cap bound the name.' }),
+    capped: z.boolean(),
+    source_weight: z.number().nullable().meta({ description: "The parent's weight; derived indices only." }),
+    solved_weight: z.number().nullable().meta({ description: 'Equals weight; derived indices only.' }),
+    weight_delta: z.number().nullable().meta({ description: 'Solved minus source; derived indices only.' }),
+  })
+  .meta({ id: 'PreviewAsset' });
+
+export const PreviewConstraint = z
+  .strictObject({
+    label: z.string(),
+    kind: z.enum(['eq', 'ineq']),
+    binding: z.boolean().meta({ description: 'Whether the solution sits on the boundary.' }),
+    slack: z.number().min(0).meta({ description: 'Distance to the boundary in `unit`.' }),
+    unit: z.enum(['fraction', 'count', 'value']),
+  })
+  .meta({ id: 'PreviewConstraint' });
+
+export const PreviewSolve = z
+  .strictObject({
+    source_index_id: z.string(),
+    objective: z.string(),
+    rebalance_date: z.string().meta({ description: 'Latest parent rebalance on or before as_of.' }),
+    binding: z.array(z.string()).meta({ description: 'Labels of binding constraints.' }),
+    constraints: z.array(PreviewConstraint).meta({ description: 'Every constraint, binding or not.' }),
+  })
+  .meta({ id: 'PreviewSolve' });
+
+export const PreviewResponse = z
+  .strictObject({
+    index_id: z.string(),
+    as_of: z.string().meta({ description: 'Date asked for, echoed unchanged.' }),
+    resolved_date: z.string().nullable().meta({ description: 'Latest session with data on or before as_of; null before the first market date of the store.' }),
+    assets: z.array(PreviewAsset).meta({ description: 'One row per name: included by weight, then excluded by step.' }),
+    weights: z.record(z.string(), z.number()).meta({ description: 'Final weights by identifier.' }),
+    total_weight: z.number(),
+    cap: z.number().nullable().meta({ description: 'Effective cap; always null on a derived index.' }),
+    cap_redistributed: z.number(),
+    steps: z.array(PreviewStep).nullable().meta({ description: 'The waterfall; null on a derived index.' }),
+    solve: PreviewSolve.nullable().meta({ description: 'The optimisation; null on a rule-driven index.' }),
+    findings: z.array(Finding).meta({ description: 'Warnings, as of survivors without a weight.' }),
+  })
+  .meta({ id: 'PreviewResponse' });
+export type PreviewResponse = z.infer<typeof PreviewResponse>;
+
+const Scalar = z.union([z.string(), z.number(), z.boolean()]).nullable();
+
+export const ExplainedDatapoint = z
+  .strictObject({
+    path: z.string().meta({ description: 'Where the definition names the datapoint.' }),
+    field: z.string().meta({ description: 'What was read, in words.' }),
+    value: Scalar,
+    from: z.string().nullable().meta({ description: 'First date read; equals `to` for a single value, null for a value that was always valid.' }),
+    to: z.string().nullable().meta({ description: 'Last date read.' }),
+    observations: z.int().min(0).meta({ description: 'Values found between them.' }),
+  })
+  .meta({ id: 'ExplainedDatapoint' });
+
+export const ExplainedRule = z
+  .strictObject({
+    position: z.int().min(1),
+    rule_id: z.string(),
+    rule_type: z.string(),
+    kept: z.boolean(),
+    test: z.string().meta({ description: 'The condition in words.' }),
+    value: Scalar.meta({ description: 'Value of the name; null when missing.' }),
+    threshold: z.number().nullable().meta({ description: 'Bound the value was held against; for a ranking the value of the last name kept on rank.' }),
+    rank: z.int().nullable(),
+    cutoff: z.int().nullable().meta({ description: 'Last rank kept on rank alone.' }),
+    incumbent: z.boolean().meta({ description: 'Whether the name stayed because it was a constituent.' }),
+    distance: z.number().nullable().meta({ description: 'Move of the value that would include an excluded name; 0 when kept; null off the number line.' }),
+    comparisons: z
+      .array(z.strictObject({ path: z.string(), test: z.string(), value: Scalar, outcome: z.boolean().nullable().meta({ description: 'Null when unknown.' }) }))
+      .meta({ description: 'Of an expression: each comparison with the value it met.' }),
+  })
+  .meta({ id: 'ExplainedRule' });
+
+export const IndexExplanation = z
+  .strictObject({
+    index_id: z.string(),
+    identifier: z.string(),
+    requested_as_of: z.string().nullable(),
+    as_of: z.string().meta({ description: 'Session the explanation holds for.' }),
+    rebalance_date: z.string().meta({ description: 'Effective date of the composition in force.' }),
+    decision_date: z.string().meta({ description: 'Session whose data decided it.' }),
+    in_universe: z.boolean(),
+    included: z.boolean(),
+    excluded_by: z.string().nullable(),
+    datapoints: z.array(ExplainedDatapoint),
+    rules: z.array(ExplainedRule),
+    weighting: z
+      .strictObject({
+        type: z.string(),
+        formula: z.string(),
+        parts: z.record(z.string(), Scalar).meta({ description: 'What the formula is filled with.' }),
+        raw: z.number().meta({ description: 'Raw weight.' }),
+        raw_total: z.number().meta({ description: 'Sum of the raw weights of all names.' }),
+        uncapped_weight: z.number().meta({ description: 'raw / raw_total.' }),
+      })
+      .nullable(),
+    capping: z
+      .strictObject({
+        cap: z.number().nullable(),
+        floor: z.number(),
+        scale: z.number().meta({ description: 'weight = min(cap, max(floor, scale * uncapped_weight)).' }),
+        capped: z.boolean(),
+        rounds: z.array(z.strictObject({ scale: z.number(), capped: z.array(z.string()) })).meta({ description: 'Redistribution under a single cap: each round scales the names not yet capped, those then above the cap join.' }),
+      })
+      .nullable(),
+    weight: z.number().nullable().meta({ description: 'Applied weight.' }),
+    drift: z.strictObject({ held_weight: z.number().nullable(), change: z.number() }).nullable().meta({ description: 'Weight held at as_of and its change since; null on the rebalance date.' }),
+  })
+  .meta({ id: 'IndexExplanation' });
+export type IndexExplanation = z.infer<typeof IndexExplanation>;
+
+export const WhatIfRequest = z
+  .strictObject({
+    index_id: Id.nullable().default(null).meta({ description: 'A stored index as the base.' }),
+    document: IndexDocumentBody.nullable().default(null).meta({ description: 'Or a document as the base.' }),
+    patch: z.record(z.string(), z.unknown()).nullable().default(null).meta({ description: 'Changes to the base: a JSON merge patch (RFC 7396), arrays replaced whole.' }),
+    changed: IndexDocumentBody.nullable().default(null).meta({ description: 'Or the whole changed document.' }),
+    as_of: IsoDate.nullable().default(null).meta({ description: 'Decision date of both; default the latest date of the store.' }),
+  })
+  .meta({ id: 'WhatIfRequest', description: 'Exactly one of index_id and document, and exactly one of patch and changed.' });
+
+const WeightChange = z.strictObject({ identifier: z.string(), before: z.number(), after: z.number(), change: z.number() }).meta({ id: 'WeightChange' });
+const WhatIfSide = z
+  .strictObject({ index_id: z.string(), constituents: z.int().min(0), largest: z.number(), effective_assets: z.number(), cap: z.number().nullable(), cap_redistributed: z.number() })
+  .meta({ id: 'WhatIfSide' });
+
+export const WhatIfResponse = z
+  .strictObject({
+    as_of: z.string(),
+    resolved_date: z.string().nullable(),
+    before: WhatIfSide,
+    after: WhatIfSide,
+    added: z.array(WeightChange),
+    removed: z.array(WeightChange),
+    changed: z.array(WeightChange),
+    turnover: z.number().meta({ description: 'One-way: half the sum of absolute changes.' }),
+    findings: z.array(Finding).meta({ description: 'Warnings about the changed document.' }),
+  })
+  .meta({ id: 'WhatIfResponse' });
+export type WhatIfResponse = z.infer<typeof WhatIfResponse>;
+
+export const Methodology = z
+  .strictObject({
+    index_id: z.string(),
+    name: z.string(),
+    sentences: z.array(z.strictObject({ number: z.int().min(1), text: z.string() })).meta({ description: 'In the order in which they are applied.' }),
+  })
+  .meta({ id: 'Methodology' });
+export type Methodology = z.infer<typeof Methodology>;
+
+const indexPath = z.strictObject({ index_id: Id });
+
+export const indexRoutes = routes({
+  listIndices: {
+    method: 'GET', path: '/indices', scope: 'read', tag: 'indices',
+    summary: 'Stored index definitions.',
+    query: listingQuery,
+    success: { status: 200, description: 'The definitions by id.', schema: IndexCollection },
+    errors: [],
+  },
+  createIndex: {
+    method: 'POST', path: '/indices', scope: 'write', tag: 'indices',
+    summary: 'Stores a new index definition.',
+    description: 'A taken id is refused with the finding DUPLICATE_ID; replacing is done with PUT.',
+    body: { schema: IndexDocumentBody, document: true, example },
+    success: { status: 200, description: 'The stored document with its warnings.', schema: SavedIndex },
+    errors: [],
+  },
+  listRuleTypes: {
+    method: 'GET', path: '/indices/rule-types', scope: 'read', tag: 'indices',
+    summary: 'Every selection and weighting class with its parameters.',
+    success: { status: 200, description: 'The catalogue.', schema: RuleTypes },
+    errors: [],
+  },
+  validateIndex: {
+    method: 'POST', path: '/indices/validate', scope: 'read', tag: 'indices',
+    summary: 'Everything there is to say about a definition; nothing is stored.',
+    description: 'Answers 200 with a report whatever it finds, except for a missing calendar, which is refused.',
+    body: { schema: IndexDocumentBody, document: true, report: true, example },
+    success: { status: 200, description: 'The report.', schema: ValidationReport },
+    errors: [],
+  },
+  previewDocument: {
+    method: 'POST', path: '/indices/preview', scope: 'read', tag: 'indices',
+    summary: 'Composes a definition as sent on one date; nothing is stored.',
+    body: { schema: PreviewDocumentRequest, document: true, example: { document: example, as_of: '2020-06-19' } },
+    success: { status: 200, description: 'The composition and how it came about.', schema: PreviewResponse },
+    errors: ['EMPTY_INDEX', 'FX_MISSING', 'NO_DATA_AT_DATE', 'RISK_INSUFFICIENT_DATA', 'SOLVER_FAILED', 'INFEASIBLE', 'CALENDAR_NOT_COVERED'],
+  },
+  whatIf: {
+    method: 'POST', path: '/indices/whatif', scope: 'read', tag: 'indices',
+    summary: 'What a change of a definition would change on one date; nothing is stored.',
+    body: { schema: WhatIfRequest, document: true, example: { index_id: 'LARGE-100', patch: { pipeline: { weighting: { cap: 0.05 } } } } },
+    success: { status: 200, description: 'Names added, removed and changed.', schema: WhatIfResponse },
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'EMPTY_INDEX', 'FX_MISSING', 'NO_DATA_AT_DATE', 'RISK_INSUFFICIENT_DATA', 'SOLVER_FAILED', 'CALENDAR_NOT_COVERED'],
+  },
+  getIndex: {
+    method: 'GET', path: '/indices/{index_id}', scope: 'read', tag: 'indices',
+    summary: 'A stored definition, exactly as PUT accepts it.',
+    params: indexPath,
+    success: { status: 200, description: 'The document.', schema: IndexDocument },
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  putIndex: {
+    method: 'PUT', path: '/indices/{index_id}', scope: 'write', tag: 'indices',
+    summary: 'Stores or replaces a definition.',
+    params: indexPath,
+    body: { schema: IndexDocumentBody, document: true, example },
+    success: { status: 200, description: 'The stored document with its warnings.', schema: SavedIndex },
+    errors: ['ID_MISMATCH'],
+  },
+  deleteIndex: {
+    method: 'DELETE', path: '/indices/{index_id}', scope: 'write', tag: 'indices',
+    summary: 'Removes a definition, its optimised children and every result of them.',
+    params: indexPath,
+    success: { status: 200, description: 'What was removed.', schema: IndexDeletion },
+    errors: ['INDEX_NOT_FOUND'],
+  },
+  previewIndex: {
+    method: 'POST', path: '/indices/{index_id}/preview', scope: 'read', tag: 'indices',
+    summary: 'Composes a stored definition on one date.',
+    params: indexPath,
+    body: { schema: PreviewRequest, optional: true },
+    success: { status: 200, description: 'The composition and how it came about.', schema: PreviewResponse },
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'EMPTY_INDEX', 'FX_MISSING', 'NO_DATA_AT_DATE', 'RISK_INSUFFICIENT_DATA', 'SOLVER_FAILED', 'INFEASIBLE', 'CALENDAR_NOT_COVERED'],
+  },
+  explainName: {
+    method: 'GET', path: '/indices/{index_id}/explain/{identifier}', scope: 'read', tag: 'indices',
+    summary: 'The chain behind one weight.',
+    description: 'From the datapoints that were read to the weight held today: `raw / raw_total`, then `min(cap, max(floor, scale * uncapped_weight))` gives the applied weight.',
+    params: z.strictObject({ index_id: Id, identifier: AssetIdentifier }),
+    query: z.strictObject({ as_of: IsoDate.optional().meta({ description: 'Default the latest date of the store.' }) }),
+    success: { status: 200, description: 'The explanation.', schema: IndexExplanation },
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'IDENTIFIER_NOT_FOUND', 'NO_DATA_AT_DATE', 'NO_DATA_IN_RANGE', 'EMPTY_INDEX', 'FX_MISSING', 'RISK_INSUFFICIENT_DATA', 'SOLVER_FAILED', 'CALENDAR_NOT_COVERED'],
+  },
+  getMethodology: {
+    method: 'GET', path: '/indices/{index_id}/methodology', scope: 'read', tag: 'indices',
+    summary: 'The definition in numbered English sentences.',
+    params: indexPath,
+    success: { status: 200, description: 'The methodology.', schema: Methodology },
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+});

@@ -1,0 +1,164 @@
+import { inForce, type Composer, type Composition } from '../backtest/compositions.js';
+import { indexBook } from '../backtest/index-run.js';
+import { formatDay, type Day } from '../days.js';
+import type { ReferenceValue } from '../market/market-data.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { Refusal } from '../refusal.js';
+import { readsOf } from './bound-pipeline.js';
+import type { DatapointRead } from './datapoints/cross-section.js';
+import { requestText } from './datapoints/field-request.js';
+import type { Trace } from './decide.js';
+import { ruleDecider, sessionWithData } from './preview.js';
+import type { Reason } from './selection-class.js';
+
+/** The chain behind one weight, from the data that was read to the weight held today. */
+export interface Explanation {
+  /** Session the explanation holds for. */
+  readonly asOf: Day;
+  /** Effective date of the composition in force. */
+  readonly rebalance: Day;
+  /** Session whose data decided it. */
+  readonly decision: Day;
+  readonly inUniverse: boolean;
+  readonly datapoints: readonly ExplainedDatapoint[];
+  /** Up to and including the rule that removed the name. */
+  readonly rules: readonly ExplainedRule[];
+  /** Rule that removed the name, null when none did. */
+  readonly excludedBy: string | null;
+  readonly weighting: ExplainedWeighting | null;
+  readonly capping: ExplainedCapping | null;
+  /** Applied weight, null when the name is not held. */
+  readonly weight: number | null;
+  readonly drift: ExplainedDrift | null;
+}
+
+export interface ExplainedDatapoint {
+  /** Where the definition names it. */
+  readonly path: string;
+  readonly field: string;
+  readonly value: ReferenceValue;
+  readonly read: DatapointRead;
+}
+
+export interface ExplainedRule {
+  readonly position: number;
+  readonly ruleId: string;
+  readonly ruleType: string;
+  readonly kept: boolean;
+  readonly reason: Reason;
+}
+
+export interface ExplainedWeighting {
+  readonly formula: string;
+  readonly parts: Readonly<Record<string, number | string | null>>;
+  /** Raw weight before normalisation. */
+  readonly raw: number;
+  /** Sum of the raw weights of all names. */
+  readonly rawTotal: number;
+  /** raw / rawTotal. */
+  readonly uncapped: number;
+}
+
+export interface ExplainedCapping {
+  readonly cap: number | null;
+  readonly floor: number;
+  /** weight = min(cap, max(floor, scale * uncapped)). */
+  readonly scale: number;
+  readonly capped: boolean;
+  /** Redistribution under a single cap, round by round. */
+  readonly rounds: readonly { readonly scale: number; readonly joined: readonly string[] }[];
+}
+
+export interface ExplainedDrift {
+  /** Weight held at the close of the session, null when it is no longer held. */
+  readonly held: number | null;
+  /** held - applied. */
+  readonly change: number;
+}
+
+/**
+ * Explains the weight of one name in the composition in force on a day.
+ * @throws Refusal NO_DATA_AT_DATE before the first rebalance, and what running the definition refuses
+ * @cost of running the definition up to the day
+ */
+export function explainName(composer: Composer, indexId: string, { column, asOf }: { readonly column: number; readonly asOf: Day }): Explanation {
+  const compositions = composer.compositions(indexId);
+  const { sm, list } = compositions;
+  const session = sessionWithData(sm, asOf);
+  const at = list.findLastIndex((composition) => composition.session <= session);
+  const composition = list[at];
+  if (composition === undefined) throw new Refusal('NO_DATA_AT_DATE', `The index ${indexId} has no composition on or before ${formatDay(asOf)}.`);
+  const incumbents = inForce(list.slice(0, at), composition.decision - 1)?.columns ?? null;
+  const trace = ruleDecider(composer, indexId).trace(composition.decision, incumbents);
+  const weight = weightIn(composition, column);
+  const book = session > composition.session ? indexBook({ compositions, to: session }) : undefined;
+  const heldAt = book === undefined ? -1 : book.columns.indexOf(column);
+  const held = book === undefined || heldAt < 0 ? 0 : book.weights[(session - book.from) * book.columns.length + heldAt]!;
+  return {
+    asOf: sm.sessions[session]!,
+    rebalance: composition.date,
+    decision: sm.sessions[composition.decision]!,
+    ...chainOf(trace, sm, column),
+    weight,
+    drift: book === undefined ? null : { held: held > 0 ? held : null, change: held - (weight ?? 0) },
+  };
+}
+
+function weightIn({ columns, weights }: Composition, column: number): number | null {
+  const position = columns.indexOf(column);
+  return position < 0 ? null : weights[position]!;
+}
+
+type Chain = Pick<Explanation, 'inUniverse' | 'datapoints' | 'rules' | 'excludedBy' | 'weighting' | 'capping'>;
+
+function chainOf({ cross, pipeline, verdicts, survivors, raw, capping, decision }: Trace, sm: SessionMarket, column: number): Chain {
+  const inUniverse = cross.universe.includes(column);
+  const rules: ExplainedRule[] = [];
+  let excludedBy: string | null = null;
+  for (const [i, { scope, verdict }] of verdicts.entries()) {
+    const position = scope.columns.indexOf(column);
+    if (position < 0) break;
+    const { id, type } = pipeline.rules[i]!;
+    const kept = verdict.kept[position] === 1;
+    rules.push({ position: i + 1, ruleId: id, ruleType: type, kept, reason: verdict.because(position) });
+    if (!kept) excludedBy = id;
+  }
+  const datapoints = inUniverse ? readsOf(pipeline).filter(({ path }) => isReached(path, rules.length, excludedBy)).map(({ use, path }) => ({
+    path,
+    field: requestText(use.field),
+    value: valueFor(cross, use.field, column),
+    read: cross.read(use.field, column),
+  })) : [];
+  const survived = survivors.indexOf(column);
+  const chain = { inUniverse, datapoints, rules, excludedBy };
+  if (survived < 0 || raw?.kind !== 'weighed') return { ...chain, weighting: null, capping: null };
+  const total = raw.values.reduce((sum, value) => sum + value, 0);
+  const value = raw.values[survived]!;
+  const weighting: ExplainedWeighting = { formula: pipeline.weighting.formula, parts: raw.parts?.(survived) ?? {}, raw: value, rawTotal: total, uncapped: value / total };
+  if (decision.kind !== 'decided' || capping === undefined) return { ...chain, weighting, capping: null };
+  const held = decision.columns.indexOf(column);
+  if (held < 0) return { ...chain, weighting, capping: null };
+  const name = (position: number) => sm.identifiers[decision.columns[position]!]!;
+  return {
+    ...chain,
+    weighting,
+    capping: {
+      cap: capping.cap,
+      floor: capping.floor,
+      scale: capping.scales[held]!,
+      capped: capping.capped.includes(held),
+      rounds: capping.rounds.map(({ scale, joined }) => ({ scale, joined: joined.map(name) })),
+    },
+  };
+}
+
+/** Whether the decision got as far as the row of a path for the name: rules after the one that removed it were not asked. */
+function isReached(path: string, rules: number, excludedBy: string | null): boolean {
+  const row = /^pipeline\.selection\[(\d+)\]/.exec(path);
+  return row === null ? excludedBy === null : Number(row[1]) < rules;
+}
+
+/** The value of one name by itself; a transform across survivors is told by the rule that took it. */
+function valueFor(cross: Trace['cross'], field: Parameters<Trace['cross']['values']>[0], column: number): ReferenceValue {
+  return cross.values({ ...field, transform: 'none' }, Int32Array.of(column))[0]!;
+}

@@ -1,0 +1,62 @@
+import { hasAnyBar, type Composer } from '../backtest/compositions.js';
+import type { Day } from '../days.js';
+import { isRuleDocument } from '../documents/index-document.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { Refusal } from '../refusal.js';
+import { createDecider, type RuleDecided, type RuleDecider, type RuleUndecided } from './decide.js';
+
+/** What a rule-driven index would consist of, decided on one session. */
+export interface RulePreview {
+  /** Null before the store's first market date. */
+  readonly resolved: ResolvedPreview | null;
+}
+
+export interface ResolvedPreview {
+  readonly sm: SessionMarket;
+  readonly session: number;
+  /** Columns of the universe, ascending. */
+  readonly universe: Int32Array;
+  readonly decision: RuleDecided | RuleUndecided;
+}
+
+/**
+ * Decides an index on the latest session with data on or before a day. Incumbents are those of the latest rebalance effective
+ * before it, run from the definition, so that the preview of a decision date is what the run decides on it.
+ * @throws Refusal VALIDATION_FAILED when the market lacks a datapoint or the weights cannot be had, EMPTY_INDEX when no survivor
+ *   has a weight, FX_MISSING
+ */
+export function previewRules(composer: Composer, indexId: string, asOf: Day): RulePreview {
+  const sm = composer.market(indexId);
+  const session = sessionWithData(sm, asOf);
+  const decider = ruleDecider(composer, indexId);
+  if (session < 0) return { resolved: null };
+  const decision = decider.decide(session, incumbentsFor(composer, decider, { indexId, session }));
+  if (decision.kind === 'refused') throw new Refusal(decision.code as Refusal['code'], decision.finding.message, { findings: [decision.finding] });
+  return { resolved: { sm, session, universe: composer.universe(indexId, session), decision } };
+}
+
+/** The decider of a rule-driven document with all it can tell. */
+export function ruleDecider(composer: Composer, indexId: string): RuleDecider {
+  const document = composer.document(indexId);
+  if (!isRuleDocument(document)) throw new Error(`the index ${indexId} has no rules`);
+  return createDecider({ document, market: composer.market(indexId), universe: (session) => composer.universe(indexId, session) });
+}
+
+/** The latest session on or before a day on which any name has a bar, -1 when there is none. */
+export function sessionWithData(sm: SessionMarket, day: Day): number {
+  let session = sm.sessionAt(day);
+  while (session >= 0 && !hasAnyBar(sm, session)) session--;
+  return session;
+}
+
+/** Columns of the composition before a decision; null when there is none, or when the rules do not look at it. */
+export function incumbentsFor(composer: Composer, decider: RuleDecider, { indexId, session }: { readonly indexId: string; readonly session: number }): Int32Array | null {
+  if (!decider.remembers) return null;
+  try {
+    return composer.incumbents(indexId, session);
+  } catch (failure) {
+    // An index without a first composition has no incumbents; the preview shows what the rules make of the day nevertheless.
+    if (failure instanceof Refusal && (failure.code === 'EMPTY_INDEX' || failure.code === 'NO_DATA_IN_RANGE')) return null;
+    throw failure;
+  }
+}

@@ -1,0 +1,41 @@
+import type { SessionMarket } from '../market/session-market.js';
+import type { ResolvedPreview } from './preview.js';
+
+/** How two compositions of one day differ. */
+export interface Difference {
+  readonly added: readonly Change[];
+  readonly removed: readonly Change[];
+  /** Names in both whose weight differs by more than a rounding. */
+  readonly changed: readonly Change[];
+  /** Half the sum of the absolute changes: one-way. */
+  readonly turnover: number;
+}
+
+export interface Change {
+  readonly identifier: string;
+  readonly before: number;
+  readonly after: number;
+}
+
+/** Weights closer than this are the same. */
+const SAME_WEIGHT = 1e-15;
+
+/** Compares two previews of one market by identifier, each list in the order of identifiers. */
+export function differenceOf(before: ResolvedPreview, after: ResolvedPreview): Difference {
+  const from = weightsOf(before);
+  const to = weightsOf(after);
+  const names = [...new Set([...from.keys(), ...to.keys()])].sort();
+  const changes = names.map((identifier): Change => ({ identifier, before: from.get(identifier) ?? 0, after: to.get(identifier) ?? 0 }));
+  return {
+    added: changes.filter(({ identifier }) => !from.has(identifier)),
+    removed: changes.filter(({ identifier }) => !to.has(identifier)),
+    changed: changes.filter(({ identifier, before: was, after: is }) => from.has(identifier) && to.has(identifier) && Math.abs(is - was) > SAME_WEIGHT),
+    turnover: changes.reduce((total, { before: was, after: is }) => total + Math.abs(is - was), 0) / 2,
+  };
+}
+
+/** Applied weights by identifier; empty where nothing survives. */
+export function weightsOf({ sm, decision }: Pick<ResolvedPreview, 'decision'> & { readonly sm: SessionMarket }): Map<string, number> {
+  if (decision.kind !== 'decided') return new Map();
+  return new Map(Array.from(decision.columns, (column, i): [string, number] => [sm.identifiers[column]!, decision.weights[i]!]));
+}

@@ -80,7 +80,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const version = engineVersion();
   const startedAt = new Date();
   const checks: Check[] = [];
-  let draining = false;
+  const stopping = new AbortController();
 
   // Rooms: each pushes what has to be closed, and the checks by which health looks at it.
   const store: Store = await openStore({ home, onFailure: onDefect });
@@ -116,7 +116,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     version,
     startedAt,
     monotonic: () => performance.now(),
-    draining: () => draining,
+    draining: () => stopping.signal.aborted,
     store: () => stores.health(),
     jobs: () => jobs.counts(),
     checks,
@@ -129,7 +129,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...healthHandlers(health),
     ...metricsHandlers(metrics),
     ...changelogHandlers(changelog),
-    ...jobHandlers(createJobsService({ engine: jobs, artifacts: store.artifacts })),
+    ...jobHandlers(createJobsService({ engine: jobs, artifacts: store.artifacts, stopping: stopping.signal })),
     ...storeHandlers(stores),
     ...documentationHandlers(() => openApiDocument(API, version)),
   };
@@ -143,7 +143,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     app,
     hasKeys: () => keys.areConfigured(),
     drain() {
-      draining = true;
+      stopping.abort();
       jobs.drain();
       app.drain();
     },

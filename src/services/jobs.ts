@@ -43,9 +43,11 @@ export interface JobsService {
 export interface JobsServiceDependencies {
   readonly engine: JobEngine;
   readonly artifacts: ArtifactStore;
+  /** Aborted when the service stops: whoever waits for a change is answered then, and streams of events end. */
+  readonly stopping: AbortSignal;
 }
 
-export function createJobsService({ engine, artifacts }: JobsServiceDependencies): JobsService {
+export function createJobsService({ engine, artifacts, stopping }: JobsServiceDependencies): JobsService {
   let followers = 0;
 
   function require(jobId: string): FoundJob {
@@ -68,7 +70,7 @@ export function createJobsService({ engine, artifacts }: JobsServiceDependencies
           watch: (listener) => engine.watch(jobId, listener),
           isChanged: () => engine.find(jobId)?.status.status !== status,
           milliseconds: waitSeconds * 1000,
-          signal,
+          signals: [signal, stopping],
         });
       }
       return view(require(jobId));
@@ -84,7 +86,7 @@ export function createJobsService({ engine, artifacts }: JobsServiceDependencies
         throw new Refusal('OVERLOADED', `${followers} streams of events are open; ${LIMITS.MAX_EVENT_STREAMS} may be.`);
       }
       followers++;
-      return followJob(engine, { jobId, seen, onEnd: () => followers-- });
+      return followJob(engine, { jobId, seen, stopping, onEnd: () => followers-- });
     },
   };
 }
@@ -93,39 +95,42 @@ interface Wait {
   readonly watch: (listener: () => void) => () => void;
   readonly isChanged: () => boolean;
   readonly milliseconds: number;
-  readonly signal: AbortSignal;
+  readonly signals: readonly AbortSignal[];
 }
 
-/** Resolves at the change, after the time, or when the client has gone. */
-function untilChange({ watch, isChanged, milliseconds, signal }: Wait): Promise<void> {
+/** Resolves at the change, after the time, or when the client goes or the service stops. */
+function untilChange({ watch, isChanged, milliseconds, signals }: Wait): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       clearTimeout(timer);
       unwatch();
-      signal.removeEventListener('abort', end);
+      for (const signal of signals) signal.removeEventListener('abort', end);
       resolve();
     };
     const timer = setTimeout(end, milliseconds);
     const unwatch = watch(() => void (isChanged() && end()));
-    signal.addEventListener('abort', end);
-    if (signal.aborted) end();
+    for (const signal of signals) signal.addEventListener('abort', end);
+    if (signals.some(({ aborted }) => aborted)) end();
   });
 }
 
 /** Changes that come while the reader is busy are told as one: an event is the status as it is, not what happened to it. */
 function followJob(
   engine: JobEngine,
-  { jobId, seen, onEnd }: { readonly jobId: string; readonly seen: number | undefined; readonly onEnd: () => void },
+  { jobId, seen, stopping, onEnd }: { readonly jobId: string; readonly seen: number | undefined; readonly stopping: AbortSignal; readonly onEnd: () => void },
 ): AsyncIterableIterator<JobEvent> {
   let told = seen;
   let isEnded = false;
   let wake = (): void => {};
   const unwatch = engine.watch(jobId, () => wake());
 
+  stopping.addEventListener('abort', end);
+
   function end(): IteratorResult<JobEvent, undefined> {
     if (!isEnded) {
       isEnded = true;
       unwatch();
+      stopping.removeEventListener('abort', end);
       onEnd();
       wake();
     }
@@ -141,7 +146,7 @@ function followJob(
           told = found.revision;
           return { done: false, value: { id: found.revision, status: { ...found.status, result: null } } };
         }
-        if (isTerminal(found.status.status)) return end();
+        if (isTerminal(found.status.status) || stopping.aborted) return end();
         await new Promise<void>((resolve) => {
           wake = resolve;
         });

@@ -1,0 +1,41 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { serving } from './process.js';
+
+test('a stop ends long polls and streams of events with an answer, and gives the running job back', async () => {
+  const home = await mkdtemp(join(tmpdir(), 'stop-'));
+  const run = await serving(home, ['--drain-ms', '0']);
+  try {
+    const started = await fetch(`${run.url}/data/synthetic`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ assets: 1000, start: '1990-01-01', end: '2024-12-31' }),
+    });
+    const { job_id: jobId } = (await started.json()) as { job_id: string };
+    const events = await fetch(`${run.url}/jobs/${jobId}/events`);
+    const poll = fetch(`${run.url}/jobs/${jobId}?wait=60`);
+    const begun = performance.now();
+    run.child.kill('SIGTERM');
+    const [text, polled] = await Promise.all([events.text(), poll]);
+    expect(text).toContain('event: status');
+    expect(((await polled.json()) as { status: string }).status).toMatch(/pending|running/);
+    expect(await run.ended).toBe(0);
+    expect(performance.now() - begun).toBeLessThan(9_000);
+
+    const next = await serving(home, ['--drain-ms', '0']);
+    try {
+      const job = (await (await fetch(`${next.url}/jobs/${jobId}`)).json()) as { status: string; attempt: number };
+      expect(job.status).toMatch(/pending|running/);
+      expect((await fetch(`${next.url}/jobs/${jobId}`, { method: 'DELETE' })).status).toBe(200);
+    } finally {
+      next.child.kill('SIGKILL');
+      await next.ended;
+    }
+  } finally {
+    run.child.kill('SIGKILL');
+    await run.ended;
+    await rm(home, { recursive: true, force: true });
+  }
+});

@@ -5,7 +5,7 @@ import { indexCalendars } from '#domain/calendars/calendar-index.js';
 import { fileNameOf, type ExchangeCalendars } from '#domain/calendars/calendars.js';
 import { compareSessions, type SessionComparison, type YearDifference } from '#domain/calendars/compare-sessions.js';
 import { AliasFile, RuleFile } from '#domain/calendars/rule-file.js';
-import { correct } from '#domain/calendars/session-reference.js';
+import { correct, type Corrections, type SessionReference } from '#domain/calendars/session-reference.js';
 import { formatDay, parseDay, type Day } from '#domain/days.js';
 import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/calendar-files.js';
 import { readCorrections, readReferences } from '#market/calendar-references.js';
@@ -73,11 +73,11 @@ interface CheckOptions {
 
 function check(folder: string, options: CheckOptions): number {
   const known = openCalendars(options.folder);
-  const corrections = options.corrections === undefined ? {} : readCorrections(options.corrections);
+  const corrections = options.corrections === undefined ? {} : correctionsIn(options.corrections);
   const window = { from: boundOf(options.from, '--from', -Infinity), to: boundOf(options.to, '--to', Infinity) };
   const comparisons: SessionComparison[] = [];
   const unknown: string[] = [];
-  for (const reference of readReferences(folder)) {
+  for (const reference of referencesIn(folder)) {
     const calendar = known.get(reference.code);
     const corrected = correct(reference, corrections, options.confidence.split(','));
     const cut = { ...corrected, from: Math.max(reference.from, window.from), to: Math.min(reference.to, window.to) };
@@ -86,6 +86,22 @@ function check(folder: string, options: CheckOptions): number {
   }
   process.stdout.write(reportOf(comparisons, unknown));
   return comparisons.some(({ years }) => years.length > 0) ? EXIT_DIFFERENCES : 0;
+}
+
+function referencesIn(folder: string): SessionReference[] {
+  try {
+    return readReferences(folder);
+  } catch (failure) {
+    throw new UsageError(`The folder ${folder} cannot be compared with: ${(failure as Error).message}.`, { cause: failure });
+  }
+}
+
+function correctionsIn(file: string): Corrections {
+  try {
+    return readCorrections(file);
+  } catch (failure) {
+    throw new UsageError(`${file} holds no corrections: ${(failure as Error).message}`, { cause: failure });
+  }
 }
 
 function boundOf(text: string | undefined, flag: string, open: number): number {

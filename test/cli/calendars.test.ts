@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { finished } from './process.js';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'divisor-calendars-'));
+  const sessions = ['2024-12-30', '2024-12-31', '2025-01-01', '2025-01-02', '2025-01-03', '2025-01-06', '2025-01-07', '2025-01-08', '2025-01-10'];
+  writeFileSync(join(folder, 'new-york.json'), JSON.stringify({ code: 'XNYS', sessions }));
+  const closures = { code: 'XLON', range: ['2024-12-23', '2025-01-03'], weekmask: [{ from: null, mask: '1111100' }], holidays: ['2024-12-25', '2024-12-26', '2025-01-01'] };
+  writeFileSync(join(folder, 'london.json'), JSON.stringify(closures));
+  writeFileSync(join(folder, 'XETR.csv'), 'date,open\n2024-12-23,x\n2024-12-27,x\n2024-12-30,x\n2025-01-03,x\n');
+  writeFileSync(join(folder, 'nowhere.json'), JSON.stringify({ code: 'XNOW', sessions: ['2024-01-02'] }));
+  writeFileSync(join(folder, 'readme.txt'), 'passed over');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('divisor calendars', () => {
+  test('lists every code with its coverage', async () => {
+    const { status, out } = await finished(['calendars', 'list']);
+    expect(status).toBe(0);
+    expect(out).toMatch(/^XHKG +Hong Kong Stock Exchange +Asia\/Hong_Kong +1999-01-01 +2026-12-31 +2027-12-31$/m);
+    expect(out.trim().split('\n').length).toBeGreaterThan(100);
+  });
+
+  test('prints the differences from a reference by calendar and year, and tells them in its status', async () => {
+    const { status, out } = await finished(['calendars', 'check', folder]);
+    expect(status).toBe(1);
+    expect(out).toBe(
+      'code  year  differences\n'
+      + 'XETR  2025  +01-02\n'
+      + 'XNYS  2025  -01-01\n'
+      + '3 calendars compared, 2 days differ.\n'
+      + 'No calendar for: XNOW.\n',
+    );
+  });
+
+  test('applies the corrections of the wanted confidence to the reference, within the wanted days', async () => {
+    const corrections = join(folder, 'corrections.list');
+    const entry = (close: string[], open: string[], confidence: string) => ({ close, open, confidence });
+    writeFileSync(corrections, JSON.stringify({ XNYS: [entry(['2025-01-01'], [], 'high'), entry(['2025-01-02'], [], 'check')], XETR: [entry([], ['2025-01-02'], 'high')] }));
+    const high = await finished(['calendars', 'check', folder, '--corrections', corrections]);
+    expect([high.status, high.out]).toEqual([0, '3 calendars compared, 0 days differ.\nNo calendar for: XNOW.\n']);
+    const both = await finished(['calendars', 'check', folder, '--corrections', corrections, '--confidence', 'high,check']);
+    expect(both.out).toContain('XNYS  2025  +01-02\n');
+    const early = await finished(['calendars', 'check', folder, '--to', '2024-12-31']);
+    expect(early.status).toBe(0);
+  });
+
+  test('says what is wrong with its words and its files', async () => {
+    expect(await finished(['calendars', 'chck'])).toMatchObject({ status: 64 });
+    expect(await finished(['calendars', 'check', folder, '--from', '2025-02-30'])).toMatchObject({ status: 64, err: expect.stringContaining('--from must be a day') });
+    expect(await finished(['calendars', 'check', join(folder, 'none')])).toMatchObject({ status: 64, err: expect.stringContaining('cannot be compared with') });
+    expect((await finished(['calendars', '--help'])).out).toContain('divisor calendars check REFERENCE');
+  });
+});

@@ -1,13 +1,13 @@
+import { scaleRows } from '../algebra/scale-rows.js';
 import { symmetricRankK } from '../algebra/symmetric-rank-k.js';
 import { assert } from '../assert.js';
+import type { Engine } from '../engines/engine.js';
 import { demean, type Demeaned } from './demean.js';
 
-/** The one product a covariance needs; an engine offers the same signature. */
-export interface RankKProduct {
-  symmetricRankK(x: Float64Array, columns: number, out: Float64Array): void;
-}
+/** What a covariance needs of an engine. */
+export type RankKProduct = Pick<Engine, 'symmetricRankK' | 'scaleRows'>;
 
-const PLAIN: RankKProduct = { symmetricRankK };
+const PLAIN: RankKProduct = { symmetricRankK, scaleRows };
 
 /**
  * Sample covariance of a panel of returns, ddof 1, or its weighted form.
@@ -29,26 +29,8 @@ export function sampleCovariance(
 ): Demeaned {
   assert(out.length === assets * assets, `out: ${out.length} values for ${assets} assets`);
   const demeaned = demean(x, assets, options.weights, new Float64Array(assets));
-  scaleRows(x, assets, demeaned.rowFactors);
-  (options.engine ?? PLAIN).symmetricRankK(x, assets, out);
+  const engine = options.engine ?? PLAIN;
+  engine.scaleRows(x, assets, demeaned.rowFactors);
+  engine.symmetricRankK(x, assets, out);
   return demeaned;
-}
-
-/**
- * Multiplies row t of a panel by the square root of its factor, in place.
- *
- * @param x        [observations x assets] row-major.
- * @param assets   Columns of `x`.
- * @param factors  [observations], not negative.
- * @returns        Nothing; `x` is scaled.
- * @throws         KernelFault on a shape mismatch.
- * @cost           one pass over the panel.
- * @source         Definition.
- */
-export function scaleRows(x: Float64Array, assets: number, factors: Float64Array): void {
-  assert(x.length === assets * factors.length, `x: ${x.length} values for ${factors.length} x ${assets}`);
-  for (let t = 0, at = 0; t < factors.length; t++) {
-    const scale = Math.sqrt(factors[t]!);
-    for (const end = at + assets; at < end; at++) x[at]! *= scale;
-  }
 }

@@ -1,0 +1,67 @@
+import { assert } from '../assert.js';
+
+/** Page of WebAssembly memory. */
+const PAGE_BYTES = 65_536;
+
+/**
+ * Largest arena: just under 2 GiB, so that every address is a positive int32. It holds a covariance of 11,000 names with its
+ * workspace; the module is linked with the same number.
+ */
+export const ARENA_PAGES_MAX = 32_767;
+
+/** The first page is never handed out: address 0 stays invalid. */
+const FLOOR = PAGE_BYTES;
+
+/** Every allocation starts at a cache line. */
+const LINE_BYTES = 64;
+
+/**
+ * One shared linear memory and a stack allocator over it. It grows to its high-water mark and never shrinks: who used much of it
+ * drops the whole arena.
+ */
+export interface Arena {
+  readonly memory: WebAssembly.Memory;
+  /** Address of so many bytes, valid until a release to an earlier mark. @throws RangeError past the maximum */
+  reserve(bytes: number): number;
+  mark(): number;
+  release(mark: number): void;
+  /** A float64 array on the arena. */
+  view(address: number, length: number): Float64Array;
+  /** Address of an array that lies on the arena, undefined for any other. */
+  addressOf(array: Float64Array | Int32Array): number | undefined;
+  /** Bytes the arena has grown to. */
+  bytes(): number;
+}
+
+export function createArena(): Arena {
+  const memory = new WebAssembly.Memory({ initial: 2, maximum: ARENA_PAGES_MAX, shared: true });
+  // Growing a shared memory makes a new, longer buffer over the same bytes; arrays made before keep the old one.
+  const buffers = new WeakSet<ArrayBufferLike>([memory.buffer]);
+  let top = FLOOR;
+
+  return {
+    memory,
+    reserve(bytes) {
+      const address = top;
+      const end = Math.ceil((address + bytes) / LINE_BYTES) * LINE_BYTES;
+      const missing = Math.ceil((end - memory.buffer.byteLength) / PAGE_BYTES);
+      if (missing > 0) {
+        if (end > ARENA_PAGES_MAX * PAGE_BYTES) {
+          throw new RangeError(`out of memory: the arena needs ${end} bytes and may have ${ARENA_PAGES_MAX * PAGE_BYTES}`);
+        }
+        memory.grow(missing);
+        buffers.add(memory.buffer);
+      }
+      top = end;
+      return address;
+    },
+    mark: () => top,
+    release(mark) {
+      assert(mark >= FLOOR && mark <= top, `mark: ${mark} of an arena filled to ${top}`);
+      top = mark;
+    },
+    view: (address, length) => new Float64Array(memory.buffer, address, length),
+    addressOf: (array) => (buffers.has(array.buffer) ? array.byteOffset : undefined),
+    bytes: () => memory.buffer.byteLength,
+  };
+}

@@ -1,0 +1,54 @@
+import type { ProductShape } from '../algebra/gemm.js';
+import type { NavPathInput } from '../simulation/nav-path.js';
+
+export const ENGINE_NAMES = ['wasm', 'openblas', 'tensorflow', 'reference'] as const;
+export type EngineName = (typeof ENGINE_NAMES)[number];
+
+/**
+ * The dense operations that kernels are made of, whatever computes them. Each has the shapes, units and errors of its plain
+ * definition below `kernels/`, which is also its test: results agree to 1e-12 of the quantity, not bit for bit.
+ */
+export interface Engine {
+  readonly name: EngineName;
+  /** What runs, for people: library, version, instruction set. */
+  readonly description: string;
+  /** Of the covariance product and of path simulation; everything else is float64 on every engine. */
+  readonly precision: 'float64' | 'float32';
+
+  /**
+   * Zeroed array on memory that the engine works on without a copy. It lives until the innermost `scope` around its
+   * allocation ends; other arrays are accepted everywhere and copied in and out where the engine needs it.
+   */
+  allocate(length: number): Float64Array;
+  /** Runs `work` and then gives back what it allocated. Nothing allocated inside may be used afterwards. */
+  scope<T>(work: () => T): T;
+
+  /** `algebra/symmetric-rank-k` */
+  symmetricRankK(x: Float64Array, columns: number, out: Float64Array): void;
+  /** `algebra/gemm` */
+  gemm(shape: ProductShape, a: Float64Array, b: Float64Array, out: Float64Array): void;
+  /** `algebra/gemv` */
+  gemv(a: Float64Array, x: Float64Array, out: Float64Array): void;
+  /** `algebra/gemv` */
+  gemvTransposed(a: Float64Array, x: Float64Array, out: Float64Array): void;
+  /** `algebra/symv` */
+  symv(a: Float64Array, x: Float64Array, out: Float64Array): void;
+  /** `algebra/cholesky` */
+  cholesky(a: Float64Array, n: number): number;
+  /** `algebra/triangular-solve` */
+  solveLower(l: Float64Array, n: number, b: Float64Array): void;
+  /** `algebra/triangular-solve` */
+  solveLowerTransposed(l: Float64Array, n: number, b: Float64Array): void;
+  /** `algebra/symmetric-eigen` */
+  symmetricEigenvalues(a: Float64Array, n: number, values: Float64Array): boolean;
+  /** `algebra/symmetric-eigen` */
+  symmetricEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean;
+  /** `algebra/square` */
+  square(x: Float64Array, out: Float64Array): void;
+  /** `algebra/scale-rows` */
+  scaleRows(x: Float64Array, columns: number, factors: Float64Array): void;
+  /** `sums/pairwise-sum`, of all values */
+  pairwiseSum(values: Float64Array): number;
+  /** `simulation/nav-path` */
+  navPath(input: NavPathInput, out: Float64Array): void;
+}

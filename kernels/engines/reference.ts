@@ -1,0 +1,35 @@
+import { cholesky } from '../algebra/cholesky.js';
+import { gemm } from '../algebra/gemm.js';
+import { gemv, gemvTransposed } from '../algebra/gemv.js';
+import { scaleRows } from '../algebra/scale-rows.js';
+import { square } from '../algebra/square.js';
+import { symmetricEigen, symmetricEigenvalues } from '../algebra/symmetric-eigen.js';
+import { symmetricRankK } from '../algebra/symmetric-rank-k.js';
+import { symv } from '../algebra/symv.js';
+import { solveLower, solveLowerTransposed } from '../algebra/triangular-solve.js';
+import { navPath } from '../simulation/nav-path.js';
+import { pairwiseSum } from '../sums/pairwise-sum.js';
+import type { Engine } from './engine.js';
+
+/** The plain definitions as an engine: what the others are tested against, and what runs where there is no SIMD. */
+export const referenceEngine: Engine = {
+  name: 'reference',
+  description: 'plain TypeScript',
+  precision: 'float64',
+  allocate: (length) => new Float64Array(length),
+  scope: (work) => work(),
+  symmetricRankK,
+  gemm,
+  gemv,
+  gemvTransposed,
+  symv,
+  cholesky,
+  solveLower,
+  solveLowerTransposed,
+  symmetricEigenvalues,
+  symmetricEigen,
+  square,
+  scaleRows,
+  pairwiseSum: (values) => pairwiseSum(values),
+  navPath,
+};

@@ -1,0 +1,32 @@
+/**
+ * What `kernels/wasm/index.ts` exports, addresses and sizes as numbers. The `*Scratch` functions tell how many bytes of workspace a
+ * kernel wants.
+ */
+export interface KernelExports {
+  symmetricRankKScratch(rows: number, columns: number): number;
+  symmetricRankK(x: number, rows: number, columns: number, c: number, first: number, last: number, scratch: number): void;
+  mirrorUpper(c: number, n: number): void;
+  gemmScratch(): number;
+  gemm(
+    m: number, k: number, n: number,
+    a: number, aRow: number, aInner: number,
+    b: number, bInner: number, bColumn: number,
+    c: number, ldc: number, sign: number, upper: number, scratch: number,
+  ): void;
+  gemv(a: number, rows: number, columns: number, ld: number, x: number, out: number): void;
+  addTransposed(a: number, rows: number, columns: number, ld: number, x: number, out: number, sign: number): void;
+  symv(a: number, n: number, ld: number, x: number, out: number): void;
+  choleskyScratch(n: number): number;
+  cholesky(a: number, n: number, scratch: number): number;
+  triangularSolveScratch(): number;
+  solveLower(l: number, n: number, b: number, columns: number, scratch: number): void;
+  solveLowerTransposed(l: number, n: number, b: number, columns: number, scratch: number): void;
+  symmetricEigenvaluesScratch(n: number): number;
+  symmetricEigenvalues(a: number, n: number, values: number, scratch: number): number;
+  symmetricEigenScratch(n: number): number;
+  symmetricEigen(a: number, n: number, values: number, vectors: number, scratch: number): number;
+  square(x: number, n: number, out: number): void;
+  scaleRows(x: number, rows: number, columns: number, factors: number): void;
+  pairwiseSum(values: number, n: number): number;
+  navPath(prices: number, sessions: number, assets: number, rebalances: number, count: number, weights: number, out: number, units: number): void;
+}

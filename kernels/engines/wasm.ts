@@ -1,0 +1,238 @@
+import { readFileSync } from 'node:fs';
+import { assertProduct, type ProductShape } from '../algebra/gemm.js';
+import { assertEigen, orientRow, scaleOf, symmetricEigen, symmetricEigenvalues } from '../algebra/symmetric-eigen.js';
+import { columnsOf } from '../algebra/triangular-solve.js';
+import { assert } from '../assert.js';
+import { assertNavPath } from '../simulation/nav-path.js';
+import { createArena, type Arena } from './arena.js';
+import type { Engine } from './engine.js';
+import type { KernelExports } from './wasm-exports.js';
+
+/** Entries beyond these powers could overflow or vanish when squared: such a matrix goes the slow, scaled way. */
+const SCALE_MAX = 2 ** 400;
+
+/** The arena is only told about sizes it can address. */
+const BYTES = 8;
+
+/**
+ * The engine of own SIMD kernels: plain WebAssembly, the same bits on every machine and Node version.
+ *
+ * @param arena  Memory to work on; a new one unless given.
+ * @throws       Error when the platform has no WebAssembly SIMD, or the module was not built.
+ */
+export function wasmEngine(arena: Arena = createArena()): Engine {
+  const kernels = instantiate(arena);
+  const operands = operandsOn(arena);
+
+  /** Runs a kernel with its operands on the arena and gives the arena back. */
+  const run = <T>(work: () => T): T => {
+    const mark = arena.mark();
+    try {
+      return work();
+    } finally {
+      arena.release(mark);
+    }
+  };
+
+  const multiply = (shape: ProductShape, a: Float64Array, b: Float64Array, out: Float64Array): void => {
+    assertProduct(shape, a, b, out);
+    const { rows, inner, columns, transposeA = false, transposeB = false } = shape;
+    run(() => {
+      const pa = operands.input(a);
+      const pb = operands.input(b);
+      const [pc, write] = operands.output(out);
+      const scratch = arena.reserve(kernels.gemmScratch());
+      const [aRow, aInner] = transposeA ? [BYTES, rows * BYTES] : [inner * BYTES, BYTES];
+      const [bInner, bColumn] = transposeB ? [BYTES, inner * BYTES] : [columns * BYTES, BYTES];
+      kernels.gemm(rows, inner, columns, pa, aRow!, aInner!, pb, bInner!, bColumn!, pc, columns * BYTES, 1, 0, scratch);
+      write();
+    });
+  };
+
+  const solve = (kernel: KernelExports['solveLower'], l: Float64Array, n: number, b: Float64Array): void => {
+    const columns = columnsOf(l, n, b);
+    if (b.length === 0) return;
+    run(() => {
+      const pl = operands.input(l);
+      const [pb, write] = operands.inPlace(b);
+      kernel(pl, n, pb, columns, arena.reserve(kernels.triangularSolveScratch()));
+      write();
+    });
+  };
+
+  return {
+    name: 'wasm',
+    description: 'WebAssembly SIMD, float64, no fused operations',
+    precision: 'float64',
+    allocate: (length) => arena.view(arena.reserve(length * BYTES), length).fill(0),
+    scope: run,
+
+    symmetricRankK(x, columns, out) {
+      const rows = x.length / columns;
+      assert(columns >= 1 && Number.isInteger(rows), `x: ${x.length} values over ${columns} columns`);
+      assert(out.length === columns * columns, `out: ${out.length} values for ${columns} columns`);
+      run(() => {
+        const px = operands.input(x);
+        const [pc, write] = operands.output(out);
+        const scratch = arena.reserve(kernels.symmetricRankKScratch(rows, columns));
+        kernels.symmetricRankK(px, rows, columns, pc, 0, Math.ceil(columns / 4), scratch);
+        kernels.mirrorUpper(pc, columns);
+        write();
+      });
+    },
+
+    gemm: multiply,
+
+    gemv(a, x, out) {
+      assert(a.length === out.length * x.length, `a: ${a.length} values for ${out.length} x ${x.length}`);
+      run(() => {
+        const pa = operands.input(a);
+        const px = operands.input(x);
+        const [py, write] = operands.output(out);
+        kernels.gemv(pa, out.length, x.length, x.length * BYTES, px, py);
+        write();
+      });
+    },
+
+    gemvTransposed(a, x, out) {
+      assert(a.length === out.length * x.length, `a: ${a.length} values for ${x.length} x ${out.length}`);
+      run(() => {
+        const pa = operands.input(a);
+        const px = operands.input(x);
+        const [py, write] = operands.output(out);
+        kernels.addTransposed(pa, x.length, out.length, out.length * BYTES, px, py, 1);
+        write();
+      });
+    },
+
+    symv(a, x, out) {
+      const n = x.length;
+      assert(out.length === n, `out: ${out.length} values for ${n}`);
+      assert(a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
+      run(() => {
+        const pa = operands.input(a);
+        const px = operands.input(x);
+        const [py, write] = operands.output(out);
+        kernels.symv(pa, n, n * BYTES, px, py);
+        write();
+      });
+    },
+
+    cholesky(a, n) {
+      assert(a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
+      return run(() => {
+        const [pa, write] = operands.inPlace(a);
+        const pivots = kernels.cholesky(pa, n, arena.reserve(kernels.choleskyScratch(n)));
+        write();
+        return pivots;
+      });
+    },
+
+    solveLower: (l, n, b) => solve(kernels.solveLower, l, n, b),
+    solveLowerTransposed: (l, n, b) => solve(kernels.solveLowerTransposed, l, n, b),
+
+    symmetricEigenvalues(a, n, values) {
+      assertEigen(a, n, values);
+      if (needsScaling(a)) return symmetricEigenvalues(a, n, values);
+      return run(() => {
+        const pa = operands.input(a);
+        const [pv, write] = operands.output(values);
+        const converged = kernels.symmetricEigenvalues(pa, n, pv, arena.reserve(kernels.symmetricEigenvaluesScratch(n)));
+        write();
+        values.sort();
+        return converged !== 0;
+      });
+    },
+
+    symmetricEigen(a, n, values, vectors) {
+      assertEigen(a, n, values);
+      assert(vectors.length === n * n, `vectors: ${vectors.length} values for ${n} x ${n}`);
+      if (needsScaling(a)) return symmetricEigen(a, n, values, vectors);
+      return run(() => {
+        const pa = operands.input(a);
+        const [pv, writeValues] = operands.output(values);
+        const [pz, writeVectors] = operands.output(vectors);
+        const converged = kernels.symmetricEigen(pa, n, pv, pz, arena.reserve(kernels.symmetricEigenScratch(n)));
+        writeValues();
+        writeVectors();
+        for (let k = 0; k < n; k++) orientRow(vectors, k * n, n);
+        return converged !== 0;
+      });
+    },
+
+    square(x, out) {
+      assert(out.length === x.length, `out: ${out.length} values for ${x.length}`);
+      run(() => {
+        const px = operands.input(x);
+        const [py, write] = operands.output(out);
+        kernels.square(px, x.length, py);
+        write();
+      });
+    },
+
+    scaleRows(x, columns, factors) {
+      assert(x.length === columns * factors.length, `x: ${x.length} values for ${factors.length} x ${columns}`);
+      run(() => {
+        const pf = operands.input(factors);
+        const [px, write] = operands.inPlace(x);
+        kernels.scaleRows(px, factors.length, columns, pf);
+        write();
+      });
+    },
+
+    pairwiseSum: (values) => run(() => kernels.pairwiseSum(operands.input(values), values.length)),
+
+    navPath(input, out) {
+      assertNavPath(input, out);
+      const { prices, assets, rebalances, weights } = input;
+      run(() => {
+        const pp = operands.input(prices);
+        const pr = operands.rows(rebalances);
+        const pw = operands.input(weights);
+        const [po, write] = operands.output(out);
+        kernels.navPath(pp, out.length, assets, pr, rebalances.length, pw, po, arena.reserve(assets * BYTES));
+        write();
+      });
+    },
+  };
+}
+
+/** Squares of the entries would leave the range of float64, or an entry is not finite. */
+function needsScaling(a: Float64Array): boolean {
+  const scale = scaleOf(a);
+  return !(scale <= SCALE_MAX && scale >= 1 / SCALE_MAX);
+}
+
+/** Brings operands onto the arena: those that lie there already are used where they are. */
+function operandsOn(arena: Arena) {
+  const nothing = (): void => {};
+  const place = (array: Float64Array): number => arena.addressOf(array) ?? arena.reserve(array.length * BYTES);
+  return {
+    input(array: Float64Array): number {
+      const address = place(array);
+      if (arena.addressOf(array) === undefined) arena.view(address, array.length).set(array);
+      return address;
+    },
+    /** An operand the kernel adds to from zero, and how its result gets to where it belongs. */
+    output(array: Float64Array): readonly [address: number, write: () => void] {
+      const address = place(array);
+      arena.view(address, array.length).fill(0);
+      return [address, arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : nothing];
+    },
+    inPlace(array: Float64Array): readonly [address: number, write: () => void] {
+      const address = this.input(array);
+      return [address, arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : nothing];
+    },
+    rows(array: Int32Array): number {
+      const address = arena.reserve(array.byteLength);
+      new Int32Array(arena.memory.buffer, address, array.length).set(array);
+      return address;
+    },
+  };
+}
+
+function instantiate(arena: Arena): KernelExports {
+  const module = new WebAssembly.Module(readFileSync(new URL('../wasm/kernels.wasm', import.meta.url)));
+  const { exports } = new WebAssembly.Instance(module, { env: { memory: arena.memory } });
+  return exports as unknown as KernelExports; // The module is built from kernels/wasm/index.ts, whose exports that interface lists.
+}

@@ -1,0 +1,21 @@
+/** The few parts of the WebAssembly interface that engines use: the compiler's es libraries leave it to the DOM. */
+declare namespace WebAssembly {
+  interface MemoryDescriptor {
+    readonly initial: number;
+    readonly maximum: number;
+    readonly shared: true;
+  }
+  interface Memory {
+    readonly buffer: SharedArrayBuffer;
+    /** Grows by so many pages; returns the number there were. */
+    grow(pages: number): number;
+  }
+  type Module = object;
+  interface Instance {
+    readonly exports: object;
+  }
+  const Memory: new (descriptor: MemoryDescriptor) => Memory;
+  const Module: new (bytes: Uint8Array) => Module;
+  const Instance: new (module: Module, imports: { readonly env: { readonly memory: Memory } }) => Instance;
+  function validate(bytes: Uint8Array): boolean;
+}

@@ -1,0 +1,54 @@
+// Compiles the AssemblyScript kernels to one plain-SIMD module; does nothing when the module is that of these sources already.
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+const FOLDER = fileURLToPath(new URL('.', import.meta.url));
+const TARGET = fileURLToPath(new URL('../../dist/kernels/wasm/', import.meta.url));
+
+/** Largest arena a module may be linked with, in 64 KiB pages: just under 2 GiB, so that every address is a positive int32. */
+const ARENA_PAGES_MAX = 32_767;
+
+const FLAGS = [
+  '--runtime', 'stub', '-O3', '--noAssert',
+  '--importMemory', '--sharedMemory', '--initialMemory', '2', '--maximumMemory', String(ARENA_PAGES_MAX),
+  '--enable', 'simd,threads,bulk-memory',
+];
+
+const { version } = createRequire(import.meta.url)('assemblyscript/package.json');
+const sources = readdirSync(FOLDER).filter((name) => name.endsWith('.ts')).toSorted();
+const hash = createHash('sha256').update([version, ...FLAGS].join(' '));
+for (const name of sources) hash.update(name).update(readFileSync(FOLDER + name));
+const stamp = hash.digest('hex');
+
+const module = `${TARGET}kernels.wasm`;
+const stampFile = `${TARGET}kernels.sha256`;
+if (!existsSync(module) || !existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
+  const { error, stdout, stderr, bytes } = await compile();
+  if (error !== null || bytes === undefined) {
+    process.stderr.write(`${stderr.toString()}${stdout.toString()}${error?.message ?? ''}\n`);
+    process.exit(1);
+  }
+  mkdirSync(TARGET, { recursive: true });
+  writeFileSync(module, bytes);
+  writeFileSync(stampFile, stamp);
+}
+
+async function compile() {
+  const { main } = await import('assemblyscript/asc');
+  let bytes;
+  const result = await main([`${FOLDER}index.ts`, '--outFile', 'kernels.wasm', ...FLAGS], {
+    readFile: (name, base) => read(name, base),
+    writeFile: (name, contents) => {
+      if (name.endsWith('.wasm')) bytes = contents;
+    },
+    listFiles: () => [],
+  });
+  return { ...result, bytes };
+}
+
+function read(name, base) {
+  const path = name.startsWith('/') ? name : `${base}/${name}`;
+  return existsSync(path) ? readFileSync(path, 'utf8') : null;
+}

@@ -1,0 +1,172 @@
+import { pack, panelBytes, panelsOf } from './pack';
+import { tile, tileEdge } from './tile';
+
+/** Columns factored between two updates of what lies right of them. */
+const WIDTH: i32 = 128;
+
+export function choleskyScratch(n: i32): usize {
+  return 256 + <usize>panelsOf(n) * panelBytes(WIDTH);
+}
+
+/**
+ * A = L L' in the lower triangle, row-major; returns n, or the first column whose pivot is not positive.
+ *
+ * Right-looking over blocks of 128 columns; inside a block left-looking by tiles on panels packed once, which then serve the update.
+ * Panels hold four rows of L interleaved, so a tile of four columns of one is a contiguous 4 x 4, column by column.
+ */
+export function cholesky(a: usize, n: i32, scratch: usize): i32 {
+  const packed = scratch + 256;
+  const ld = <usize>n << 3;
+  for (let k = 0; k < n; k += WIDTH) {
+    const width = min(WIDTH, n - k);
+    const corner = a + <usize>k * (ld + 8);
+    pack(corner, ld, 8, n - k, width, packed);
+    const failed = factorBlock(width, packed, scratch + 128);
+    if (failed < width) return k + failed;
+    solveRows(width, n - k, packed, scratch + 128);
+    unpack(corner, ld, n - k, width, packed);
+    updateTrailing(corner, ld, width, n - k, packed, scratch);
+  }
+  return n;
+}
+
+/** Factors the square block at the top of the panels. `pivots` receives 1/l_jj of the tile at hand. */
+function factorBlock(width: i32, packed: usize, pivots: usize): i32 {
+  const bytes = panelBytes(width);
+  for (let j = 0; j < width; j += 4) {
+    const columns = min(4, width - j);
+    const row = packed + <usize>(j >> 2) * bytes;
+    for (let p = j >> 2; p < panelsOf(width); p++) updateTile(j, columns, row, packed + <usize>p * bytes);
+    const failed = factorTile(row + panelBytes(j), columns, pivots);
+    if (failed < columns) return j + failed;
+    for (let p = (j >> 2) + 1; p < panelsOf(width); p++) solveTile(columns, row + panelBytes(j), packed + <usize>p * bytes + panelBytes(j), pivots);
+  }
+  return width;
+}
+
+/** The rows below the block: each panel is solved against the whole block while it sits in the first-level cache. */
+function solveRows(width: i32, height: i32, packed: usize, pivots: usize): void {
+  const bytes = panelBytes(width);
+  for (let p = panelsOf(width); p < panelsOf(height); p++) {
+    const panel = packed + <usize>p * bytes;
+    for (let j = 0; j < width; j += 4) {
+      const columns = min(4, width - j);
+      const row = packed + <usize>(j >> 2) * bytes;
+      updateTile(j, columns, row, panel);
+      invertPivots(row + panelBytes(j), columns, pivots);
+      solveTile(columns, row + panelBytes(j), panel + panelBytes(j), pivots);
+    }
+  }
+}
+
+/** Subtracts what the columns before j contribute to four columns of a panel. */
+// @ts-ignore: decorator
+@inline
+function updateTile(j: i32, columns: i32, row: usize, panel: usize): void {
+  if (columns == 4) tile(j, row, panel, panel + panelBytes(j), 32, -1);
+  else updateColumns(j, columns, row, panel);
+}
+
+function updateColumns(j: i32, columns: i32, row: usize, panel: usize): void {
+  for (let s = 0; s < columns; s++) {
+    const target = panel + panelBytes(j + s);
+    for (let k = 0; k < j; k++) {
+      const factor = v128.load_splat<f64>(row + panelBytes(k) + (<usize>s << 3));
+      v128.store(target, f64x2.sub(v128.load(target), f64x2.mul(factor, v128.load(panel + panelBytes(k)))));
+      v128.store(target, f64x2.sub(v128.load(target, 16), f64x2.mul(factor, v128.load(panel + panelBytes(k), 16))), 16);
+    }
+  }
+}
+
+/** Cholesky of one diagonal tile; entry (r, s) lies at tile + s * 32 + r * 8. What lies above its diagonal is set to 0. */
+function factorTile(at: usize, columns: i32, pivots: usize): i32 {
+  for (let s = 0; s < columns; s++) {
+    const column = at + (<usize>s << 5);
+    for (let k = 0; k < s; k++) {
+      const earlier = at + (<usize>k << 5);
+      const factor = load<f64>(earlier + (<usize>s << 3));
+      for (let r = s; r < 4; r++) {
+        const cell = column + (<usize>r << 3);
+        store<f64>(cell, load<f64>(cell) - factor * load<f64>(earlier + (<usize>r << 3)));
+      }
+    }
+    const pivot = load<f64>(column + (<usize>s << 3));
+    if (!(pivot > 0)) return s;
+    const root = sqrt(pivot);
+    store<f64>(column + (<usize>s << 3), root);
+    store<f64>(pivots + (<usize>s << 3), 1 / root);
+    for (let r = s + 1; r < 4; r++) {
+      const cell = column + (<usize>r << 3);
+      store<f64>(cell, load<f64>(cell) * (1 / root));
+    }
+    for (let r = 0; r < s; r++) store<f64>(column + (<usize>r << 3), 0);
+  }
+  return columns;
+}
+
+// @ts-ignore: decorator
+@inline
+function invertPivots(diagonal: usize, columns: i32, pivots: usize): void {
+  for (let s = 0; s < columns; s++) store<f64>(pivots + (<usize>s << 3), 1 / load<f64>(diagonal + <usize>s * 40));
+}
+
+/** Solves four rows against a factored diagonal tile, column by column. */
+function solveTile(columns: i32, diagonal: usize, at: usize, pivots: usize): void {
+  for (let s = 0; s < columns; s++) {
+    const column = at + (<usize>s << 5);
+    let low = v128.load(column);
+    let high = v128.load(column, 16);
+    for (let k = 0; k < s; k++) {
+      const factor = v128.load_splat<f64>(diagonal + (<usize>k << 5) + (<usize>s << 3));
+      low = f64x2.sub(low, f64x2.mul(factor, v128.load(at + (<usize>k << 5))));
+      high = f64x2.sub(high, f64x2.mul(factor, v128.load(at + (<usize>k << 5), 16)));
+    }
+    const pivot = v128.load_splat<f64>(pivots + (<usize>s << 3));
+    v128.store(column, f64x2.mul(low, pivot));
+    v128.store(column, f64x2.mul(high, pivot), 16);
+  }
+}
+
+/** Writes the factored columns back, the lower triangle only. */
+function unpack(corner: usize, ld: usize, height: i32, width: i32, packed: usize): void {
+  const bytes = panelBytes(width);
+  for (let i = 0; i < height; i++) {
+    const row = corner + <usize>i * ld;
+    const panel = packed + <usize>(i >> 2) * bytes + (<usize>(i & 3) << 3);
+    const end = min(width, i + 1);
+    for (let j = 0; j < end; j++) store<f64>(row + (<usize>j << 3), load<f64>(panel + panelBytes(j)));
+  }
+}
+
+/** Lower tiles right of the block: A22 -= L21 L21', the panels serving as both operands. */
+function updateTrailing(corner: usize, ld: usize, width: i32, height: i32, packed: usize, edge: usize): void {
+  const bytes = panelBytes(width);
+  const first = panelsOf(width); // width is a multiple of 4 whenever anything lies right of the block
+  for (let block = first; block < panelsOf(height); block += 32) {
+    const blockEnd = min(block + 32, panelsOf(height));
+    for (let p = block; p < panelsOf(height); p++) {
+      const rows = height - (p << 2);
+      const left = packed + <usize>p * bytes;
+      const end = min(blockEnd, p + 1);
+      for (let q = block; q < end; q++) {
+        const at = corner + <usize>(p << 2) * ld + (<usize>q << 5);
+        const right = packed + <usize>q * bytes;
+        if (p == q) subtractDiagonal(width, left, at, ld, min(rows, 4), edge);
+        else if (rows >= 4) tile(width, left, right, at, ld, -1);
+        else tileEdge(width, left, right, at, ld, -1, rows, 4, edge);
+      }
+    }
+  }
+}
+
+/** A tile on the diagonal: only its lower half may be written. */
+function subtractDiagonal(width: i32, panel: usize, at: usize, ld: usize, rows: i32, edge: usize): void {
+  memory.fill(edge, 0, 128);
+  tile(width, panel, panel, edge, 32, -1);
+  for (let r = 0; r < rows; r++) {
+    for (let s = 0; s <= r; s++) {
+      const cell = at + <usize>r * ld + (<usize>s << 3);
+      store<f64>(cell, load<f64>(cell) + load<f64>(edge + (<usize>(r * 4 + s) << 3)));
+    }
+  }
+}

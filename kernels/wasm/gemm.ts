@@ -1,0 +1,59 @@
+import { pack, panelBytes, panelsOf } from './pack';
+import { tile, tileEdge, tileUpper } from './tile';
+
+const DEPTH: i32 = 256;
+/** Rows of the left operand packed at a time: 128 x 256 doubles, a quarter of a second-level cache of 1 MiB. */
+const ROWS: i32 = 128;
+/** Columns of the right operand packed at a time: 192 x 256 doubles beside them. */
+const COLUMNS: i32 = 192;
+
+export function gemmScratch(): usize {
+  return 128 + <usize>(panelsOf(ROWS) + panelsOf(COLUMNS)) * panelBytes(DEPTH);
+}
+
+/**
+ * C += sign * A B. Element (i, k) of A lies at a + i * aRow + k * aInner, element (k, j) of B at b + k * bInner + j * bColumn,
+ * strides in bytes; C is row-major with rows `ldc` bytes apart. With `upper` nothing below the diagonal of C is written.
+ */
+export function gemm(
+  m: i32, k: i32, n: i32,
+  a: usize, aRow: usize, aInner: usize,
+  b: usize, bInner: usize, bColumn: usize,
+  c: usize, ldc: usize, sign: f64, upper: bool, scratch: usize,
+): void {
+  const left = scratch + 128;
+  const right = left + <usize>panelsOf(ROWS) * panelBytes(DEPTH);
+  for (let kk = 0; kk < k; kk += DEPTH) {
+    const depth = min(DEPTH, k - kk);
+    for (let jj = 0; jj < n; jj += COLUMNS) {
+      const width = min(COLUMNS, n - jj);
+      pack(b + <usize>kk * bInner + <usize>jj * bColumn, bColumn, bInner, width, depth, right);
+      const rowEnd = upper ? min(m, jj + width) : m;
+      for (let ii = 0; ii < rowEnd; ii += ROWS) {
+        const height = min(ROWS, rowEnd - ii);
+        pack(a + <usize>ii * aRow + <usize>kk * aInner, aRow, aInner, height, depth, left);
+        addBlock(height, depth, width, left, right, c + <usize>ii * ldc + (<usize>jj << 3), ldc, sign, upper, ii - jj, scratch);
+      }
+    }
+  }
+}
+
+/** Tiles of one block; with `upper` only entries whose column is at least row + `below`. */
+function addBlock(m: i32, depth: i32, n: i32, left: usize, right: usize, c: usize, ldc: usize, sign: f64, upper: bool, below: i32, edge: usize): void {
+  const bytes = panelBytes(depth);
+  for (let i = 0; i < m; i += 4) {
+    const rows = min(4, m - i);
+    let b = right;
+    for (let j = 0; j < n; j += 4) {
+      const at = c + <usize>i * ldc + (<usize>j << 3);
+      const columns = min(4, n - j);
+      const diagonal = i + below;
+      if (upper && j < diagonal + 3) {
+        if (j + 3 >= diagonal) tileUpper(depth, left, b, at, ldc, sign, rows, columns, diagonal - j, edge);
+      } else if (rows == 4 && columns == 4) tile(depth, left, b, at, ldc, sign);
+      else tileEdge(depth, left, b, at, ldc, sign, rows, columns, edge);
+      b += bytes;
+    }
+    left += bytes;
+  }
+}

@@ -1,0 +1,120 @@
+/** Sweeps one eigenvalue may take; a handful is the rule. */
+const SWEEPS_MAX: i32 = 60;
+
+/**
+ * Eigenvalues of a symmetric tridiagonal matrix by implicit QL, in place and unsorted; with `rows`, the rows of that
+ * [n x columns] matrix are rotated along, `ld` bytes apart. Returns false when one does not converge.
+ */
+export function tridiagonalQl(d: usize, e: usize, n: i32, rows: usize, columns: i32, ld: usize): bool {
+  const floor = f64.EPSILON * f64.EPSILON * largest(d, e, n);
+  let blockEnd = -1;
+  for (let l = 0; l < n; l++) {
+    for (let sweep = 0; ; sweep++) {
+      const m = firstNegligible(d, e, n, l, floor);
+      if (m == l) break;
+      if (l > blockEnd) {
+        blockEnd = m;
+        if (abs(load<f64>(at(d, m))) < abs(load<f64>(at(d, l)))) reverse(d, e, l, m, rows, columns, ld);
+      }
+      if (sweep == SWEEPS_MAX) return false;
+      qlSweep(d, e, l, m, rows, columns, ld);
+    }
+  }
+  return true;
+}
+
+// @ts-ignore: decorator
+@inline
+function at(p: usize, i: i32): usize {
+  return p + (<usize>i << 3);
+}
+
+function largest(d: usize, e: usize, n: i32): f64 {
+  let result: f64 = 0;
+  for (let i = 0; i < n; i++) result = max(result, max(abs(load<f64>(at(d, i))), abs(load<f64>(at(e, i)))));
+  return result;
+}
+
+/** `floor` is far below what rounding leaves in the matrix: noise between zero eigenvalues is not iterated on. */
+function firstNegligible(d: usize, e: usize, n: i32, l: i32, floor: f64): i32 {
+  let m = l;
+  while (m < n - 1) {
+    const beside = abs(load<f64>(at(d, m))) + abs(load<f64>(at(d, m + 1)));
+    if (abs(load<f64>(at(e, m))) <= f64.EPSILON * beside + floor) break;
+    m++;
+  }
+  return m;
+}
+
+/** Turns a block around, so that its large entries come last: QL converges slowly, or not at all, on one graded the other way. */
+function reverse(d: usize, e: usize, l: i32, m: i32, rows: usize, columns: i32, ld: usize): void {
+  for (let i = l, j = m; i < j; i++, j--) {
+    exchange(at(d, i), at(d, j), 1);
+    if (columns > 0) exchange(rows + <usize>i * ld, rows + <usize>j * ld, columns);
+  }
+  for (let i = l, j = m - 1; i < j; i++, j--) exchange(at(e, i), at(e, j), 1);
+}
+
+function exchange(x: usize, y: usize, n: i32): void {
+  for (let i = 0; i < n; i++) {
+    const value = load<f64>(at(x, i));
+    store<f64>(at(x, i), load<f64>(at(y, i)));
+    store<f64>(at(y, i), value);
+  }
+}
+
+function qlSweep(d: usize, e: usize, l: i32, m: i32, rows: usize, columns: i32, ld: usize): void {
+  const el = load<f64>(at(e, l));
+  const dl = load<f64>(at(d, l));
+  let g = (load<f64>(at(d, l + 1)) - dl) / (2 * el);
+  let r = sqrt(g * g + 1);
+  g = load<f64>(at(d, m)) - dl + el / (g + (g >= 0 ? r : -r));
+  let s: f64 = 1;
+  let c: f64 = 1;
+  let p: f64 = 0;
+  for (let i = m - 1; i >= l; i--) {
+    const ei = load<f64>(at(e, i));
+    const f = s * ei;
+    const b = c * ei;
+    r = sqrt(f * f + g * g);
+    store<f64>(at(e, i + 1), r);
+    if (r == 0) {
+      store<f64>(at(d, i + 1), load<f64>(at(d, i + 1)) - p);
+      store<f64>(at(e, m), 0);
+      return;
+    }
+    const inverse = 1 / r;
+    s = f * inverse;
+    c = g * inverse;
+    g = load<f64>(at(d, i + 1)) - p;
+    const t = (load<f64>(at(d, i)) - g) * s + 2 * c * b;
+    p = s * t;
+    store<f64>(at(d, i + 1), g + p);
+    g = c * t - b;
+    if (columns > 0) rotate(rows + <usize>i * ld, ld, columns, c, s);
+  }
+  store<f64>(at(d, l), load<f64>(at(d, l)) - p);
+  store<f64>(at(e, l), g);
+  store<f64>(at(e, m), 0);
+}
+
+/** Rotates two neighbouring rows. */
+export function rotate(row: usize, ld: usize, n: i32, c: f64, s: f64): void {
+  const next = row + ld;
+  const cc = f64x2.splat(c);
+  const ss = f64x2.splat(s);
+  const even = <usize>(n & ~1) << 3;
+  let i: usize = 0;
+  for (; i < even; i += 16) {
+    const x = v128.load(row + i);
+    const y = v128.load(next + i);
+    v128.store(next + i, f64x2.add(f64x2.mul(ss, x), f64x2.mul(cc, y)));
+    v128.store(row + i, f64x2.sub(f64x2.mul(cc, x), f64x2.mul(ss, y)));
+  }
+  if (n & 1) {
+    const x = load<f64>(row + i);
+    const y = load<f64>(next + i);
+    store<f64>(next + i, s * x + c * y);
+    store<f64>(row + i, c * x - s * y);
+  }
+}

@@ -1,0 +1,100 @@
+import { gemm, gemmScratch } from './gemm';
+import { addScaled, addTransposed, dot, gemv, symv } from './vectors';
+
+/** Columns reduced between two updates of the trailing matrix. */
+const WIDTH: i32 = 32;
+
+/** Scratch: two small vectors, the panels V, W and V again, and that of the update. */
+export function tridiagonaliseScratch(n: i32): usize {
+  return (<usize>WIDTH << 5) + <usize>(3 * WIDTH) * (<usize>n << 3) + gemmScratch();
+}
+
+/**
+ * Reduces a symmetric matrix, upper triangle row-major, to T = Q' A Q: `d` the diagonal, `e` what couples i and i + 1 (e[n-1] = 0).
+ * Row i right of the diagonal becomes the Householder vector v_i (its first entry 1), `tau` its factor: H_i = I - tau v v',
+ * Q = H_0 H_1 ... H_(n-2). What lies below the diagonal is neither read nor written.
+ *
+ * The rows of a block are brought up to date one by one; the trailing matrix only after the block, by one product of rank 2 x WIDTH.
+ */
+export function tridiagonalise(a: usize, n: i32, d: usize, e: usize, tau: usize, scratch: usize): void {
+  const ld = <usize>n << 3;
+  const v = scratch + (<usize>WIDTH << 5);
+  const w = v + <usize>WIDTH * ld;
+  const update = w + <usize>(2 * WIDTH) * ld;
+  for (let k = 0; k < n; k += WIDTH) {
+    const width = min(WIDTH, n - k);
+    for (let p = 0; p < width; p++) reduceRow(a, n, k + p, p, d, e, tau, v, w, scratch);
+    const after = k + width;
+    if (after < n) {
+      const skip = <usize>after << 3;
+      packTwice(v, w, width, ld);
+      const m = n - after;
+      gemm(m, 2 * width, m, v + skip, 8, ld, v + <usize>width * ld + skip, ld, 8, a + <usize>after * (ld + 8), ld, -1, true, update);
+    }
+  }
+}
+
+/** Lays V, W, V below each other at the place of V: [V W]' [W V] is then one product. */
+function packTwice(v: usize, w: usize, width: i32, ld: usize): void {
+  const bytes = <usize>width * ld;
+  memory.copy(v + bytes, w, bytes);
+  memory.copy(v + 2 * bytes, v, bytes);
+}
+
+/** Brings row i up to date, makes its Householder vector, and the vector w that the update of the rest needs. */
+function reduceRow(a: usize, n: i32, i: i32, p: i32, d: usize, e: usize, tau: usize, v: usize, w: usize, small: usize): void {
+  const ld = <usize>n << 3;
+  const here = <usize>i << 3;
+  const row = a + <usize>i * ld + here;
+  // a_i -= V' (W column i) + W' (V column i), over the columns i..n.
+  gather(w + here, ld, p, small);
+  addTransposed(v + here, p, n - i, ld, small, row, -1);
+  gather(v + here, ld, p, small);
+  addTransposed(w + here, p, n - i, ld, small, row, -1);
+  store<f64>(d + here, load<f64>(row));
+  if (i == n - 1) {
+    store<f64>(e + here, 0);
+    store<f64>(tau + here, 0);
+    return;
+  }
+  const m = n - i - 1;
+  const x = row + 8;
+  const factor = reflect(x, m, e + here);
+  store<f64>(tau + here, factor);
+  const vp = v + <usize>p * ld + here + 8;
+  const wp = w + <usize>p * ld + here + 8;
+  memory.copy(vp, x, <usize>m << 3);
+  memory.fill(wp, 0, <usize>m << 3);
+  if (factor == 0) return;
+  symv(a + <usize>(i + 1) * (ld + 8), m, ld, vp, wp);
+  gemv(w + here + 8, p, m, ld, vp, small);
+  addTransposed(v + here + 8, p, m, ld, small, wp, -1);
+  gemv(v + here + 8, p, m, ld, vp, small);
+  addTransposed(w + here + 8, p, m, ld, small, wp, -1);
+  scale(factor, wp, m);
+  addScaled(-0.5 * factor * dot(wp, vp, m), vp, wp, m);
+}
+
+/** Householder vector of x in place, its first entry 1; stores what x becomes and returns tau (0 when x needs none). */
+function reflect(x: usize, m: i32, beta: usize): f64 {
+  const alpha = load<f64>(x);
+  const tail = m > 1 ? dot(x + 8, x + 8, m - 1) : 0;
+  store<f64>(x, 1);
+  if (tail == 0) {
+    store<f64>(beta, alpha);
+    return 0;
+  }
+  const norm = sqrt(alpha * alpha + tail);
+  const b = alpha >= 0 ? -norm : norm;
+  scale(1 / (alpha - b), x + 8, m - 1);
+  store<f64>(beta, b);
+  return (b - alpha) / b;
+}
+
+function gather(from: usize, stride: usize, count: i32, to: usize): void {
+  for (let q = 0; q < count; q++) store<f64>(to + (<usize>q << 3), load<f64>(from + <usize>q * stride));
+}
+
+export function scale(factor: f64, x: usize, n: i32): void {
+  for (let i = 0; i < n; i++) store<f64>(x + (<usize>i << 3), factor * load<f64>(x + (<usize>i << 3)));
+}

@@ -1,0 +1,263 @@
+// Straight passes over contiguous vectors. Each is bound by memory once its operands leave the cache.
+
+/** Sum of products of two contiguous vectors: four pairs of lanes, then the rest. */
+export function dot(x: usize, y: usize, n: i32): f64 {
+  let s0 = f64x2.splat(0);
+  let s1 = f64x2.splat(0);
+  let s2 = f64x2.splat(0);
+  let s3 = f64x2.splat(0);
+  let i = 0;
+  for (; i + 8 <= n; i += 8) {
+    s0 = f64x2.add(s0, f64x2.mul(v128.load(x), v128.load(y)));
+    s1 = f64x2.add(s1, f64x2.mul(v128.load(x, 16), v128.load(y, 16)));
+    s2 = f64x2.add(s2, f64x2.mul(v128.load(x, 32), v128.load(y, 32)));
+    s3 = f64x2.add(s3, f64x2.mul(v128.load(x, 48), v128.load(y, 48)));
+    x += 64;
+    y += 64;
+  }
+  s0 = f64x2.add(f64x2.add(s0, s1), f64x2.add(s2, s3));
+  let total = f64x2.extract_lane(s0, 0) + f64x2.extract_lane(s0, 1);
+  for (; i < n; i++) {
+    total += load<f64>(x) * load<f64>(y);
+    x += 8;
+    y += 8;
+  }
+  return total;
+}
+
+/** y += factor * x for contiguous vectors. */
+export function addScaled(factor: f64, x: usize, y: usize, n: i32): void {
+  const f = f64x2.splat(factor);
+  let i = 0;
+  for (; i + 4 <= n; i += 4) {
+    v128.store(y, f64x2.add(v128.load(y), f64x2.mul(f, v128.load(x))));
+    v128.store(y, f64x2.add(v128.load(y, 16), f64x2.mul(f, v128.load(x, 16))), 16);
+    x += 32;
+    y += 32;
+  }
+  for (; i < n; i++) {
+    store<f64>(y, load<f64>(y) + factor * load<f64>(x));
+    x += 8;
+    y += 8;
+  }
+}
+
+/** out = A x for a row-major A whose rows lie `ld` bytes apart: four rows share each load of x. */
+export function gemv(a: usize, rows: i32, columns: i32, ld: usize, x: usize, out: usize): void {
+  let i = 0;
+  for (; i + 4 <= rows; i += 4) {
+    fourDots(a, ld, columns, x, out);
+    a += ld << 2;
+    out += 32;
+  }
+  for (; i < rows; i++) {
+    store<f64>(out, dot(a, x, columns));
+    a += ld;
+    out += 8;
+  }
+}
+
+function fourDots(a: usize, ld: usize, n: i32, x: usize, out: usize): void {
+  const b = a + ld;
+  const c = b + ld;
+  const d = c + ld;
+  let s0 = f64x2.splat(0);
+  let s1 = f64x2.splat(0);
+  let s2 = f64x2.splat(0);
+  let s3 = f64x2.splat(0);
+  let t0 = f64x2.splat(0);
+  let t1 = f64x2.splat(0);
+  let t2 = f64x2.splat(0);
+  let t3 = f64x2.splat(0);
+  const even = <usize>(n & ~3) << 3;
+  let at: usize = 0;
+  for (; at < even; at += 32) {
+    const low = v128.load(x + at);
+    const high = v128.load(x + at, 16);
+    s0 = f64x2.add(s0, f64x2.mul(v128.load(a + at), low));
+    s1 = f64x2.add(s1, f64x2.mul(v128.load(b + at), low));
+    s2 = f64x2.add(s2, f64x2.mul(v128.load(c + at), low));
+    s3 = f64x2.add(s3, f64x2.mul(v128.load(d + at), low));
+    t0 = f64x2.add(t0, f64x2.mul(v128.load(a + at, 16), high));
+    t1 = f64x2.add(t1, f64x2.mul(v128.load(b + at, 16), high));
+    t2 = f64x2.add(t2, f64x2.mul(v128.load(c + at, 16), high));
+    t3 = f64x2.add(t3, f64x2.mul(v128.load(d + at, 16), high));
+  }
+  let r0 = lanes(f64x2.add(s0, t0));
+  let r1 = lanes(f64x2.add(s1, t1));
+  let r2 = lanes(f64x2.add(s2, t2));
+  let r3 = lanes(f64x2.add(s3, t3));
+  const end = <usize>n << 3;
+  for (; at < end; at += 8) {
+    const value = load<f64>(x + at);
+    r0 += load<f64>(a + at) * value;
+    r1 += load<f64>(b + at) * value;
+    r2 += load<f64>(c + at) * value;
+    r3 += load<f64>(d + at) * value;
+  }
+  store<f64>(out, r0);
+  store<f64>(out, r1, 8);
+  store<f64>(out, r2, 16);
+  store<f64>(out, r3, 24);
+}
+
+// @ts-ignore: decorator
+@inline
+function lanes(value: v128): f64 {
+  return f64x2.extract_lane(value, 0) + f64x2.extract_lane(value, 1);
+}
+
+/** out += sign * A' x: four rows are added in one pass over out. */
+export function addTransposed(a: usize, rows: i32, columns: i32, ld: usize, x: usize, out: usize, sign: f64): void {
+  let i = 0;
+  for (; i + 4 <= rows; i += 4) {
+    addFour(a, ld, columns, x, out, sign);
+    a += ld << 2;
+    x += 32;
+  }
+  for (; i < rows; i++) {
+    addScaled(sign * load<f64>(x), a, out, columns);
+    a += ld;
+    x += 8;
+  }
+}
+
+function addFour(a: usize, ld: usize, n: i32, x: usize, out: usize, sign: f64): void {
+  const b = a + ld;
+  const c = b + ld;
+  const d = c + ld;
+  const x0 = f64x2.splat(sign * load<f64>(x));
+  const x1 = f64x2.splat(sign * load<f64>(x, 8));
+  const x2 = f64x2.splat(sign * load<f64>(x, 16));
+  const x3 = f64x2.splat(sign * load<f64>(x, 24));
+  const even = <usize>(n & ~1) << 3;
+  let at: usize = 0;
+  for (; at < even; at += 16) {
+    const left = f64x2.add(f64x2.mul(x0, v128.load(a + at)), f64x2.mul(x1, v128.load(b + at)));
+    const right = f64x2.add(f64x2.mul(x2, v128.load(c + at)), f64x2.mul(x3, v128.load(d + at)));
+    v128.store(out + at, f64x2.add(v128.load(out + at), f64x2.add(left, right)));
+  }
+  if (n & 1) {
+    const left = f64x2.extract_lane(x0, 0) * load<f64>(a + at) + f64x2.extract_lane(x1, 0) * load<f64>(b + at);
+    const right = f64x2.extract_lane(x2, 0) * load<f64>(c + at) + f64x2.extract_lane(x3, 0) * load<f64>(d + at);
+    store<f64>(out + at, load<f64>(out + at) + (left + right));
+  }
+}
+
+/** out += A x for a symmetric A whose upper triangle lies row-major, rows `ld` bytes apart: one pass over half the matrix. */
+export function symv(a: usize, n: i32, ld: usize, x: usize, out: usize): void {
+  let i = 0;
+  for (; i + 4 <= n; i += 4) {
+    cornerOf(a, ld, x, out);
+    fourRows(a + 32, ld, n - i - 4, x, x + 32, out, out + 32);
+    a += (ld << 2) + 32;
+    x += 32;
+    out += 32;
+  }
+  for (; i < n; i++) {
+    const value = load<f64>(x);
+    let total = load<f64>(a) * value;
+    for (let j = 1; j < n - i; j++) {
+      const entry = load<f64>(a + (<usize>j << 3));
+      total += entry * load<f64>(x + (<usize>j << 3));
+      store<f64>(out + (<usize>j << 3), load<f64>(out + (<usize>j << 3)) + entry * value);
+    }
+    store<f64>(out, load<f64>(out) + total);
+    a += ld + 8;
+    x += 8;
+    out += 8;
+  }
+}
+
+/** The 4 x 4 square on the diagonal. */
+function cornerOf(a: usize, ld: usize, x: usize, out: usize): void {
+  for (let r = 0; r < 4; r++) {
+    let total: f64 = 0;
+    for (let s = 0; s < 4; s++) {
+      const entry = r <= s ? load<f64>(a + <usize>r * ld + (<usize>s << 3)) : load<f64>(a + <usize>s * ld + (<usize>r << 3));
+      total += entry * load<f64>(x + (<usize>s << 3));
+    }
+    store<f64>(out + (<usize>r << 3), load<f64>(out + (<usize>r << 3)) + total);
+  }
+}
+
+/** Four rows right of their square: their products with x, and their contribution to the outputs below. */
+function fourRows(a: usize, ld: usize, n: i32, head: usize, x: usize, outHead: usize, out: usize): void {
+  const b = a + ld;
+  const c = b + ld;
+  const d = c + ld;
+  const x0 = v128.load_splat<f64>(head);
+  const x1 = v128.load_splat<f64>(head, 8);
+  const x2 = v128.load_splat<f64>(head, 16);
+  const x3 = v128.load_splat<f64>(head, 24);
+  let s0 = f64x2.splat(0);
+  let s1 = f64x2.splat(0);
+  let s2 = f64x2.splat(0);
+  let s3 = f64x2.splat(0);
+  const even = <usize>(n & ~1) << 3;
+  let at: usize = 0;
+  for (; at < even; at += 16) {
+    const value = v128.load(x + at);
+    const e0 = v128.load(a + at);
+    const e1 = v128.load(b + at);
+    const e2 = v128.load(c + at);
+    const e3 = v128.load(d + at);
+    s0 = f64x2.add(s0, f64x2.mul(e0, value));
+    s1 = f64x2.add(s1, f64x2.mul(e1, value));
+    s2 = f64x2.add(s2, f64x2.mul(e2, value));
+    s3 = f64x2.add(s3, f64x2.mul(e3, value));
+    const left = f64x2.add(f64x2.mul(e0, x0), f64x2.mul(e1, x1));
+    const right = f64x2.add(f64x2.mul(e2, x2), f64x2.mul(e3, x3));
+    v128.store(out + at, f64x2.add(v128.load(out + at), f64x2.add(left, right)));
+  }
+  let r0 = lanes(s0);
+  let r1 = lanes(s1);
+  let r2 = lanes(s2);
+  let r3 = lanes(s3);
+  if (n & 1) {
+    const value = load<f64>(x + at);
+    const e0 = load<f64>(a + at);
+    const e1 = load<f64>(b + at);
+    const e2 = load<f64>(c + at);
+    const e3 = load<f64>(d + at);
+    r0 += e0 * value;
+    r1 += e1 * value;
+    r2 += e2 * value;
+    r3 += e3 * value;
+    const left = e0 * f64x2.extract_lane(x0, 0) + e1 * f64x2.extract_lane(x1, 0);
+    const right = e2 * f64x2.extract_lane(x2, 0) + e3 * f64x2.extract_lane(x3, 0);
+    store<f64>(out + at, load<f64>(out + at) + (left + right));
+  }
+  store<f64>(outHead, load<f64>(outHead) + r0);
+  store<f64>(outHead, load<f64>(outHead, 8) + r1, 8);
+  store<f64>(outHead, load<f64>(outHead, 16) + r2, 16);
+  store<f64>(outHead, load<f64>(outHead, 24) + r3, 24);
+}
+
+/** Row t of a [rows x columns] panel times the square root of factor t, in place. */
+export function scaleRows(x: usize, rows: i32, columns: i32, factors: usize): void {
+  for (let t = 0; t < rows; t++) {
+    const s = f64x2.splat(sqrt(load<f64>(factors + (<usize>t << 3))));
+    let j = 0;
+    for (; j + 2 <= columns; j += 2) {
+      v128.store(x, f64x2.mul(s, v128.load(x)));
+      x += 16;
+    }
+    if (j < columns) {
+      store<f64>(x, f64x2.extract_lane(s, 0) * load<f64>(x));
+      x += 8;
+    }
+  }
+}
+
+/** out = x * x, entry by entry. */
+export function square(x: usize, n: i32, out: usize): void {
+  let i = 0;
+  for (; i + 2 <= n; i += 2) {
+    const value = v128.load(x);
+    v128.store(out, f64x2.mul(value, value));
+    x += 16;
+    out += 16;
+  }
+  if (i < n) store<f64>(out, load<f64>(x) * load<f64>(x));
+}

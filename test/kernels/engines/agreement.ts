@@ -1,0 +1,182 @@
+import { expect, test } from 'vitest';
+import type { Engine } from '#kernels/engines/engine.js';
+import { referenceEngine as plain } from '#kernels/engines/reference.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { expectClose, expectCovariance } from '../closeness.js';
+
+/** Orders at, around and far from the tile of 4, the solve block of 64, the factor block of 128 and the depth of 192. */
+const ORDERS = [1, 2, 3, 4, 5, 7, 8, 9, 31, 33, 63, 64, 65, 66, 127, 130, 193, 258];
+
+/** Entries that differ in size by orders of magnitude, as volatilities do. */
+export function randomPanel(rows: number, columns: number, seed = 1): Float64Array {
+  const random = counterRandom({ seed, stream: rows * 1000 + columns });
+  const scales = Float64Array.from({ length: columns }, () => 10 ** (3 * random.uniform() - 2));
+  return Float64Array.from({ length: rows * columns }, (_, at) => random.normal() * scales[at % columns]!);
+}
+
+export function randomSymmetric(n: number, seed = 2): Float64Array {
+  const values = randomPanel(n, n, seed);
+  return values.map((_, at) => values[Math.max(Math.floor(at / n), at % n) * n + Math.min(Math.floor(at / n), at % n)]!);
+}
+
+/** Positive definite and far from singular. */
+export function randomDefinite(n: number): Float64Array {
+  const panel = randomPanel(n + 8, n, 3).map((value) => value);
+  const out = new Float64Array(n * n);
+  plain.symmetricRankK(panel, n, out);
+  for (let i = 0; i < n; i++) out[i * (n + 1)]! *= 1.5;
+  return out;
+}
+
+/** Every operation of an engine against its plain definition, on arrays of its own and on foreign ones. */
+export function testAgreement(engine: Engine): void {
+  const own = (array: Float64Array): Float64Array => {
+    const copy = engine.allocate(array.length);
+    copy.set(array);
+    return copy;
+  };
+  const outOf = (length: number, work: (engine: Engine, out: Float64Array) => void): readonly [Float64Array, Float64Array] => {
+    const expected = new Float64Array(length);
+    const actual = new Float64Array(length).fill(7);
+    work(plain, expected);
+    work(engine, actual);
+    return [actual, expected];
+  };
+
+  test.each([[1, 1], [3, 1], [5, 2], [20, 3], [7, 4], [191, 5], [192, 9], [193, 30], [400, 67], [50, 131]])('multiplies a panel of %i x %i by itself', (rows, columns) => {
+    const x = randomPanel(rows, columns);
+    const [actual, expected] = outOf(columns * columns, (each, out) => each.symmetricRankK(x, columns, out));
+    expectCovariance(actual, expected, columns, 1e-12);
+    for (let i = 0; i < columns; i++) for (let j = 0; j < i; j++) expect(actual[i * columns + j]).toBe(actual[j * columns + i]);
+    engine.scope(() => {
+      const out = engine.allocate(columns * columns);
+      engine.symmetricRankK(own(x), columns, out);
+      expect([...out]).toEqual([...actual]);
+    });
+  });
+
+  test.each([[1, 1, 1], [2, 3, 5], [4, 4, 4], [5, 193, 6], [129, 20, 3], [3, 400, 195], [66, 67, 68]])('multiplies %i x %i by %i columns, stored either way', (rows, inner, columns) => {
+    const a = randomPanel(rows, inner, 5);
+    const b = randomPanel(inner, columns, 6);
+    for (const transposeA of [false, true]) {
+      for (const transposeB of [false, true]) {
+        const [actual, expected] = outOf(rows * columns, (each, out) => each.gemm({ rows, inner, columns, transposeA, transposeB }, a, b, out));
+        expectClose(actual, expected, 1e-12);
+      }
+    }
+  });
+
+  test.each([[1, 1], [2, 3], [4, 4], [5, 9], [67, 130]])('multiplies a matrix of %i x %i by vectors', (rows, columns) => {
+    const a = randomPanel(rows, columns);
+    const [product, expected] = outOf(rows, (each, out) => each.gemv(a, randomPanel(columns, 1), out));
+    expectClose(product, expected, 1e-12);
+    const [transposed, expectedTransposed] = outOf(columns, (each, out) => each.gemvTransposed(a, randomPanel(rows, 1), out));
+    expectClose(transposed, expectedTransposed, 1e-12);
+  });
+
+  test.each(ORDERS)('multiplies a symmetric matrix of order %i by a vector', (n) => {
+    const [actual, expected] = outOf(n, (each, out) => each.symv(randomSymmetric(n), randomPanel(n, 1), out));
+    expectClose(actual, expected, 1e-12);
+  });
+
+  test.each(ORDERS)('factors and solves a matrix of order %i', (n) => {
+    const a = randomDefinite(n);
+    const [factor, expected] = outOf(n * n, (each, out) => {
+      out.set(a);
+      expect(each.cholesky(out, n)).toBe(n);
+    });
+    expectClose(factor, expected, 1e-12);
+    for (const columns of [1, 2, 5, 66]) {
+      const b = randomPanel(n, columns, 9);
+      for (const solve of ['solveLower', 'solveLowerTransposed'] as const) {
+        const [x, expectedX] = outOf(n * columns, (each, out) => {
+          out.set(b);
+          each[solve](expected, n, out);
+        });
+        expectClose(x, expectedX, 1e-9); // condition numbers reach 1e6
+      }
+    }
+  });
+
+  test.each([2, 5, 64, 130, 200])('names the pivot at which a matrix of order %i stops being positive definite', (n) => {
+    const a = randomDefinite(n);
+    const bad = n - 1;
+    for (let j = 0; j < n; j++) a[bad * n + j] = a[j * n + bad] = a[j]!; // a duplicate of the first name
+    a[bad * n + bad] = a[0]! * (1 - 1e-6);
+    expect(engine.cholesky(a.slice(), n)).toBe(bad);
+    a[Math.floor(n / 2) * (n + 1)] = -1;
+    expect(engine.cholesky(a.slice(), n)).toBe(Math.floor(n / 2));
+  });
+
+  test.each(ORDERS)('finds the eigenvalues of order %i', (n) => {
+    const a = randomSymmetric(n);
+    const [actual, expected] = outOf(n, (each, out) => expect(each.symmetricEigenvalues(a, n, out)).toBe(true));
+    expectClose(actual, expected, 1e-12);
+    expect([...a]).toEqual([...randomSymmetric(n)]);
+  });
+
+  test.each([...ORDERS, 20.1, 20.2, 70.1, 70.2, 140.1, 140.2])('finds orthonormal eigenvectors of order %d', (kind) => {
+    const n = Math.floor(kind);
+    const a = kind === n ? randomSymmetric(n) : degenerate(n, kind - n < 0.15);
+    const values = new Float64Array(n);
+    const vectors = new Float64Array(n * n);
+    expect(engine.symmetricEigen(a, n, values, vectors)).toBe(true);
+    const expected = new Float64Array(n);
+    plain.symmetricEigenvalues(a, n, expected);
+    expectClose(values, expected, 1e-12);
+    const size = Math.max(...expected.map(Math.abs));
+    const products = new Float64Array(n * n);
+    plain.gemm({ rows: n, inner: n, columns: n, transposeB: true }, vectors, vectors, products);
+    expectClose(products, Float64Array.from({ length: n * n }, (_, at) => (at % (n + 1) === 0 ? 1 : 0)), 1e-13);
+    plain.gemm({ rows: n, inner: n, columns: n }, vectors, a, products);
+    expectClose(products, vectors.map((v, at) => v * values[Math.floor(at / n)]!), 1e-13 * n, size);
+  });
+
+  test('leaves the matrix whose eigenpairs it finds as it was', () => {
+    engine.scope(() => {
+      const a = own(randomSymmetric(97));
+      engine.symmetricEigenvalues(a, 97, new Float64Array(97));
+      engine.symmetricEigen(a, 97, new Float64Array(97), new Float64Array(97 * 97));
+      expect([...a]).toEqual([...randomSymmetric(97)]);
+    });
+  });
+
+  test('says that NaN has no eigenvalues, and takes entries of extreme size', () => {
+    expect(engine.symmetricEigenvalues(Float64Array.of(Number.NaN, 0, 0, 1), 2, new Float64Array(2))).toBe(false);
+    for (const size of [1e-200, 1e200]) {
+      const values = new Float64Array(2);
+      expect(engine.symmetricEigenvalues(Float64Array.of(2 * size, size, size, 2 * size), 2, values)).toBe(true);
+      expectClose(values, [size, 3 * size], 1e-15);
+    }
+  });
+
+  test.each([0, 1, 2, 3, 128, 129, 1000])('squares, scales and sums %i values', (n) => {
+    const x = randomPanel(n, 1);
+    const [squares, expectedSquares] = outOf(n, (each, out) => each.square(x, out));
+    expect([...squares]).toEqual([...expectedSquares]);
+    const [scaled, expectedScaled] = outOf(3 * n, (each, out) => {
+      out.set(randomPanel(3, n));
+      if (n > 0) each.scaleRows(out, n, Float64Array.of(0.5, 0, 2));
+    });
+    expect([...scaled]).toEqual([...expectedScaled]);
+    expectClose([engine.pairwiseSum(x)], [plain.pairwiseSum(x)], 1e-12, x.reduce((total, value) => total + Math.abs(value), 1e-300));
+  });
+
+  test.each([[1, 1], [2, 1], [30, 3], [61, 8], [200, 35]])('follows the value of a portfolio over %i sessions of %i names', (sessions, assets) => {
+    const prices = randomPanel(sessions, assets, 11).map((value) => 5 + Math.abs(value));
+    const rebalances = Int32Array.from({ length: Math.ceil(sessions / 13) }, (_, r) => r * 13);
+    const random = counterRandom({ seed: 4, stream: 0 });
+    const weights = Float64Array.from({ length: rebalances.length * assets }, () => random.uniform() / assets); // part stays in cash
+    const [actual, expected] = outOf(sessions, (each, out) => each.navPath({ prices, assets, rebalances, weights }, out));
+    expectClose(actual, expected, 1e-12);
+  });
+}
+
+/** Duplicated names, or rank 10: clusters of equal eigenvalues, where divide and conquer deflates most. */
+function degenerate(n: number, duplicated: boolean): Float64Array {
+  const panel = randomPanel(duplicated ? 2 * n : 10, n, 8);
+  if (duplicated) for (let at = 0; at < panel.length; at++) if (at % n >= n / 2) panel[at] = panel[at - Math.floor(n / 2)]!;
+  const out = new Float64Array(n * n);
+  plain.symmetricRankK(panel, n, out);
+  return out;
+}

@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs';
+import { createArena } from '#kernels/engines/arena.js';
+import type { KernelExports } from '#kernels/engines/wasm-exports.js';
+
+/** X'X in one go and cut into ranges of tile rows, straight on the module's exports. */
+export function instantiateForTest(x: Float64Array, columns: number, cuts: readonly number[]): readonly [Float64Array, Float64Array] {
+  const arena = createArena();
+  const bytes = readFileSync(new URL('../../../kernels/wasm/kernels.wasm', import.meta.url));
+  const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { env: { memory: arena.memory } });
+  const kernels = instance.exports as KernelExports; // Built from kernels/wasm/index.ts.
+  const rows = x.length / columns;
+  const px = arena.reserve(x.byteLength);
+  arena.view(px, x.length).set(x);
+  const results = [[0, Math.ceil(columns / 4)], cuts].map((edges) => {
+    const at = arena.reserve(columns * columns * 8);
+    const out = arena.view(at, columns * columns).fill(0);
+    const scratch = arena.reserve(kernels.symmetricRankKScratch(rows, columns));
+    for (let k = 1; k < edges.length; k++) kernels.symmetricRankK(px, rows, columns, at, edges[k - 1]!, edges[k]!, scratch);
+    kernels.mirrorUpper(at, columns);
+    return out;
+  });
+  return [results[0]!, results[1]!];
+}

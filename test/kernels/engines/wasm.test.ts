@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest';
+import { createArena } from '#kernels/engines/arena.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { KernelFault } from '#kernels/assert.js';
+import { randomPanel, testAgreement } from './agreement.js';
+
+describe('the WebAssembly engine agrees with the definitions', () => testAgreement(wasmEngine()));
+
+describe('the arena', () => {
+  test('gives a scope\'s memory back and keeps what was allocated around it', () => {
+    const arena = createArena();
+    const engine = wasmEngine(arena);
+    engine.scope(() => {
+      const kept = engine.allocate(10).fill(3);
+      const before = arena.mark();
+      engine.scope(() => engine.allocate(1000).fill(9));
+      expect(arena.mark()).toBe(before);
+      expect([...kept]).toEqual(Array.from({ length: 10 }, () => 3));
+      expect([...engine.allocate(1000)].every((value) => value === 0)).toBe(true);
+    });
+  });
+
+  test('gives memory back when the work throws', () => {
+    const arena = createArena();
+    const engine = wasmEngine(arena);
+    const before = arena.mark();
+    expect(() => engine.scope(() => { engine.allocate(10); throw new Error('stop'); })).toThrow('stop');
+    expect(arena.mark()).toBe(before);
+  });
+
+  test('still knows arrays that were made before it grew', () => {
+    const arena = createArena();
+    const engine = wasmEngine(arena);
+    const early = engine.allocate(16);
+    engine.allocate(4_000_000);
+    expect(arena.addressOf(early)).toBeDefined();
+    early.set(randomPanel(4, 4));
+    expect(engine.pairwiseSum(early)).toBe(engine.pairwiseSum(randomPanel(4, 4)));
+  });
+
+  test('refuses more than its maximum', () => {
+    expect(() => createArena().reserve(3 * 2 ** 30)).toThrow(/out of memory/);
+  });
+
+  test('notices a release out of order', () => {
+    const arena = createArena();
+    expect(() => arena.release(arena.mark() + 64)).toThrow(KernelFault);
+  });
+});
+
+test('tile rows shared among workers give the bits of one', async () => {
+  const { instantiateForTest } = await import('./tile-rows.js');
+  const [whole, parts] = instantiateForTest(randomPanel(400, 75), 75, [0, 3, 10, 19]);
+  expect([...parts]).toEqual([...whole]);
+});

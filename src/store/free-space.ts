@@ -30,21 +30,26 @@ const MARK_FRACTION = 0.05;
 /** A reading serves for so long; what is written in between is subtracted from it. */
 const READING_AGE_MAX_MS = 250;
 
-/** Watches the free space of the volume that holds `folder`. `read` is given by tests only. */
-export function watchFreeSpace(
-  folder: string,
-  mark: LowWaterMark = {},
-  read: (folder: string) => Promise<VolumeSpace> = readVolume,
-): FreeSpace {
+/** How the volume is read and time is told; a test brings its own. */
+export interface VolumeGauge {
+  read(folder: string): Promise<VolumeSpace>;
+  monotonicMs(): number;
+}
+
+const systemGauge: VolumeGauge = { read: readVolume, monotonicMs: () => performance.now() };
+
+/** Watches the free space of the volume that holds `folder`. */
+export function watchFreeSpace(folder: string, mark: LowWaterMark = {}, gauge: VolumeGauge = systemGauge): FreeSpace {
   let reading: Promise<VolumeSpace> | undefined;
   let readAt = -Infinity;
   let writtenSince = 0;
 
   function current(): Promise<VolumeSpace> {
-    if (reading === undefined || performance.now() - readAt > READING_AGE_MAX_MS) {
-      readAt = performance.now();
+    const now = gauge.monotonicMs();
+    if (reading === undefined || now - readAt > READING_AGE_MAX_MS) {
+      readAt = now;
       writtenSince = 0;
-      reading = read(folder);
+      reading = gauge.read(folder);
     }
     return reading;
   }

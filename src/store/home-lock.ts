@@ -9,8 +9,9 @@ export interface HomeLock {
   release(): Promise<void>;
 }
 
-/** The holder touches its lock this often; whoever cannot see the holder watches for that. */
+/** The holder touches its lock this often. */
 const TOUCH_MS = 1000;
+/** Whoever cannot see the holder watches for its touch: three of them may be late. */
 const WATCH_MS = 3500;
 /** Rounds of finding a stale lock and losing the race for it. */
 const ROUNDS_MAX = 20;
@@ -19,13 +20,13 @@ const ROUNDS_MAX = 20;
  * Takes `folder/lock` for this process. A lock left by a process that is gone is taken over.
  * @throws StartRefusal 75 naming the process that holds it
  */
-export async function lockHome(folder: string): Promise<HomeLock> {
+export async function lockHome(folder: string, watchMs: number = WATCH_MS): Promise<HomeLock> {
   const path = join(folder, 'lock');
   for (let round = 0; round < ROUNDS_MAX; round++) {
     if (await create(path)) return hold(path);
     const holder = await readHolder(path);
     if (holder === undefined) continue;
-    if (await isHeld(path, holder)) {
+    if (await isHeld(path, holder, watchMs)) {
       throw new StartRefusal(EXIT_TEMPORARY, `The home ${folder} is in use by process ${holder.pid}; one home serves one process.`);
     }
     await removeStale(path, holder);
@@ -68,11 +69,11 @@ async function removeStale(path: string, holder: ProcessIdentity): Promise<void>
   }
 }
 
-async function isHeld(path: string, holder: ProcessIdentity): Promise<boolean> {
+async function isHeld(path: string, holder: ProcessIdentity, watchMs: number): Promise<boolean> {
   const alive = isAlive(holder);
   if (alive !== 'unknown') return alive;
   const before = await touchedAt(path);
-  await wait(WATCH_MS);
+  await wait(watchMs);
   return (await touchedAt(path)) !== before;
 }
 

@@ -76,6 +76,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
   let isKind = false;
   let mustRestart = false;
   let isUp = false;
+  let isDiskChanged = false;
   let failure: unknown;
   let engine: JobEngine;
 
@@ -142,6 +143,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
                 delete: (kind, id) => (staged.set(`${kind}/${id}`, null), true),
               });
               const write = (): void => {
+                isDiskChanged = true;
                 const dropped = [...staged.keys()].flatMap((key) => disk.get(key)?.match(/file-[^"]+/g) ?? []);
                 for (const [key, text] of staged) {
                   if (text === null) disk.delete(key);
@@ -184,6 +186,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
         }),
       async remove(names) {
         for (const name of names) if (owner === process) files.delete(name);
+        isDiskChanged = true;
       },
       stream: never,
       read: never,
@@ -316,7 +319,8 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
   }
 
   /** What the product's store does by itself: an artifact goes with its last document, or at the next start. */
-  function removeUnowned(names: Iterable<string>): void {
+  function removeUnowned(names: readonly string[]): void {
+    if (names.length === 0) return;
     const owned = [...disk.values()].join('\n');
     for (const name of names) if (!owned.includes(name)) files.delete(name);
   }
@@ -358,6 +362,12 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
   // What must always hold
 
   function checkAll(): void {
+    if (isDiskChanged) checkDisk();
+    for (const ident of IDENTS) checkStatus(`backtest:${ident}`);
+  }
+
+  function checkDisk(): void {
+    isDiskChanged = false;
     for (const ident of IDENTS) checkJob(`backtest:${ident}`);
     for (const [key, text] of disk) {
       if (!key.startsWith('run/')) continue;
@@ -389,6 +399,9 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     if (toldCancelled.has(incarnation) && record.status !== 'cancelled') say(`${jobId} was cancelled and is ${record.status}`);
     if ((record.error !== null) !== (record.status === 'failed')) say(`${jobId} is ${record.status} with error ${record.error?.code}`);
     if ((record.result !== null) !== (record.status === 'succeeded')) say(`${jobId} is ${record.status} with a result`);
+  }
+
+  function checkStatus(jobId: string): void {
     const status = isUp ? engine.get(jobId) : undefined;
     if (status !== undefined) checkSequence(status);
   }

@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest';
+import { createCommitQueue, type CommitPort, type Writes } from '#store/commit-queue.js';
+
+/** A disk of a test: what was committed, and a commit that waits until it is let through. */
+function createDisk(commit: (writes: Writes, values: Map<string, Buffer>) => Promise<void>) {
+  const values = new Map<string, Buffer>();
+  const log: string[] = [];
+  const port: CommitPort = {
+    get: (key) => values.get(key),
+    keys: (start, end) => [...values.keys()].filter((key) => key >= start && key < end).sort(),
+    admit: async () => {},
+    commit: (writes) => commit(writes, values),
+    committed: () => void log.push('committed'),
+    failed: (cause) => void log.push(`failed: ${(cause as Error).message}`),
+  };
+  return { values, log, queue: createCommitQueue(port) };
+}
+
+const apply = async (writes: Writes, values: Map<string, Buffer>): Promise<void> => {
+  for (const [key, value] of writes) {
+    if (value === null) values.delete(key);
+    else values.set(key, value);
+  }
+};
+
+test('changes that come while a commit is on its way share the next one', async () => {
+  const commits: number[] = [];
+  const { queue } = createDisk(async (writes, values) => {
+    commits.push(writes.size);
+    await new Promise((resolve) => setImmediate(resolve));
+    await apply(writes, values);
+  });
+  const put = (key: string) => queue.run((view) => view.put(key, Buffer.from(key)), false);
+  const first = put('a');
+  await Promise.resolve();
+  await Promise.resolve();
+  const rest = ['b', 'c', 'd'].map(put);
+  await Promise.all([first, ...rest]);
+  expect(commits.reduce((sum, size) => sum + size)).toBe(4);
+  expect(commits.length).toBeLessThanOrEqual(2);
+});
+
+test('no writer is told before its commit is on disk', async () => {
+  let letThrough = (): void => {};
+  const { queue } = createDisk(
+    (writes, values) => new Promise((resolve) => (letThrough = () => resolve(apply(writes, values)))),
+  );
+  let isTold = false;
+  const writer = queue.run((view) => view.put('a', Buffer.from('1')), false).then(() => (isTold = true));
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+  expect(isTold).toBe(false);
+  letThrough();
+  await writer;
+});
+
+test('after a commit that failed everyone is refused, nothing more is written, and the owner is told once', async () => {
+  let commits = 0;
+  const { queue, log, values } = createDisk(async () => {
+    commits++;
+    throw new Error('ENOSPC');
+  });
+  const writers = ['a', 'b'].map((key) => queue.run((view) => view.put(key, Buffer.from(key)), false));
+  for (const writer of writers) await expect(writer).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  await expect(queue.run((view) => view.put('c', Buffer.from('c')), false)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  expect(values.size).toBe(0);
+  expect(log).toEqual(['failed: ENOSPC']);
+  expect(commits).toBe(1);
+});
+
+test('a change sees the changes before it in the same commit', async () => {
+  const { queue } = createDisk(apply);
+  const first = queue.run((view) => {
+    view.put('k1', Buffer.from('1'));
+    view.put('k3', Buffer.from('3'));
+  }, false);
+  const second = queue.run((view) => {
+    view.delete('k3');
+    view.put('k2', Buffer.from('2'));
+    return [view.get('k1')?.toString(), view.get('k3'), view.keys('k', 'l')];
+  }, false);
+  await first;
+  expect(await second).toEqual(['1', undefined, ['k1', 'k2']]);
+});
+
+test('closing waits for what was queued before', async () => {
+  const { queue, values } = createDisk(async (writes, disk) => {
+    await new Promise((resolve) => setImmediate(resolve));
+    await apply(writes, disk);
+  });
+  const writer = queue.run((view) => view.put('a', Buffer.from('1')), false);
+  await queue.close();
+  expect(values.has('a')).toBe(true);
+  await writer;
+});

@@ -1,0 +1,178 @@
+import * as fc from 'fast-check';
+import { afterEach, describe, expect, test } from 'vitest';
+import { Refusal } from '#domain/refusal.js';
+import type { DocumentStore } from '#store/documents.js';
+
+/** A store that a contract test may open, reopen and forget. */
+export interface OpenedStore {
+  readonly store: DocumentStore;
+  /** Closes the store and opens it again on the same data. */
+  reopen(): Promise<DocumentStore>;
+  /** Closes the store and removes its data. */
+  discard(): Promise<void>;
+}
+
+/** What every document store promises, whatever engine is below: run against each. */
+export function describeDocumentStore(name: string, open: () => Promise<OpenedStore>): void {
+  describe(name, () => {
+    const opened: OpenedStore[] = [];
+    const openStore = async (): Promise<OpenedStore> => {
+      const store = await open();
+      opened.push(store);
+      return store;
+    };
+    afterEach(async () => {
+      for (const store of opened.splice(0)) await store.discard();
+    });
+
+    test('gives back what was put, with the SHA-256 of its canonical JSON as etag', async () => {
+      const { store } = await openStore();
+      const etag = await store.transaction((tx) => tx.put('index', 'GOLD4', { name: 'Golden four', id: 'GOLD4' }));
+      // printf '{"id":"GOLD4","name":"Golden four"}' | sha256sum
+      expect(etag).toBe('55af3f7edaf1ce1239588dfca0c19821d5a9f775e80266e30c4a01ee8b982a93');
+      expect(store.get('index', 'GOLD4')).toMatchObject({ id: 'GOLD4', body: { id: 'GOLD4', name: 'Golden four' }, etag });
+    });
+
+    test('gives equal documents equal etags whatever the order of their keys', async () => {
+      const { store } = await openStore();
+      const [a, b] = await store.transaction((tx) => [tx.put('index', 'a', { x: 1, y: [2] }), tx.put('index', 'b', { y: [2], x: 1 })]);
+      expect(a).toBe(b);
+    });
+
+    test('keeps documents over a restart', async () => {
+      const { store, reopen } = await openStore();
+      await store.transaction((tx) => tx.put('index', 'a', { value: 1 }));
+      expect((await reopen()).get('index', 'a')).toMatchObject({ body: { value: 1 } });
+    });
+
+    test('keeps ids of a prototype apart from everything else', async () => {
+      const { store } = await openStore();
+      expect(store.get('index', '__proto__')).toBeUndefined();
+      expect(store.get('index', 'constructor')).toBeUndefined();
+      await store.transaction((tx) => tx.put('index', '__proto__', { value: 1 }));
+      expect(store.get('index', '__proto__')).toMatchObject({ id: '__proto__', body: { value: 1 } });
+      expect(store.ids('index')).toEqual(['__proto__']);
+    });
+
+    test('lists ids in code-point order and kinds apart', async () => {
+      const { store } = await openStore();
+      await store.transaction((tx) => {
+        for (const id of ['b', 'B', 'a-1', 'a', '_', '9']) tx.put('index', id, {});
+        tx.put('run', 'c', {});
+        tx.put('job', 'backtest:a', {});
+        tx.put('job-input', 'backtest:b', {});
+      });
+      expect(store.ids('index')).toEqual(['9', 'B', '_', 'a', 'a-1', 'b']);
+      expect(store.ids('job')).toEqual(['backtest:a']);
+    });
+
+    test('counts a document that its reader refuses as invalid', async () => {
+      const { store } = await openStore();
+      await store.transaction((tx) => {
+        tx.put('index', 'good', { n: 1 });
+        tx.put('index', 'bad', { n: 'one' });
+      });
+      const read = (body: unknown): number | undefined => {
+        const { n } = body as { n: unknown };
+        return typeof n === 'number' ? n : undefined;
+      };
+      expect(store.list('index', read)).toEqual({ documents: [1], skipped: 1, skipped_causes: { unreadable: 0, invalid: 1, unsupported: 0 } });
+    });
+
+    test('writes nothing of a change that throws, and throws what it threw', async () => {
+      const { store } = await openStore();
+      await store.transaction((tx) => tx.put('index', 'a', { version: 1 }));
+      const change = store.transaction((tx) => {
+        tx.put('index', 'a', { version: 2 });
+        tx.delete('index', 'a');
+        tx.put('index', 'b', {});
+        throw new Refusal('INDEX_NOT_FOUND', 'changed its mind');
+      });
+      await expect(change).rejects.toMatchObject({ code: 'INDEX_NOT_FOUND' });
+      expect(store.get('index', 'a')).toMatchObject({ body: { version: 1 } });
+      expect(store.ids('index')).toEqual(['a']);
+    });
+
+    test('refuses a body that JSON cannot carry', async () => {
+      const { store } = await openStore();
+      await expect(store.transaction((tx) => tx.put('index', 'a', { value: Number.NaN }))).rejects.toThrow('not a JSON number');
+      expect(store.ids('index')).toEqual([]);
+    });
+
+    test('refuses a change that is not synchronous', async () => {
+      const { store } = await openStore();
+      await expect(store.transaction(async (tx) => tx.put('index', 'a', {}))).rejects.toThrow('synchronously');
+      expect(store.ids('index')).toEqual([]);
+    });
+
+    test('shows a transaction its own writes and deletions', async () => {
+      const { store } = await openStore();
+      await store.transaction((tx) => tx.put('index', 'old', {}));
+      await store.transaction((tx) => {
+        expect(tx.delete('index', 'old')).toBe(true);
+        expect(tx.delete('index', 'old')).toBe(false);
+        tx.put('index', 'new', { n: 1 });
+        expect(tx.get('index', 'old')).toBeUndefined();
+        expect(tx.get('index', 'new')).toMatchObject({ body: { n: 1 } });
+        expect(tx.ids('index')).toEqual(['new']);
+      });
+      expect(store.ids('index')).toEqual(['new']);
+    });
+
+    test('loses no update of writers that come at once', async () => {
+      const { store } = await openStore();
+      await store.transaction((tx) => tx.put('index', 'count', { n: 0 }));
+      const increment = () =>
+        store.transaction((tx) => {
+          const found = tx.get('index', 'count') as { body: { n: number } };
+          tx.put('index', 'count', { n: found.body.n + 1 });
+        });
+      await Promise.all(Array.from({ length: 300 }, increment));
+      expect(store.get('index', 'count')).toMatchObject({ body: { n: 300 } });
+    });
+
+    test('agrees with a plain map after any sequence of transactions and restarts', async () => {
+      const id = fc.constantFrom('a', 'b', '__proto__', 'c-1');
+      const step = fc.oneof(
+        fc.record({ put: id, value: fc.jsonValue({ maxDepth: 2 }), fails: fc.boolean() }),
+        fc.record({ drop: id }),
+        fc.record({ restart: fc.constant(true) }),
+      );
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+          const { store: first, reopen } = await openStore();
+          let store = first;
+          const model = new Map<string, string>();
+          for (const action of steps) {
+            if ('restart' in action) {
+              store = await reopen();
+            } else if ('drop' in action) {
+              expect(await store.transaction((tx) => tx.delete('index', action.drop))).toBe(model.delete(action.drop));
+            } else {
+              const change = store.transaction((tx) => {
+                tx.put('index', action.put, { value: action.value });
+                if (action.fails) throw new Error('no');
+              });
+              await change.catch((thrown: Error) => expect(thrown.message).toBe('no'));
+              if (!action.fails) model.set(action.put, JSON.stringify(withoutNegativeZero(action.value)));
+            }
+          }
+          expect(store.ids('index')).toEqual([...model.keys()].sort());
+          for (const [key, text] of model) expect(store.get('index', key)).toMatchObject({ body: { value: JSON.parse(text) } });
+        }),
+        { numRuns: 15 },
+      );
+    });
+
+    test('takes no write once it is closed', async () => {
+      const { store } = await openStore();
+      await store.close();
+      await expect(store.transaction((tx) => tx.put('index', 'a', {}))).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    });
+  });
+}
+
+/** JSON on the wire has no negative zero: it is written 0. */
+function withoutNegativeZero(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
+}

@@ -1,0 +1,153 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { openArtifacts } from '#store/file-artifacts.js';
+import { watchFreeSpace } from '#store/free-space.js';
+import { openHome } from '#store/home.js';
+import { openStore } from '#store/open-store.js';
+import { temporaryFolders } from './temporary-folder.js';
+
+const newFolder = temporaryFolders();
+
+/** Longer than one chunk of a stream, and no two pages alike. */
+const CONTENT = Uint8Array.from({ length: 700_001 }, (_, i) => (i * 31 + (i >> 8)) & 255);
+const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
+
+async function drain(stream: ReadableStream<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+test('bytes come back as they were written, whole and in ranges, read and streamed', async () => {
+  const artifacts = await openArtifacts(await newFolder());
+  const ref = await artifacts.write(CONTENT, SHA256);
+  expect(ref).toMatchObject({ bytes: 700_001, sha256: SHA256 });
+  expect(Buffer.compare(await artifacts.read(ref), CONTENT)).toBe(0);
+  expect(Buffer.compare(await drain(artifacts.stream(ref)), CONTENT)).toBe(0);
+  const range = { start: 262_000, end: 524_400 };
+  expect(Buffer.compare(await artifacts.read(ref, range), CONTENT.subarray(range.start, range.end))).toBe(0);
+  expect(Buffer.compare(await drain(artifacts.stream(ref, range)), CONTENT.subarray(range.start, range.end))).toBe(0);
+  expect(Buffer.compare(await readFile(artifacts.path(ref)), CONTENT)).toBe(0);
+});
+
+test('an empty artifact is an artifact', async () => {
+  const artifacts = await openArtifacts(await newFolder());
+  const ref = await artifacts.write(new Uint8Array(0), createHash('sha256').digest('hex'));
+  expect(await artifacts.read(ref)).toHaveLength(0);
+  expect(await drain(artifacts.stream(ref))).toHaveLength(0);
+});
+
+test('the same bytes written twice are two artifacts, so that one owner can drop its own', async () => {
+  const artifacts = await openArtifacts(await newFolder());
+  const [a, b] = await Promise.all([artifacts.write(CONTENT, SHA256), artifacts.write(CONTENT, SHA256)]);
+  expect(a.name).not.toBe(b.name);
+  await artifacts.remove([a.name, a.name, 'never-there.art']);
+  expect(await artifacts.read(b)).toHaveLength(700_001);
+});
+
+test('a missing, short or changed file is refused instead of served', async () => {
+  const folder = await newFolder();
+  const artifacts = await openArtifacts(folder);
+  const [missing, short, changed] = await Promise.all([1, 2, 3].map(() => artifacts.write(CONTENT, SHA256)));
+  await artifacts.remove([missing!.name]);
+  await truncate(join(folder, short!.name), 700_000);
+  const bytes = await readFile(join(folder, changed!.name));
+  bytes[699_999]! ^= 1;
+  await writeFile(join(folder, changed!.name), bytes);
+  const unreadable = { code: 'DOCUMENT_UNREADABLE' };
+  await expect(artifacts.read(missing!)).rejects.toMatchObject(unreadable);
+  await expect(artifacts.read(short!)).rejects.toMatchObject(unreadable);
+  await expect(artifacts.read(changed!)).rejects.toMatchObject(unreadable);
+  expect(() => artifacts.stream(missing!)).toThrow('missing or damaged');
+  expect(() => artifacts.stream(short!)).toThrow('missing or damaged');
+  const chunks: Uint8Array[] = [];
+  const streaming = (async () => {
+    for await (const chunk of artifacts.stream(changed!)) chunks.push(chunk);
+  })();
+  await expect(streaming).rejects.toMatchObject(unreadable);
+  expect(Buffer.concat(chunks).length).toBeLessThan(700_001); // the client never has a whole wrong body
+});
+
+test('a reader that has begun reads to the end although the artifact is removed', async () => {
+  const artifacts = await openArtifacts(await newFolder());
+  const ref = await artifacts.write(CONTENT, SHA256);
+  const stream = artifacts.stream(ref);
+  await artifacts.remove([ref.name]);
+  expect(Buffer.compare(await drain(stream), CONTENT)).toBe(0);
+});
+
+test('streams that are left or drained give their files back', async () => {
+  const artifacts = await openArtifacts(await newFolder());
+  const ref = await artifacts.write(CONTENT, SHA256);
+  const openFiles = async (): Promise<number> => (await readdir('/proc/self/fd').catch(() => [])).length;
+  const before = await openFiles();
+  for (let i = 0; i < 20; i++) {
+    const left = artifacts.stream(ref).getReader();
+    await left.read();
+    await left.cancel();
+    await artifacts.stream(ref).cancel();
+    await drain(artifacts.stream(ref));
+  }
+  expect(await openFiles()).toBeLessThanOrEqual(before + 1);
+});
+
+test('a full disk refuses an artifact and leaves no part of it', async () => {
+  const folder = await newFolder();
+  const gauge = { read: async () => ({ freeBytes: 500_000, totalBytes: 1e9 }), monotonicMs: () => 0 };
+  const artifacts = await openArtifacts(folder, watchFreeSpace(folder, { bytes: 1000 }, gauge));
+  await expect(artifacts.write(CONTENT, SHA256)).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test('a start removes what no document names, halves of writes included, and nothing else', async () => {
+  const path = await newFolder();
+  const onFailure = (cause: unknown): void => {
+    throw cause;
+  };
+  let home = await openHome(path);
+  let store = await openStore({ home, onFailure });
+  const owned = await store.artifacts.write(CONTENT, SHA256);
+  const lost = await store.artifacts.write(CONTENT, SHA256);
+  await store.documents.transaction((tx) => tx.put('run', 'a', { result: owned }));
+  await writeFile(join(home.artifacts, `${'0'.repeat(32)}.art.new`), 'half');
+  await store.close();
+  await home.close();
+  home = await openHome(path);
+  store = await openStore({ home, onFailure });
+  expect(await readdir(home.artifacts)).toEqual([owned.name]);
+  expect(() => store.artifacts.stream(lost)).toThrow('missing or damaged');
+  await store.close();
+  await home.close();
+});
+
+test('an artifact goes a while after its last document, so that who has just read the document can open it', async () => {
+  const home = await openHome(await newFolder());
+  const store = await openStore({ home, onFailure: () => {} });
+  const ref = await store.artifacts.write(CONTENT, SHA256);
+  await store.documents.transaction((tx) => tx.put('run', 'a', { result: ref }));
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  try {
+    await store.documents.transaction((tx) => tx.delete('run', 'a'));
+    expect(await readdir(home.artifacts)).toEqual([ref.name]);
+    vi.advanceTimersByTime(60_000);
+  } finally {
+    vi.useRealTimers();
+  }
+  await vi.waitFor(async () => expect(await readdir(home.artifacts)).toEqual([]));
+  await store.close();
+  await home.close();
+});
+
+test('an artifact dropped shortly before the service stops is gone after it', async () => {
+  const home = await openHome(await newFolder());
+  const store = await openStore({ home, onFailure: () => {} });
+  await mkdir(home.artifacts, { recursive: true });
+  const ref = await store.artifacts.write(CONTENT, SHA256);
+  await store.documents.transaction((tx) => tx.put('run', 'a', { result: ref }));
+  await store.documents.transaction((tx) => tx.delete('run', 'a'));
+  await store.close();
+  expect(await readdir(home.artifacts)).toEqual([]);
+  await home.close();
+});

@@ -1,0 +1,7 @@
+import { openHome } from '#store/home.js';
+
+/** A process that opens a home, says so, and holds it until it is killed. */
+const home = await openHome(process.argv[2]!);
+process.stdout.write(`${process.pid}\n`);
+process.on('SIGTERM', () => void home.close().then(() => process.exit(0)));
+setInterval(() => {}, 1000);

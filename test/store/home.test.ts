@@ -1,0 +1,125 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, expect, test } from 'vitest';
+import { lockHome } from '#store/home-lock.js';
+import { openHome } from '#store/home.js';
+import { ownIdentity } from '#store/process-identity.js';
+import { temporaryFolders } from './temporary-folder.js';
+
+const newFolder = temporaryFolders();
+/** Watching a lock of whose holder nothing can be known. */
+const WATCH_MS = 100;
+const children: ChildProcess[] = [];
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+
+/** Another process that holds the home; resolves when it does. */
+async function holdElsewhere(home: string): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [fileURLToPath(new URL('home-holder.js', import.meta.url)), home], { stdio: ['ignore', 'pipe', 'inherit'] });
+  children.push(child);
+  await once(child.stdout!, 'data');
+  return child;
+}
+
+async function leaveLock(home: string, identity: object): Promise<void> {
+  await writeFile(join(home, 'lock'), JSON.stringify(identity));
+}
+
+test('a home is made with its folders, for its user only', async () => {
+  const path = join(await newFolder(), 'deep', 'home');
+  const home = await openHome(path);
+  expect((await readdir(path)).sort()).toEqual(['artifacts', 'format', 'lock', 'stores']);
+  expect((await stat(path)).mode & 0o777).toBe(0o700);
+  await home.close();
+  expect(await readdir(path)).not.toContain('lock');
+});
+
+test('a second process is refused with status 75 and the number of the first', async () => {
+  const path = await newFolder();
+  const holder = await holdElsewhere(path);
+  await expect(openHome(path)).rejects.toMatchObject({
+    exitStatus: 75,
+    message: `The home ${path} is in use by process ${holder.pid}; one home serves one process.`,
+  });
+});
+
+test('the same process is refused too', async () => {
+  const path = await newFolder();
+  const home = await openHome(path);
+  await expect(openHome(path)).rejects.toMatchObject({ exitStatus: 75 });
+  await home.close();
+  await (await openHome(path)).close();
+});
+
+test('the home of a killed process is taken over', async () => {
+  const path = await newFolder();
+  const holder = await holdElsewhere(path);
+  holder.kill('SIGKILL');
+  await once(holder, 'exit');
+  expect(await readdir(path)).toContain('lock');
+  const home = await openHome(path);
+  expect(JSON.parse(await readFile(join(path, 'lock'), 'utf8'))).toMatchObject({ pid: process.pid });
+  await home.close();
+});
+
+test('a process that has the number of a dead holder does not keep its home', async () => {
+  const path = await newFolder();
+  await leaveLock(path, { ...ownIdentity(), started: '1' });
+  await (await openHome(path)).close();
+});
+
+test('a lock from another boot or container is taken over once nobody touches it', async () => {
+  const path = await newFolder();
+  await leaveLock(path, { pid: 1, started: '100', world: 'another boot pid:[1]' });
+  await (await lockHome(path, WATCH_MS)).release();
+});
+
+test('a lock from another container is respected while its holder touches it', async () => {
+  const path = await newFolder();
+  await leaveLock(path, { pid: 1, started: '100', world: 'another boot pid:[1]' });
+  const touching = setInterval(() => void utimes(join(path, 'lock'), new Date(), new Date()), 5);
+  await expect(lockHome(path, WATCH_MS)).rejects.toMatchObject({ exitStatus: 75 });
+  clearInterval(touching);
+});
+
+test('a lock that holds nothing readable is taken over once nobody touches it', async () => {
+  const path = await newFolder();
+  await writeFile(join(path, 'lock'), '');
+  await (await lockHome(path, WATCH_MS)).release();
+});
+
+test('of many processes that find a stale lock exactly one gets the home', async () => {
+  const path = await newFolder();
+  await leaveLock(path, { ...ownIdentity(), started: '1' });
+  const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => holdOnce(path)));
+  const winners = outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value === 'held');
+  expect(winners).toHaveLength(1);
+});
+
+/** Starts a process on the home: whether it holds it or ended. */
+function holdOnce(home: string): Promise<'held' | 'refused'> {
+  const child = spawn(process.execPath, [fileURLToPath(new URL('home-holder.js', import.meta.url)), home], { stdio: ['ignore', 'pipe', 'ignore'] });
+  children.push(child);
+  return new Promise((resolve) => {
+    child.stdout!.once('data', () => resolve('held'));
+    child.once('exit', () => resolve('refused'));
+  });
+}
+
+test('a home of a newer format is refused with status 78 and given back', async () => {
+  const path = await newFolder();
+  await writeFile(join(path, 'format'), '2\n');
+  await expect(openHome(path)).rejects.toMatchObject({ exitStatus: 78, message: 'The home has format 2; this engine reads formats up to 1.' });
+  expect(await readdir(path)).not.toContain('lock');
+});
+
+test('a home that cannot be made is refused with status 78', async () => {
+  const file = join(await newFolder(), 'file');
+  await writeFile(file, '');
+  await expect(openHome(join(file, 'home'))).rejects.toMatchObject({ exitStatus: 78 });
+});

@@ -1,0 +1,220 @@
+import { randomBytes } from 'node:crypto';
+import { cp, mkdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { open as openLmdb } from 'lmdb';
+import { describe, expect, test } from 'vitest';
+import type { DocumentKind, DocumentStore } from '#store/documents.js';
+import { watchFreeSpace, type VolumeSpace } from '#store/free-space.js';
+import { openDocumentStore } from '#store/lmdb-documents.js';
+import { describeDocumentStore } from './document-store-contract.js';
+import { temporaryFolders } from './temporary-folder.js';
+
+const newFolder = temporaryFolders();
+
+describeDocumentStore('documents in LMDB', async () => {
+  const folder = await newFolder();
+  let store = await openDocumentStore({ folder });
+  return {
+    store,
+    async reopen() {
+      await store.close();
+      store = await openDocumentStore({ folder });
+      return store;
+    },
+    discard: () => store.close(),
+  };
+});
+
+/** Writes documents, closes the store, lets `damage` at the raw values, and opens it again. */
+async function withDamage(
+  folder: string,
+  ids: readonly string[],
+  damage: (value: Buffer, id: string) => Buffer,
+): Promise<DocumentStore> {
+  const store = await openDocumentStore({ folder });
+  await store.transaction((tx) => {
+    for (const id of ids) tx.put('index', id, { id, name: `Index ${id}`, weights: [0.25, 0.75] });
+  });
+  await store.close();
+  const raw = openLmdb<Buffer, Buffer>({ path: folder, noSubdir: false, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
+  const entries = Array.from(raw.getRange({})); // Before any of them changes.
+  for (const { key, value } of entries) {
+    await raw.put(Buffer.from(key), damage(Buffer.from(value), key.toString('latin1').split('\u0000')[2]!));
+  }
+  await raw.flushed;
+  await raw.close();
+  return openDocumentStore({ folder });
+}
+
+const anyBody = (body: unknown): unknown => body;
+
+describe('a damaged value', () => {
+  test('is never served, counted in the listing, and can be deleted, whichever of its bytes was flipped', async () => {
+    const ids = Array.from({ length: 1000 }, (_, i) => `doc-${String(i).padStart(4, '0')}`);
+    const store = await withDamage(await newFolder(), ids, (value, id) => {
+      const at = (Number(id.slice(4)) * 131) % value.length; // Every part of the value gets its turn: seal, header, body.
+      value[at]! ^= 1 << (Number(id.slice(4)) % 8);
+      return value;
+    });
+    const listing = store.list('index', anyBody);
+    expect(listing).toEqual({ documents: [], skipped: 1000, skipped_causes: { unreadable: 1000, invalid: 0, unsupported: 0 } });
+    expect(store.ids('index')).toHaveLength(1000);
+    expect(store.get('index', 'doc-0500')).toEqual({ id: 'doc-0500', unreadable: 'unreadable' });
+    await store.transaction((tx) => ids.forEach((id) => tx.delete('index', id)));
+    expect(store.ids('index')).toEqual([]);
+    await store.close();
+  });
+
+  test('is unreadable when it is cut short, empty, or another document moved under its key', async () => {
+    const values = new Map<string, Buffer>();
+    const store = await withDamage(await newFolder(), ['a', 'b', 'c', 'd'], (value, id) => {
+      values.set(id, value);
+      if (id === 'a') return value.subarray(0, value.length - 1);
+      if (id === 'b') return value.subarray(0, 10);
+      if (id === 'c') return values.get('a')!;
+      return value;
+    });
+    for (const id of ['a', 'b', 'c']) expect(store.get('index', id)).toEqual({ id, unreadable: 'unreadable' });
+    expect(store.get('index', 'd')).toMatchObject({ body: { id: 'd' } });
+    await store.close();
+  });
+
+  test('leaves the others readable', async () => {
+    const store = await withDamage(await newFolder(), ['a', 'b'], (value, id) => (id === 'a' ? randomBytes(value.length) : value));
+    expect(store.list('index', anyBody)).toMatchObject({ documents: [{ id: 'b' }], skipped: 1 });
+    await store.close();
+  });
+});
+
+describe('a damaged file', () => {
+  const data = (folder: string): string => join(folder, 'data.mdb');
+
+  async function folderWithDocuments(): Promise<string> {
+    const folder = await newFolder();
+    const store = await openDocumentStore({ folder });
+    await store.transaction((tx) => {
+      for (let i = 0; i < 500; i++) tx.put('index', `doc-${i}`, { text: 'x'.repeat(500) });
+    });
+    await store.close();
+    return folder;
+  }
+
+  test.each([
+    ['is empty', (file: string) => truncate(file, 0)],
+    ['was cut in half', async (file: string) => truncate(file, Math.floor((await readFile(file)).length / 2 / 4096) * 4096)],
+    ['was cut to its first page', (file: string) => truncate(file, 4096)],
+    ['holds text', (file: string) => writeFile(file, 'not a database\n'.repeat(2000))],
+    ['lost both meta pages', async (file: string) => writeFile(file, (await readFile(file)).fill(0, 0, 8192))],
+  ])('that %s keeps the service from starting, with one sentence and status 78', async (_, damage) => {
+    const folder = await folderWithDocuments();
+    await damage(data(folder));
+    const opening = openDocumentStore({ folder });
+    await expect(opening).rejects.toMatchObject({ name: 'StartRefusal', exitStatus: 78 });
+    await expect(opening).rejects.toThrow(/^The document store .*data\.mdb .*; no backup of it was found\.$/);
+  });
+
+  test('names the newest backup, and the backup opens', async () => {
+    const folder = await folderWithDocuments();
+    const backups = await newFolder();
+    const store = await openDocumentStore({ folder });
+    for (const name of ['2026-01-02', '2026-01-10']) {
+      await mkdir(join(backups, name));
+      await store.backup(join(backups, name));
+    }
+    await store.close();
+    await truncate(data(folder), 0);
+    await expect(openDocumentStore({ folder, backups })).rejects.toThrow(`restore it from ${join(backups, '2026-01-10')}.`);
+    await rm(data(folder));
+    await cp(join(backups, '2026-01-10'), folder, { recursive: true });
+    const restored = await openDocumentStore({ folder, backups });
+    expect(restored.ids('index')).toHaveLength(500);
+    await restored.close();
+  });
+});
+
+describe('free space', () => {
+  async function openWith(space: VolumeSpace) {
+    const folder = await newFolder();
+    let current = space;
+    let nowMs = 0;
+    const freeSpace = watchFreeSpace(folder, { bytes: 1000, fraction: 0.5 }, { read: async () => current, monotonicMs: () => nowMs });
+    const become = (next: VolumeSpace): void => {
+      current = next;
+      nowMs += 251; // a reading serves for 250 ms
+    };
+    return { become, store: await openDocumentStore({ folder, freeSpace }) };
+  }
+  const put = (store: DocumentStore, id: string, reserve = false, kind: DocumentKind = 'index') =>
+    store.transaction((tx) => tx.put(kind, id, { id }), { reserve });
+
+  test('below the mark refuses writes with both numbers, keeps reading and deleting, and recovers', async () => {
+    const { become, store } = await openWith({ freeBytes: 1e9, totalBytes: 1e9 });
+    await put(store, 'a');
+    become({ freeBytes: 900, totalBytes: 1e9 });
+    await expect(put(store, 'b')).rejects.toMatchObject({ code: 'STORAGE_FULL', detail: { free_bytes: 900 } });
+    expect(store.get('index', 'a')).toMatchObject({ body: { id: 'a' } });
+    expect(store.get('index', 'b')).toBeUndefined();
+    expect(await store.transaction((tx) => tx.delete('index', 'a'))).toBe(true);
+    become({ freeBytes: 1e6, totalBytes: 1e9 });
+    await put(store, 'c');
+    expect(store.ids('index')).toEqual(['c']);
+    await store.close();
+  });
+
+  test('lets the end of accepted work use the reserve, but not the last quarter', async () => {
+    const { store } = await openWith({ freeBytes: 900, totalBytes: 1e9 });
+    await expect(put(store, 'a')).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    await put(store, 'b', true);
+    await store.close();
+    const last = await openWith({ freeBytes: 300, totalBytes: 1e9 });
+    await expect(put(last.store, 'b', true)).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    await last.store.close();
+  });
+
+  test('refuses one of several changes and commits the others', async () => {
+    const { store } = await openWith({ freeBytes: 10_000, totalBytes: 1e9 });
+    const large = store.transaction((tx) => tx.put('index', 'large', { text: 'x'.repeat(20_000) }));
+    const small = put(store, 'small');
+    await expect(large).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    await small;
+    expect(store.ids('index')).toEqual(['small']);
+    await store.close();
+  });
+});
+
+describe('artifacts that documents name', () => {
+  const ref = (digit: string) => ({ name: `${digit.repeat(32)}.art`, bytes: 1, sha256: digit.repeat(64) });
+
+  test('are told when their last document goes, over restarts, and not before', async () => {
+    const folder = await newFolder();
+    const dropped: string[] = [];
+    const options = { folder, onUnreferenced: (names: readonly string[]) => void dropped.push(...names) };
+    let store = await openDocumentStore(options);
+    await store.transaction((tx) => {
+      tx.put('run', 'a', { result: ref('1'), columns: ref('2') });
+      tx.put('job', 'backtest:a', { result: { artifact: ref('1') } });
+    });
+    await store.transaction((tx) => tx.delete('job', 'backtest:a'));
+    expect(dropped).toEqual([]);
+    await store.close();
+    store = await openDocumentStore(options);
+    expect([...store.referencedArtifacts()].sort()).toEqual([ref('1').name, ref('2').name]);
+    await store.transaction((tx) => tx.put('run', 'a', { result: ref('3'), columns: ref('2') }));
+    expect(dropped).toEqual([ref('1').name]);
+    await store.transaction((tx) => tx.delete('run', 'a'));
+    expect(dropped.toSorted()).toEqual([ref('1').name, ref('2').name, ref('3').name]);
+    await store.close();
+  });
+
+  test('move between documents in one transaction without being told', async () => {
+    const dropped: string[] = [];
+    const store = await openDocumentStore({ folder: await newFolder(), onUnreferenced: (names) => void dropped.push(...names) });
+    await store.transaction((tx) => tx.put('run', 'a', { result: ref('1') }));
+    await store.transaction((tx) => {
+      tx.delete('run', 'a');
+      tx.put('run', 'b', { result: ref('1') });
+    });
+    expect(dropped).toEqual([]);
+    await store.close();
+  });
+});

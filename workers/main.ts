@@ -4,6 +4,12 @@ import { createDoor } from './door.js';
 /** A task without a worker does not compile. */
 const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   backtest: async () => (await import('./backtest.js')).backtest,
+  'view-run': async () => (await import('./view-run.js')).viewRun,
+  'run-levels': async () => (await import('./run-levels.js')).runLevels,
+  preview: async () => (await import('./preview.js')).preview,
+  explain: async () => (await import('./explain.js')).explain,
+  whatIf: async () => (await import('./what-if.js')).whatIf,
+  prices: async () => (await import('./prices.js')).prices,
 };
 
 /** The one door of the pool. */

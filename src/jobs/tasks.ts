@@ -1,16 +1,48 @@
 import type { ErrorDetail } from '#domain/refusal.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
+import type { ReturnVariant } from '#domain/market/market-data.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { NameBars, SeriesRequest } from '#market/price-series.js';
 
 /** Every task a worker can run: the one list that services, the pool and `workers/` agree on. */
 export interface Tasks {
   /** A whole backtest: bytes to store, and the little that listings need. */
-  backtest: { input: { readonly market: MarketHandle; readonly plan: BacktestPlan }; output: BacktestOutput };
+  backtest: { input: { readonly market: MarketHandle; readonly plan: BacktestPlan; readonly engineVersion: string }; output: BacktestOutput };
+  /** A view of stored runs as JSON. */
+  'view-run': { input: RunViewInput; output: OutputBytes };
+  /** Index levels of a stored run. */
+  'run-levels': { input: { readonly columns: string }; output: RunLevels };
+  /** What an index would consist of on a day: a PreviewResponse as JSON. */
+  preview: { input: IndexQuestion & { readonly asOf: string }; output: OutputBytes };
+  /** The chain behind one weight, on the store's last day when none is given: an IndexExplanation as JSON. */
+  explain: { input: IndexQuestion & { readonly identifier: string; readonly asOf: string | null }; output: OutputBytes };
+  /** What a change of a definition would change, on the store's last day when none is given: a WhatIfResponse as JSON. */
+  whatIf: { input: WhatIfQuestion; output: OutputBytes };
+  /** Prices of one name as the bytes of an answer. */
+  prices: { input: PricesInput; output: OutputBytes };
 }
 
 export type TaskName = keyof Tasks;
 export type TaskInput<N extends TaskName> = Tasks[N]['input'];
 export type TaskOutput<N extends TaskName> = Tasks[N]['output'];
+
+/** A question about one definition: it and every document it reaches, by id. */
+export interface IndexQuestion {
+  readonly market: MarketHandle;
+  readonly documents: Readonly<Record<string, IndexDocument>>;
+  readonly indexId: string;
+}
+
+export interface WhatIfQuestion {
+  readonly market: MarketHandle;
+  readonly before: Omit<IndexQuestion, 'market'>;
+  readonly after: Omit<IndexQuestion, 'market'>;
+  readonly asOf: string | null;
+  /** Warnings about the changed document, passed through. */
+  readonly findings: readonly Finding[];
+}
 
 /** A worker's side of one running task. */
 export interface TaskControl {
@@ -64,6 +96,14 @@ export interface OutputBytes {
   readonly sha256: string;
 }
 
+/** One name's bars, and how a client wants them. */
+export interface PricesInput {
+  readonly identifier: string;
+  readonly bars: NameBars;
+  readonly request: SeriesRequest;
+  readonly format: 'json' | 'arrow';
+}
+
 export interface BacktestOutput {
   /** BacktestRunResult as JSON. */
   readonly result: OutputBytes;
@@ -75,4 +115,35 @@ export interface BacktestOutput {
   readonly columns: OutputBytes;
   /** Capture time of the run, ISO-8601 UTC with offset. */
   readonly runAt: string;
+  /** First and last date of the run, YYYY-MM-DD. */
+  readonly start: string;
+  readonly end: string;
+  /** SHA-256 over engine version, plan and store content. */
+  readonly runHash: string;
+  readonly storeContentHash: string;
+}
+
+/** What is to be shown of stored runs; `columns` are paths of column files. Dates are YYYY-MM-DD, null when not asked for. */
+export type RunViewInput =
+  | { readonly view: 'attribution'; readonly columns: string; readonly start: string | null; readonly end: string | null }
+  | { readonly view: 'asset'; readonly columns: string; readonly identifier: string }
+  | { readonly view: 'compare'; readonly columns: readonly string[] }
+  | { readonly view: 'levels'; readonly columns: string; readonly variant: ReturnVariant | null; readonly start: string | null; readonly end: string | null }
+  | WeightsViewInput;
+
+export interface WeightsViewInput {
+  readonly view: 'weights';
+  readonly columns: string;
+  readonly asOf: string | null;
+  readonly risk: boolean;
+  /** Index compared with, and every document it reaches. */
+  readonly benchmark: { readonly indexId: string; readonly documents: BacktestPlan['documents'] } | null;
+  /** The served market, null when there is none. */
+  readonly market: MarketHandle | null;
+}
+
+/** Levels in index points by day. */
+export interface RunLevels {
+  readonly days: Int32Array;
+  readonly levels: Float64Array;
 }

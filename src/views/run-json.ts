@@ -78,14 +78,14 @@ export function runRecordJson(run: Run, stamp: RunStamp): Uint8Array<ArrayBuffer
 }
 
 /** OverviewView, under the id and the name the run is stored by. */
-export function runOverviewJson(run: Run, name: string): Uint8Array<ArrayBuffer> {
+export function runOverviewJson(run: Run): Uint8Array<ArrayBuffer> {
   const json = createJsonWriter();
   const { days, rebalances, plan } = run;
   const last = rebalances.at(-1)!;
   json.raw('{"index_id":');
   json.string(plan.runId);
   json.raw(',"name":');
-  json.string(name);
+  json.string(plan.name);
   json.raw(',"concentration":');
   json.value(concentration(last.weights));
   writeSeries(json, { key: 'level', name: 'level', dates: daysText(days), values: run.level });

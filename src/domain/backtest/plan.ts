@@ -4,6 +4,8 @@ import type { IndexDocument } from '../documents/index-document.js';
 export interface BacktestPlan {
   /** Id under which the run is stored: the index, or a strategy that follows it. */
   readonly runId: string;
+  /** Display name of what is run. */
+  readonly name: string;
   /** The tracked index. */
   readonly indexId: string;
   /** The index and every document it reaches: parents, `index` universes, a benchmark index and what that reaches. */

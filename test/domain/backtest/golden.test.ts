@@ -35,6 +35,7 @@ function runGolden(variant: 'price' | 'total'): Run {
     report: () => {},
     plan: {
       runId: document.id,
+      name: document.name,
       indexId: document.id,
       documents: { [document.id]: document },
       request: { benchmark: null, ...fixture.backtest },

@@ -1,0 +1,418 @@
+import { z } from 'zod';
+import { RETURN_VARIANTS } from '#domain/market/market-data.js';
+import { LIMITS } from '#domain/limits.js';
+import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
+import { BenchmarkRef, Finding, listingQuery, SeriesPayload, skippedFields, TableFrame } from './common.js';
+import { jobStatus } from './jobs.js';
+import { routes } from './route.js';
+
+const fraction = (description: string) => z.number().meta({ description: `${description} A fraction.` });
+const date = (description: string) => z.string().meta({ description, format: 'date' });
+const weightMap = (description: string) => z.record(z.string(), z.number()).meta({ description });
+
+export const BacktestRequest = z
+  .strictObject({
+    benchmark: BenchmarkRef.nullable().default(null).meta({ description: 'External benchmark: a second comparison beside the tracked index.' }),
+    start: IsoDate.nullable().default(null).meta({ description: 'First day; the base date of the index by default, and never before it.' }),
+    end: IsoDate.nullable().default(null).meta({ description: 'Last day; the last of the served store by default.' }),
+    initial_capital: z.number().gt(0).max(1e15).default(1_000_000).meta({ description: 'Money the portfolio starts with, in the index currency.' }),
+    transaction_cost_bps: z.number().min(0).max(1000).default(0).meta({ description: 'Cost of a trade in basis points of its notional.' }),
+  })
+  .meta({ id: 'BacktestRequest' });
+export type BacktestRequest = z.infer<typeof BacktestRequest>;
+
+export const BacktestMetrics = z
+  .strictObject({
+    annualised_return: fraction('(1 + total_return)^(252 / n) - 1.'),
+    max_drawdown: fraction('Lowest drawdown, at most 0.'),
+    sharpe_ratio: z.number().meta({ description: 'Mean return x 252 / volatility, risk-free rate 0; 0 without volatility.' }),
+    total_return: fraction('Last level over the first, less 1.'),
+    tracking_difference: z.number().nullable().meta({ description: 'total_return less that of the tracked index.' }),
+    tracking_error: z.number().nullable().meta({ description: 'Annualised standard deviation of return differences to the tracked index.' }),
+    volatility: fraction('Annualised standard deviation of returns.'),
+  })
+  .meta({ id: 'BacktestMetrics' });
+
+export const PriceGapPayload = z
+  .strictObject({
+    asset_id: z.string(),
+    date: date('Simulated session whose bar was missing.'),
+    priced_from: date('Session of the carried-forward price.'),
+  })
+  .meta({ id: 'PriceGapPayload' });
+
+export const RebalancePricingPayload = z
+  .strictObject({ date: date('Rebalance date by the schedule.'), priced_from: date('Session the prices were read from.') })
+  .meta({ id: 'RebalancePricingPayload' });
+
+export const RebalanceSnapshot = z
+  .strictObject({
+    date: date('Date the weights took effect.'),
+    weights: weightMap('Applied weights, summing to 1.'),
+    uncapped_weights: weightMap('Weights before capping; equal to weights where no cap was applied.'),
+    cap: z.number().nullable().meta({ description: 'Effective maximum single weight, if one applies.' }),
+    capped: z.array(z.string()).meta({ description: 'Names held at the cap.' }),
+    redistributed: z.number().meta({ description: 'Weight moved off capped names.' }),
+    announced: z.string().nullable().meta({ description: 'When the composition was published, if earlier than date.' }),
+  })
+  .meta({ id: 'RebalanceSnapshot' });
+
+export const RelativeMetricsPayload = z
+  .strictObject({
+    reference: BenchmarkRef,
+    start: z.string().meta({ description: 'First date both series share, full timestamp.' }),
+    end: z.string().meta({ description: 'Last shared date, full timestamp.' }),
+    observations: z.int().meta({ description: 'Aligned dates used.' }),
+    level: SeriesPayload,
+    benchmark_return: z.number(),
+    total_return: z.number(),
+    excess_return: z.number().meta({ description: 'Portfolio less benchmark.' }),
+    beta: z.number(),
+    correlation: z.number(),
+    tracking_error: z.number(),
+    return_variant: z.enum([...RETURN_VARIANTS, 'raw']).meta({ description: 'How the benchmark was read: its return variant, or raw for a column other than CLOSE.' }),
+  })
+  .meta({ id: 'RelativeMetricsPayload' });
+
+const provenance = {
+  findings: z.array(Finding).meta({ description: 'Warnings of the run.' }),
+  run_hash: z.string().meta({ description: 'SHA-256 over engine version, definitions, request and store content: equal hashes, equal results.' }),
+  store_content_hash: z.string(),
+  engine_version: z.string(),
+};
+
+const gapsAndPricing = {
+  price_gaps: z.array(PriceGapPayload).meta({ description: 'Days a holding or target had no bar though its exchange was open.' }),
+  rebalance_pricing: z.array(RebalancePricingPayload).meta({ description: 'Per rebalance, the session its trades were priced from.' }),
+};
+
+export const BacktestRunResult = z
+  .strictObject({
+    annual_returns: z.record(z.string(), z.number()).meta({ description: 'Calendar year to return; they compound to the total.' }),
+    benchmark: RelativeMetricsPayload.nullable(),
+    drawdown: SeriesPayload,
+    index_level: SeriesPayload,
+    initial_capital: z.number(),
+    level: SeriesPayload,
+    metrics: BacktestMetrics,
+    ...gapsAndPricing,
+    rebalances: z.array(RebalanceSnapshot).meta({ description: 'Compositions in the run, preceded by the one in force at its start.' }),
+    rebalances_total: z.int().meta({ description: 'All of them: more than served only where the weights would not fit a result.' }),
+    returns: SeriesPayload,
+    total_costs: z.number(),
+    ...provenance,
+  })
+  .meta({ id: 'BacktestRunResult' });
+
+export const CalendarCoveragePayload = z
+  .strictObject({
+    calendar: z.string(),
+    requested_start: z.string(),
+    requested_end: z.string(),
+    covered_start: z.string(),
+    covered_end: z.string(),
+    trimmed_start: z.boolean(),
+    trimmed_end: z.boolean(),
+  })
+  .meta({ id: 'CalendarCoveragePayload' });
+
+export const BookPayload = z
+  .strictObject({
+    levels: SeriesPayload.meta({ description: 'Index points from the base value on; a bare series is rebased to 100.' }),
+    weights: TableFrame.meta({ description: 'Held weights after each close, dates by identifier, at most the most recent MAX_WEIGHT_DATES.' }),
+    weights_dates_total: z.int(),
+    rebalances: z.array(RebalanceSnapshot),
+    rebalances_total: z.int(),
+    calendar_coverage: CalendarCoveragePayload.nullable(),
+    divisor: SeriesPayload.optional().meta({ description: 'Market value over level, 1 at the start; absent for a bare level series.' }),
+  })
+  .meta({ id: 'BookPayload' });
+
+export const UnfilledOrderPayload = z
+  .strictObject({
+    date: z.string(),
+    asset_id: z.string(),
+    side: z.enum(['buy', 'sell']),
+    target_weight: z.number(),
+    held_weight: z.number(),
+    notional: z.number(),
+    reason: z.enum(['no_price', 'stale_price', 'delisted']),
+    filled_on: z.string().nullable(),
+  })
+  .meta({ id: 'UnfilledOrderPayload' });
+
+export const PortfolioBookPayload = z
+  .strictObject({
+    cash: SeriesPayload,
+    initial_capital: z.number(),
+    nav: SeriesPayload.meta({ description: 'Value after each close, preceded by a day-zero row with the initial capital.' }),
+    portfolio_id: z.string(),
+    positions: TableFrame,
+    positions_total: z.int(),
+    transactions: TableFrame,
+    weights: TableFrame,
+    weights_dates_total: z.int(),
+  })
+  .meta({ id: 'PortfolioBookPayload' });
+
+export const BacktestResultSummary = z
+  .strictObject({
+    benchmark: BookPayload.nullable(),
+    index: z.strictObject({ target: BookPayload.nullable(), optimised: BookPayload.nullable() }).meta({ id: 'IndexBooksPayload' }),
+    metrics: BacktestMetrics,
+    portfolio: PortfolioBookPayload,
+    ...gapsAndPricing,
+    run_at: z.string().nullable(),
+    unfilled: z.array(UnfilledOrderPayload),
+    ...provenance,
+  })
+  .meta({ id: 'BacktestResultSummary' });
+
+export const BacktestJobStatus = jobStatus('BacktestJobStatus', 'backtest', BacktestRunResult);
+
+export const BacktestRecordRow = z.strictObject({ index_id: z.string(), run_at: z.string().nullable() }).meta({ id: 'BacktestRecordRow' });
+export const BacktestRecordCollection = z.strictObject({ backtests: z.array(BacktestRecordRow), ...skippedFields }).meta({ id: 'BacktestRecordCollection' });
+export type BacktestRecordCollection = z.infer<typeof BacktestRecordCollection>;
+
+export const ConcentrationPayload = z
+  .strictObject({
+    constituents: z.int(),
+    effective_assets: z.number(),
+    herfindahl: z.number(),
+    largest: z.number(),
+    top_weights: z.record(z.string(), z.number()).meta({ description: 'Combined weight of the largest 1, 5, 10 and 20.' }),
+  })
+  .meta({ id: 'ConcentrationPayload' });
+
+export const OverviewView = z
+  .strictObject({
+    index_id: z.string(),
+    name: z.string(),
+    concentration: ConcentrationPayload,
+    level: SeriesPayload,
+    metrics: BacktestMetrics,
+    observations: z.int(),
+    rebalances: z.int(),
+    last_rebalance: z.string(),
+    start: z.string(),
+    end: z.string(),
+  })
+  .meta({ id: 'OverviewView' });
+
+export const ContributionPayload = z
+  .strictObject({ asset_id: z.string(), average_weight: z.number(), contribution: z.number(), total_return: z.number() })
+  .meta({ id: 'ContributionPayload' });
+
+export const AttributionView = z
+  .strictObject({
+    index_id: z.string(),
+    contributions: z.array(ContributionPayload).meta({ description: 'By contribution, largest first, then identifier.' }),
+    total_return: z.number(),
+    periods: z.int(),
+    reconciles: z.boolean(),
+    residual: z.number(),
+    cap_drag: z.number().nullable(),
+    cost_drag: z.number().nullable(),
+    requested_start: z.string().nullable(),
+    requested_end: z.string().nullable(),
+    start: z.string(),
+    end: z.string(),
+  })
+  .meta({ id: 'AttributionView' });
+export type AttributionView = z.infer<typeof AttributionView>;
+
+export const AssetView = z
+  .strictObject({
+    index_id: z.string(),
+    identifier: z.string(),
+    beta: z.number(),
+    correlation: z.number(),
+    excess_return: z.number(),
+    index_return: z.number(),
+    total_return: z.number(),
+    tracking_error: z.number(),
+    observations: z.int(),
+    rebalances_held: z.int(),
+    price: SeriesPayload,
+    weight_history: z.record(z.string(), z.number()),
+    raw_weight_history: z.record(z.string(), z.number()),
+  })
+  .meta({ id: 'AssetView' });
+export type AssetView = z.infer<typeof AssetView>;
+
+export const CompareEntry = z.strictObject({ index_id: z.string(), level: SeriesPayload, total_return: z.number() }).meta({ id: 'CompareEntry' });
+export const CompareView = z
+  .strictObject({ index_ids: z.array(z.string()), entries: z.array(CompareEntry), observations: z.int(), start: z.string(), end: z.string() })
+  .meta({ id: 'CompareView' });
+export type CompareView = z.infer<typeof CompareView>;
+
+export const ConstituentRow = z
+  .strictObject({
+    identifier: z.string(),
+    weight: z.number().meta({ description: 'Held at as_of.' }),
+    raw_weight: z.number().meta({ description: 'Before capping, at the rebalance.' }),
+    capped: z.boolean(),
+    active_weight: z.number().nullable(),
+    active_risk_contribution: z.number().nullable(),
+    risk_contribution: z.number().nullable(),
+    delta_since_rebalance: z.number().nullable(),
+    shares_outstanding: z.number().nullable(),
+  })
+  .meta({ id: 'ConstituentRow' });
+
+export const DriftPayload = z
+  .strictObject({ maximum: z.number(), since: z.string(), total_absolute: z.number(), turnover: z.number() })
+  .meta({ id: 'DriftPayload' });
+
+const riskWindow = { uncovered: z.array(z.string()), window_start: z.string().nullable(), window_end: z.string().nullable() };
+export const RiskPayload = z.strictObject({ volatility: z.number(), covered_weight: z.number(), ...riskWindow }).meta({ id: 'RiskPayload' });
+export const ActiveRiskPayload = z
+  .strictObject({
+    benchmark: z.string(),
+    tracking_error: z.number(),
+    covered_weight: z.number(),
+    contributions_not_held: z.record(z.string(), z.number()),
+    ...riskWindow,
+  })
+  .meta({ id: 'ActiveRiskPayload' });
+
+export const WeightsView = z
+  .strictObject({
+    index_id: z.string(),
+    requested_as_of: z.string().nullable(),
+    as_of: z.string(),
+    rebalance_date: z.string(),
+    cap: z.number().nullable(),
+    weights: z.array(ConstituentRow),
+    concentration: ConcentrationPayload,
+    drift: DriftPayload.nullable(),
+    risk: RiskPayload.nullable(),
+    active_risk: ActiveRiskPayload.nullable(),
+  })
+  .meta({ id: 'WeightsView' });
+export type WeightsView = z.infer<typeof WeightsView>;
+
+export const LevelsView = z
+  .strictObject({ index_id: z.string(), variant: z.enum(RETURN_VARIANTS), levels: SeriesPayload, divisor: SeriesPayload })
+  .meta({ id: 'LevelsView' });
+export type LevelsView = z.infer<typeof LevelsView>;
+
+const params = z.strictObject({ index_id: Id });
+const window = {
+  start: IsoDate.optional().meta({ description: 'First day wanted; the first of the run by default.' }),
+  end: IsoDate.optional().meta({ description: 'Last day wanted; the last of the run by default.' }),
+};
+const runErrors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE'] as const;
+const tag = 'analytics';
+
+export const analyticsRoutes = routes({
+  startBacktest: {
+    method: 'POST',
+    path: '/analytics/{index_id}/backtest',
+    scope: 'run',
+    tag,
+    summary: 'Backtest an index, or a strategy, as a job.',
+    description: 'Everything that can be refused without running is refused here: unknown benchmarks, ranges that calendar or store do not cover, ranges of fewer than two sessions.',
+    params,
+    body: { schema: BacktestRequest, optional: true, example: { start: '2024-01-02', end: '2024-01-10', transaction_cost_bps: 10 } },
+    success: { status: 202, description: 'The job; see Location.', schema: BacktestJobStatus },
+    errors: ['INDEX_NOT_FOUND', 'BENCHMARK_NOT_FOUND', 'INVALID_RANGE', 'CALENDAR_NOT_COVERED', 'NO_DATA_IN_RANGE', 'RANGE_TOO_SHORT', 'JOB_RUNNING', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'],
+  },
+  listBacktests: {
+    method: 'GET',
+    path: '/analytics/backtests',
+    scope: 'read',
+    tag,
+    summary: 'Stored records, by id.',
+    query: listingQuery,
+    success: { status: 200, description: 'The records.', schema: BacktestRecordCollection },
+    errors: [],
+  },
+  compareRuns: {
+    method: 'GET',
+    path: '/analytics/compare',
+    scope: 'read',
+    tag,
+    summary: 'Levels of several stored runs on the dates that all of them have.',
+    query: z.strictObject({ ids: z.array(Id).min(1).max(LIMITS.MAX_COMPARE_IDS).meta({ description: `2 to ${LIMITS.MAX_COMPARE_IDS} ids.` }) }),
+    success: { status: 200, description: 'The comparison.', schema: CompareView },
+    errors: [...runErrors, 'NO_COMMON_DATES'],
+  },
+  getRecord: {
+    method: 'GET',
+    path: '/analytics/{index_id}/record',
+    scope: 'read',
+    tag,
+    summary: 'The stored record of the latest run.',
+    params,
+    success: { status: 200, description: 'The record.', schema: BacktestResultSummary },
+    errors: runErrors,
+  },
+  deleteRecord: {
+    method: 'DELETE',
+    path: '/analytics/{index_id}/record',
+    scope: 'write',
+    tag,
+    summary: 'Forget the stored run.',
+    params,
+    success: { status: 204, description: 'Forgotten.' },
+    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND'],
+  },
+  getOverview: {
+    method: 'GET',
+    path: '/analytics/{index_id}/overview',
+    scope: 'read',
+    tag,
+    summary: 'Level, metrics and concentration of the latest run.',
+    params,
+    success: { status: 200, description: 'The overview.', schema: OverviewView },
+    errors: runErrors,
+  },
+  getAttribution: {
+    method: 'GET',
+    path: '/analytics/{index_id}/attribution',
+    scope: 'read',
+    tag,
+    summary: 'Contributions of the names to the return of a window, linked so that they add up exactly.',
+    params,
+    query: z.strictObject(window),
+    success: { status: 200, description: 'The attribution.', schema: AttributionView },
+    errors: [...runErrors, 'INVALID_RANGE', 'RANGE_TOO_SHORT', 'TOTAL_LOSS'],
+  },
+  getRunAsset: {
+    method: 'GET',
+    path: '/analytics/{index_id}/assets/{identifier}',
+    scope: 'read',
+    tag,
+    summary: 'One name of a run: its price, its weights, how it moved with the run.',
+    params: z.strictObject({ index_id: Id, identifier: AssetIdentifier }),
+    success: { status: 200, description: 'The name.', schema: AssetView },
+    errors: [...runErrors, 'ASSET_NOT_IN_RUN', 'NO_COMMON_DATES'],
+  },
+  getWeights: {
+    method: 'GET',
+    path: '/analytics/{index_id}/weights',
+    scope: 'read',
+    tag,
+    summary: 'What the index holds on a date, with concentration, drift and risk.',
+    params,
+    query: z.strictObject({
+      as_of: IsoDate.optional().meta({ description: 'The latest date of the run at or before it; the last by default.' }),
+      benchmark: Id.optional().meta({ description: 'Index to compare weights with, run from its definition.' }),
+      risk: z.boolean().default(false).meta({ description: 'Adds risk contributions.' }),
+    }),
+    success: { status: 200, description: 'The weights.', schema: WeightsView },
+    errors: [...runErrors, 'NO_DATA_AT_DATE', 'BENCHMARK_NOT_FOUND', 'RISK_INSUFFICIENT_DATA', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'],
+  },
+  getLevels: {
+    method: 'GET',
+    path: '/analytics/{index_id}/levels',
+    scope: 'read',
+    tag,
+    summary: 'Index levels of the latest run in any return variant, with the divisor.',
+    params,
+    query: z.strictObject({ variant: z.enum(RETURN_VARIANTS).optional().meta({ description: "The index's own by default." }), ...window }),
+    success: { status: 200, description: 'The levels: a window is cut, not rebased.', schema: LevelsView },
+    errors: [...runErrors, 'INVALID_RANGE'],
+  },
+});

@@ -1,0 +1,80 @@
+import type { AssetView } from '#contract/analytics.js';
+import { relativeMetrics, type DatedSeries } from '#domain/analytics/relative.js';
+import type { RunColumns } from '#domain/backtest/run-columns.js';
+import { formatDay } from '#domain/days.js';
+import { growthStep } from '#domain/market/growth.js';
+import { Refusal } from '#domain/refusal.js';
+
+/**
+ * One name of a stored run.
+ * @throws Refusal ASSET_NOT_IN_RUN, NO_COMMON_DATES
+ */
+export function assetView(columns: RunColumns, identifier: string): AssetView {
+  const { header } = columns;
+  const { names, dates, rebalances, run_id } = header;
+  const name = names.indexOf(identifier);
+  if (name < 0) throw new Refusal('ASSET_NOT_IN_RUN', `The run of ${run_id} never held ${identifier}.`, { identifier });
+  const days = columns.i32('days');
+  const price = columns.f64('price', name * dates, (name + 1) * dates);
+  const priced = [...price.keys()].filter((t) => price[t] === price[t]);
+  const own: DatedSeries = { days: Int32Array.from(priced, (t) => days[t]!), values: grown(columns, name, price).filter((_, t) => price[t] === price[t]) };
+  const relative = relativeMetrics(own, { days, values: columns.f64('level') });
+  const history = (block: 'targets' | 'raw') => {
+    const weights = columns.f64(block);
+    const targets = block === 'targets' ? weights : columns.f64('targets');
+    return Object.fromEntries(rebalances.flatMap(({ date }, r) => (targets[r * names.length + name]! > 0 ? [[date, weights[r * names.length + name]!]] : [])));
+  };
+  const weightHistory = history('targets');
+  return {
+    index_id: run_id,
+    identifier,
+    beta: relative.beta,
+    correlation: relative.correlation,
+    excess_return: relative.excessReturn,
+    index_return: relative.benchmarkReturn,
+    total_return: relative.totalReturn,
+    tracking_error: relative.trackingError,
+    observations: relative.observations,
+    rebalances_held: Object.keys(weightHistory).length,
+    price: { index: Array.from(own.days, formatDay), data: priced.map((t) => price[t]!), name: identifier },
+    weight_history: weightHistory,
+    raw_weight_history: history('raw'),
+  };
+}
+
+/** Value of one unit of the name over the run, from its first bar on; NaN before it, [T]. */
+function grown(columns: RunColumns, name: number, price: Float64Array): Float64Array {
+  const { header } = columns;
+  const effects = effectsOf(columns, name);
+  const row = header.foreign[String(name)];
+  const rates = row === undefined ? null : columns.f64('rates', row * header.dates, (row + 1) * header.dates);
+  const values = new Float64Array(price.length).fill(Number.NaN);
+  let carried = Number.NaN;
+  let value = Number.NaN;
+  for (let t = 0; t < price.length; t++) {
+    const bar = price[t]!;
+    const effect = effects.get(t);
+    if (carried !== carried) {
+      if (bar === bar) value = 1;
+      carried = bar;
+    } else {
+      const step = effect ? growthStep(effect, carried, bar) : { factor: bar === bar ? bar / carried : 1, carried: bar === bar ? bar : carried };
+      value *= rates ? step.factor * (rates[t]! / rates[t - 1]!) : step.factor;
+      carried = step.carried;
+    }
+    values[t] = value;
+  }
+  return values;
+}
+
+const EFFECT_WIDTH = 6;
+
+function effectsOf(columns: RunColumns, name: number) {
+  const rows = columns.f64('effects');
+  const effects = new Map<number, { ratio: number; cash: number; rights: number; subscription: number }>();
+  for (let at = 0; at < rows.length; at += EFFECT_WIDTH) {
+    if (rows[at] !== name) continue;
+    effects.set(rows[at + 1]!, { ratio: rows[at + 2]!, cash: rows[at + 3]!, rights: rows[at + 4]!, subscription: rows[at + 5]! });
+  }
+  return effects;
+}

@@ -1,0 +1,99 @@
+import type { WeightsView } from '#contract/analytics.js';
+import { concentration, drift } from '#domain/analytics/concentration.js';
+import type { RunColumns, StoredRebalance } from '#domain/backtest/run-columns.js';
+import { dayFrom, formatDay, type Day } from '#domain/days.js';
+import { compareText } from '#domain/findings.js';
+import { Refusal } from '#domain/refusal.js';
+import { lastAtMost } from '#domain/search.js';
+
+/** What an index holds on a date of a stored run. */
+export interface HeldWeights {
+  readonly names: readonly string[];
+  /** Position of the date in the run. */
+  readonly at: number;
+  readonly day: Day;
+  /** Held weights, [H]. */
+  readonly held: Float64Array;
+  /** Applied weights of the rebalance in force, [H]. */
+  readonly target: Float64Array;
+  readonly raw: Float64Array;
+  readonly capped: Uint8Array;
+  readonly rebalance: StoredRebalance;
+}
+
+/** @throws Refusal NO_DATA_AT_DATE before the first date of the run */
+export function heldWeights(columns: RunColumns, asOf: string | null): HeldWeights {
+  const { header } = columns;
+  const days = columns.i32('days');
+  const at = asOf === null ? days.length - 1 : lastAtMost(days, dayFrom(asOf));
+  if (at < 0) throw new Refusal('NO_DATA_AT_DATE', `as_of ${asOf} is before the first date of the run, ${formatDay(days[0]!)}.`);
+  const H = header.names.length;
+  const r = header.rebalances.findLastIndex((rebalance) => rebalance.at <= at);
+  return {
+    names: header.names,
+    at,
+    day: days[at]!,
+    held: columns.f64(header.has_index_weights ? 'indexWeights' : 'weights', at * H, (at + 1) * H),
+    target: columns.f64('targets', r * H, (r + 1) * H),
+    raw: columns.f64('raw', r * H, (r + 1) * H),
+    capped: columns.u8('capped', r * H, (r + 1) * H),
+    rebalance: header.rebalances[r]!,
+  };
+}
+
+/** Risk of the held weights, name by name. */
+export interface HeldRisk {
+  readonly payload: NonNullable<WeightsView['risk']>;
+  contributionOf(name: string): number | null;
+}
+
+export interface ActiveRisk {
+  readonly payload: NonNullable<WeightsView['active_risk']>;
+  contributionOf(name: string): number | null;
+}
+
+export interface WeightsInput {
+  readonly runId: string;
+  readonly requestedAsOf: string | null;
+  readonly weights: HeldWeights;
+  /** Weights of a benchmark on the date, null without one. */
+  readonly benchmark: ReadonlyMap<string, number> | null;
+  /** Shares a company has outstanding on the date, null where the market does not tell. */
+  sharesOf(name: string): number | null;
+  readonly risk: HeldRisk | null;
+  readonly activeRisk: ActiveRisk | null;
+}
+
+export function weightsView({ runId, requestedAsOf, weights, benchmark, sharesOf, risk, activeRisk }: WeightsInput): WeightsView {
+  const { names, at, day, held, target, raw, capped, rebalance } = weights;
+  const isRebalance = rebalance.at === at;
+  const rows = names.flatMap((identifier, i) =>
+    held[i]! > 0
+      ? [
+          {
+            identifier,
+            weight: held[i]!,
+            raw_weight: raw[i]!,
+            capped: capped[i] === 1,
+            active_weight: benchmark === null ? null : held[i]! - (benchmark.get(identifier) ?? 0),
+            active_risk_contribution: activeRisk?.contributionOf(identifier) ?? null,
+            risk_contribution: risk?.contributionOf(identifier) ?? null,
+            delta_since_rebalance: isRebalance ? null : held[i]! - target[i]!,
+            shares_outstanding: sharesOf(identifier),
+          },
+        ]
+      : [],
+  );
+  return {
+    index_id: runId,
+    requested_as_of: requestedAsOf,
+    as_of: formatDay(day),
+    rebalance_date: rebalance.date,
+    cap: rebalance.cap,
+    weights: rows.toSorted((a, b) => b.weight - a.weight || compareText(a.identifier, b.identifier)),
+    concentration: concentration(held),
+    drift: isRebalance ? null : { ...drift(held, target), since: rebalance.date },
+    risk: risk?.payload ?? null,
+    active_risk: activeRisk?.payload ?? null,
+  };
+}

@@ -1,0 +1,13 @@
+import { dayFrom } from '#domain/days.js';
+import { previewRules } from '#domain/rules/preview.js';
+import type { Task } from '#jobs/tasks.js';
+import { toPreviewResponse } from '#views/preview.js';
+import { outputBytes } from './hand-over.js';
+import { composerFor } from './index-composer.js';
+import { openedMarket } from './open-markets.js';
+
+/** What an index would consist of on a day, as a PreviewResponse. */
+export const preview: Task<'preview'> = ({ market, documents, indexId, asOf }, control) => {
+  const composer = composerFor({ market: openedMarket(market), documents, until: dayFrom(asOf) }, control);
+  return outputBytes(JSON.stringify(toPreviewResponse(previewRules(composer, indexId, dayFrom(asOf)), { indexId, asOf })));
+};

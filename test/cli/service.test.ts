@@ -1,0 +1,79 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { OpenApiDocument } from '#contract/openapi.js';
+import { start, stop, type Running } from '#cli/serve.js';
+import { readSettings } from '#cli/settings.js';
+import { createConformity, type Conformity } from '../http/conformity.js';
+
+/** The whole service on a home of its own, asked over HTTP. */
+let home: string;
+let running: Running;
+let conforms: Conformity;
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'service-'));
+  const { settings } = readSettings(['--home', home, '--port', '0', '--workers', '1'], {});
+  running = await start(settings, pino({ level: 'silent' }));
+  conforms = createConformity((await (await ask('/openapi.json')).json()) as OpenApiDocument);
+});
+
+afterAll(async () => {
+  await stop({ ...running, drainMs: 0 });
+  await rm(home, { recursive: true });
+});
+
+const ask = (path: string, init: RequestInit = {}) => fetch(`${running.server.url}${path}`, init);
+
+async function breaks(operationId: string, response: Response): Promise<string[]> {
+  const type = response.headers.get('content-type');
+  const text = await response.text();
+  return conforms(operationId, { status: response.status, type, body: type?.startsWith('application/json') === true ? JSON.parse(text) : text });
+}
+
+test.each([
+  ['getHealth', '/health', 200],
+  ['getHealth', '/health?anything=1', 200],
+  ['getLiveness', '/health/live', 200],
+  ['getReadiness', '/health/ready', 200],
+  ['getChangelog', '/changelog', 200],
+  ['getChangelog', '/changelog?since=0.0.1', 200],
+  ['getChangelog', '/changelog?since=new', 422],
+  ['getOpenApi', '/openapi.json', 200],
+  ['getMetrics', '/metrics', 200],
+  ['listJobs', '/jobs', 200],
+  ['getJob', '/jobs/backtest:none', 404],
+  ['getJob', '/jobs/none', 422],
+] as const)('%s answers %s as the document says', async (operationId, path, status) => {
+  const response = await ask(path);
+  expect(response.status).toBe(status);
+  expect(await breaks(operationId, response)).toEqual([]);
+});
+
+test('the conformity check finds what does not conform', () => {
+  expect(conforms('getLiveness', { status: 200, type: 'application/json', body: { status: 'dead' } })).toHaveLength(1);
+  expect(conforms('getLiveness', { status: 418, type: null, body: undefined })).toEqual(['getLiveness does not declare 418']);
+  expect(conforms('getChangelog', { status: 404, type: 'application/json', body: { error: { code: 'NO_SUCH_CODE', message: '', detail: null } } }).length).toBeGreaterThan(0);
+});
+
+test('the document is served with a strong etag, and not again to who holds it', async () => {
+  const first = await ask('/openapi.json');
+  const etag = first.headers.get('etag') ?? '';
+  expect(etag).toMatch(/^"[0-9a-f]{64}"$/);
+  expect((await ask('/openapi.json', { headers: { 'if-none-match': etag } })).status).toBe(304);
+});
+
+test('metrics count what was asked', async () => {
+  await ask('/health/live');
+  const text = await (await ask('/metrics')).text();
+  expect(text).toMatch(/divisor_http_request_seconds_count\{operation="getLiveness",status="200"\} [1-9]/);
+  expect(text).toMatch(/divisor_jobs\{state="running"\} \d/);
+});
+
+test('a foreign web page cannot drive a keyless service', async () => {
+  const response = await ask('/jobs', { headers: { origin: 'https://example.com' } });
+  expect(response.status).toBe(403);
+  expect(await breaks('listJobs', response)).toEqual([]);
+});

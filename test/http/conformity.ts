@@ -1,0 +1,37 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import type { OpenApiDocument } from '#contract/openapi.js';
+
+/** What an answer breaks of the document the service serves; empty when it conforms. */
+export type Conformity = (operationId: string, answer: { readonly status: number; readonly type: string | null; readonly body: unknown }) => string[];
+
+type Json = Record<string, unknown>;
+
+/** Checks answers against an OpenAPI document: the status is declared, the media type is, and a JSON body satisfies its schema. */
+export function createConformity(document: OpenApiDocument): Conformity {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+  ajv.addSchema({ ...document, $id: 'divisor' });
+  const compiled = new Map<string, ValidateFunction>();
+  const operations = new Map(
+    Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => [String(operation['operationId']), { path, method, operation }] as const)),
+  );
+  return (operationId, { status, type, body }) => {
+    const found = operations.get(operationId);
+    if (found === undefined) return [`the document has no operation ${operationId}`];
+    let pointer = ['paths', found.path, found.method, 'responses', String(status)];
+    let response = (found.operation['responses'] as Record<string, Json>)[status];
+    if (response === undefined) return [`${operationId} does not declare ${status}`];
+    if (typeof response['$ref'] === 'string') {
+      pointer = response['$ref'].slice(2).split('/');
+      response = document.components.responses[pointer.at(-1)!]!;
+    }
+    const content = response['content'] as Record<string, Json> | undefined;
+    if (content === undefined) return type === null ? [] : [`${operationId} declares no body for ${status}`];
+    const media = type?.split(';')[0] ?? 'none';
+    if (content[media] === undefined) return [`${operationId} does not declare ${media} for ${status}`];
+    if (media !== 'application/json') return [];
+    const ref = `divisor#/${[...pointer, 'content', media, 'schema'].map((word) => encodeURIComponent(word.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`;
+    const validate = compiled.get(ref) ?? ajv.compile({ $ref: ref });
+    compiled.set(ref, validate);
+    return validate(body) ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${operationId} ${status} ${instancePath}: ${message}`);
+  };
+}

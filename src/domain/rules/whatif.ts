@@ -1,4 +1,3 @@
-import type { SessionMarket } from '../market/session-market.js';
 import type { ResolvedPreview } from './preview.js';
 
 /** How two compositions of one day differ. */
@@ -17,13 +16,15 @@ export interface Change {
   readonly after: number;
 }
 
+const NO_WEIGHTS: ReadonlyMap<string, number> = new Map();
+
 /** Weights closer than this are the same. */
 const SAME_WEIGHT = 1e-15;
 
-/** Compares two previews of one market by identifier, each list in the order of identifiers. */
-export function differenceOf(before: ResolvedPreview, after: ResolvedPreview): Difference {
-  const from = weightsOf(before);
-  const to = weightsOf(after);
+/** Compares two previews of one market by identifier, each list in the order of identifiers. A day before the store has no names. */
+export function differenceOf(before: ResolvedPreview | null, after: ResolvedPreview | null): Difference {
+  const from = before === null ? NO_WEIGHTS : weightsOf(before);
+  const to = after === null ? NO_WEIGHTS : weightsOf(after);
   const names = [...new Set([...from.keys(), ...to.keys()])].sort();
   const changes = names.map((identifier): Change => ({ identifier, before: from.get(identifier) ?? 0, after: to.get(identifier) ?? 0 }));
   return {
@@ -35,7 +36,7 @@ export function differenceOf(before: ResolvedPreview, after: ResolvedPreview): D
 }
 
 /** Applied weights by identifier; empty where nothing survives. */
-export function weightsOf({ sm, decision }: Pick<ResolvedPreview, 'decision'> & { readonly sm: SessionMarket }): Map<string, number> {
+function weightsOf({ sm, decision }: ResolvedPreview): ReadonlyMap<string, number> {
   if (decision.kind !== 'decided') return new Map();
   return new Map(Array.from(decision.columns, (column, i): [string, number] => [sm.identifiers[column]!, decision.weights[i]!]));
 }

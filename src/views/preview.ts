@@ -1,0 +1,144 @@
+import type { IndexExplanation, PreviewResponse, WhatIfResponse } from '#contract/indices.js';
+import { formatDay, type Day } from '#domain/days.js';
+import { compareText, type Finding } from '#domain/findings.js';
+import type { Explanation } from '#domain/rules/explain.js';
+import type { ResolvedPreview, RulePreview } from '#domain/rules/preview.js';
+import type { Change, Difference } from '#domain/rules/whatif.js';
+
+/** A response whose findings are those of the domain, which the wire shows as they are. */
+type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
+
+type Asset = PreviewResponse['assets'][number];
+
+const NO_DERIVATION = { source_weight: null, solved_weight: null, weight_delta: null } as const;
+
+/** The preview of a rule-driven index on the wire. */
+export function toPreviewResponse({ resolved }: RulePreview, { indexId, asOf }: { readonly indexId: string; readonly asOf: string }): Served<PreviewResponse> {
+  const empty: Served<PreviewResponse> = {
+    index_id: indexId, as_of: asOf, resolved_date: null, assets: [], weights: {}, total_weight: 0, cap: null, cap_redistributed: 0, steps: [], solve: null, findings: [],
+  };
+  if (resolved === null) return empty;
+  const { sm, session, decision } = resolved;
+  const named = (columns: ArrayLike<number>): string[] => Array.from(columns, (column) => sm.identifiers[column]!);
+  const steps = decision.waterfall.map(({ position, remaining, excluded, ruleId, ruleType }) => ({ position, remaining, excluded: named(excluded), rule_id: ruleId, rule_type: ruleType }));
+  const answer = { ...empty, resolved_date: formatDay(sm.sessions[session]!), steps };
+  if (decision.kind !== 'decided') return { ...answer, assets: excludedRows(resolved) };
+  const included = includedRows(resolved);
+  return {
+    ...answer,
+    assets: [...included, ...excludedRows(resolved)],
+    weights: Object.fromEntries(named(decision.columns).map((name, i) => [name, decision.weights[i]!])),
+    total_weight: decision.weights.reduce((total, weight) => total + weight, 0),
+    cap: decision.cap,
+    cap_redistributed: decision.redistributed,
+    findings: decision.findings,
+  };
+}
+
+/** Names held, by weight descending, then identifier. */
+function includedRows({ sm, decision }: ResolvedPreview): Asset[] {
+  if (decision.kind !== 'decided') return [];
+  const capped = new Set(decision.capped);
+  const rows = Array.from(decision.columns, (column, i): Asset => ({
+    identifier: sm.identifiers[column]!,
+    included: true,
+    weight: decision.weights[i]!,
+    excluded_by: null,
+    excluded_at: null,
+    uncapped_weight: capped.has(column) ? decision.uncapped[i]! : null,
+    capped: capped.has(column),
+    ...NO_DERIVATION,
+  }));
+  return rows.sort((a, b) => b.weight! - a.weight! || compareText(a.identifier, b.identifier));
+}
+
+/** Names removed, by the step that removed them, then identifier; survivors without a weight last. */
+function excludedRows({ sm, decision }: ResolvedPreview): Asset[] {
+  const row = (column: number, by: string | null, at: number): Asset => ({
+    identifier: sm.identifiers[column]!,
+    included: false,
+    weight: null,
+    excluded_by: by,
+    excluded_at: at,
+    uncapped_weight: null,
+    capped: false,
+    ...NO_DERIVATION,
+  });
+  const unweighted = decision.kind === 'decided' ? Array.from(decision.unweighted, (column) => row(column, null, decision.waterfall.length)) : [];
+  return [...decision.waterfall.flatMap(({ position, ruleId, excluded }) => Array.from(excluded, (column) => row(column, ruleId, position))), ...unweighted];
+}
+
+export interface ComparedPreviews {
+  readonly asOf: string;
+  readonly before: { readonly indexId: string; readonly preview: RulePreview };
+  readonly after: { readonly indexId: string; readonly preview: RulePreview };
+  readonly difference: Difference;
+  readonly findings: readonly Finding[];
+}
+
+/** What a change would change, on the wire. */
+export function toWhatIfResponse({ asOf, before, after, difference, findings }: ComparedPreviews): Served<WhatIfResponse> {
+  const resolved = after.preview.resolved ?? before.preview.resolved;
+  return {
+    as_of: asOf,
+    resolved_date: resolved === null ? null : formatDay(resolved.sm.sessions[resolved.session]!),
+    before: toSide(before),
+    after: toSide(after),
+    added: difference.added.map(toChange),
+    removed: difference.removed.map(toChange),
+    changed: difference.changed.map(toChange),
+    turnover: difference.turnover,
+    findings,
+  };
+}
+
+function toSide({ indexId, preview }: ComparedPreviews['before']): WhatIfResponse['before'] {
+  const decision = preview.resolved?.decision;
+  if (decision?.kind !== 'decided') return { index_id: indexId, constituents: 0, largest: 0, effective_assets: 0, cap: null, cap_redistributed: 0 };
+  const { weights, cap, redistributed } = decision;
+  return {
+    index_id: indexId,
+    constituents: weights.length,
+    largest: weights.reduce((most, weight) => Math.max(most, weight), 0),
+    effective_assets: 1 / weights.reduce((total, weight) => total + weight * weight, 0),
+    cap,
+    cap_redistributed: redistributed,
+  };
+}
+
+function toChange({ identifier, before, after }: Change): WhatIfResponse['added'][number] {
+  return { identifier, before, after, change: after - before };
+}
+
+export interface ExplanationContext {
+  readonly indexId: string;
+  readonly identifier: string;
+  readonly requestedAsOf: string | null;
+  readonly weightingType: string;
+}
+
+/** The chain behind one weight, on the wire. */
+export function toIndexExplanation(explanation: Explanation, { indexId, identifier, requestedAsOf, weightingType }: ExplanationContext): IndexExplanation {
+  const { asOf, rebalance, decision, inUniverse, datapoints, rules, excludedBy, weighting, capping, weight, drift } = explanation;
+  const date = (day: Day): string => formatDay(day);
+  return {
+    index_id: indexId,
+    identifier,
+    requested_as_of: requestedAsOf,
+    as_of: date(asOf),
+    rebalance_date: date(rebalance),
+    decision_date: date(decision),
+    in_universe: inUniverse,
+    included: weight !== null,
+    excluded_by: excludedBy,
+    datapoints: datapoints.map(({ path, field, value, read }) => ({ path, field, value, ...read })),
+    rules: rules.map(({ position, ruleId, ruleType, kept, reason }) => ({ position, rule_id: ruleId, rule_type: ruleType, kept, ...reason, comparisons: [...(reason.comparisons ?? [])] })),
+    weighting: weighting === null ? null : { type: weightingType, formula: weighting.formula, parts: { ...weighting.parts }, raw: weighting.raw, raw_total: weighting.rawTotal, uncapped_weight: weighting.uncapped },
+    capping:
+      capping === null
+        ? null
+        : { cap: capping.cap, floor: capping.floor, scale: capping.scale, capped: capping.capped, rounds: capping.rounds.map(({ scale, joined }) => ({ scale, capped: [...joined] })) },
+    weight,
+    drift: drift === null ? null : { held_weight: drift.held, change: drift.change },
+  };
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { Id, IsoDate } from '../shape.js';
+
+/** Requests that carry a whole index document: its own checks word what is wrong with it. */
+const Document = z.record(z.string(), z.unknown());
+const asOf = IsoDate.nullable().default(null);
+
+export const DocumentQuestion = z.strictObject({ document: Document, as_of: asOf });
+export type DocumentQuestion = z.infer<typeof DocumentQuestion>;
+
+export const WhatIfQuestion = z
+  .strictObject({
+    index_id: Id.nullable().default(null),
+    document: Document.nullable().default(null),
+    patch: Document.nullable().default(null),
+    changed: Document.nullable().default(null),
+    as_of: asOf,
+  })
+  .superRefine((question, context) => {
+    for (const [one, other] of [['index_id', 'document'], ['patch', 'changed']] as const) {
+      if ((question[one] === null) !== (question[other] === null)) continue;
+      const which = question[one] === null ? 'neither is given' : 'both are given';
+      context.addIssue({ code: 'custom', path: [one], input: undefined, params: { finding: 'REQUIRED' }, message: `or ${other} is needed, and only one: ${which}` });
+    }
+  });
+export type WhatIfQuestion = z.infer<typeof WhatIfQuestion>;
+
+/**
+ * A document changed by a JSON merge patch: members of objects are merged, null removes one, everything else replaces.
+ * @source RFC 7396
+ */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const merged: Record<string, unknown> = isObject(target) ? { ...target } : {};
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) delete merged[name];
+    else merged[name] = mergePatch(merged[name], value);
+  }
+  return merged;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

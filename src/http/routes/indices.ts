@@ -1,0 +1,32 @@
+import type { indexRoutes } from '#contract/indices.js';
+import type { IndexQuestions } from '#services/index-questions.js';
+import type { Indices } from '#services/indices.js';
+import type { Handlers } from '../handler.js';
+
+export function indexHandlers(indices: Indices, questions: IndexQuestions): Handlers<typeof indexRoutes> {
+  return {
+    listIndices: ({ query }) => ({ json: indices.list(query) }),
+    async createIndex({ body }) {
+      const { saved, etag } = await indices.create(body());
+      return { json: saved, etag };
+    },
+    listRuleTypes: () => ({ json: indices.ruleTypes() }),
+    validateIndex: ({ body }) => ({ json: indices.validate(body()) }),
+    previewDocument: async ({ body, signal }) => ({ bytes: await questions.previewDocument(body(), signal) }),
+    whatIf: async ({ body, signal }) => ({ bytes: await questions.whatIf(body(), signal) }),
+    getIndex({ params }) {
+      const { document, etag } = indices.get(params.index_id);
+      return { json: document, etag };
+    },
+    async putIndex({ params, body, precondition }) {
+      const { saved, etag } = await indices.replace(params.index_id, body(), precondition());
+      return { json: saved, etag };
+    },
+    deleteIndex: async ({ params, precondition }) => ({ json: await indices.remove(params.index_id, precondition()) }),
+    previewIndex: async ({ params, body, signal }) => ({ bytes: await questions.previewStored(params.index_id, body, signal) }),
+    explainName: async ({ params, query, signal }) => ({
+      bytes: await questions.explain({ indexId: params.index_id, identifier: params.identifier, asOf: query.as_of }, signal),
+    }),
+    getMethodology: ({ params }) => ({ json: questions.methodology(params.index_id) }),
+  };
+}

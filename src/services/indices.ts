@@ -1,0 +1,162 @@
+import type { IndexCollection, IndexDeletion, RuleTypes } from '#contract/indices.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { isDerivedDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import { readIndex, validateIndex, type CheckedIndex } from '#domain/documents/validate-index.js';
+import { hasErrors, orderFindings, type Finding } from '#domain/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { ruleTypes } from '#domain/rules/catalogue.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { Markets } from '#market/markets.js';
+import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
+import { assertPrecondition, type Precondition } from './preconditions.js';
+import { childrenOf, findIndex, requireIndex, type StoredIndex } from './stored-indices.js';
+
+/** A JSON object as a client sent it. */
+type Body = Readonly<Record<string, unknown>>;
+
+export interface SavedIndex {
+  readonly index: IndexDocument;
+  readonly findings: readonly Finding[];
+}
+
+export interface Indices {
+  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): IndexCollection;
+  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
+  get(indexId: string): StoredIndex;
+  /** @throws Refusal VALIDATION_FAILED */
+  create(body: Body): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
+  /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
+  replace(indexId: string, body: Body, ifMatch: Precondition | undefined): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
+  /** The index, its optimised children and everything computed from them. @throws Refusal INDEX_NOT_FOUND, PRECONDITION_FAILED */
+  remove(indexId: string, ifMatch: Precondition | undefined): Promise<IndexDeletion>;
+  /** @throws Refusal VALIDATION_FAILED when there is no calendar */
+  validate(body: Body): { readonly valid: boolean; readonly findings: readonly Finding[] };
+  ruleTypes(): RuleTypes;
+}
+
+export interface IndicesDependencies {
+  readonly documents: DocumentStore;
+  readonly jobs: Pick<Jobs, 'isLive' | 'cancel'>;
+  readonly markets: Markets;
+  readonly calendars: Calendars;
+}
+
+export function createIndices({ documents, jobs, markets, calendars }: IndicesDependencies): Indices {
+  const catalogue = ruleTypes() as RuleTypes; // read-only lists on the one side, plain ones on the other
+
+  function check(body: Body, reader: Pick<DocumentStore | DocumentTransaction, 'get'>): CheckedIndex {
+    const id = body['id'];
+    return validateIndex(body, {
+      calendars: calendars.list(),
+      indexOf: (indexId) => findIndex(reader, indexId),
+      replaces: typeof id === 'string' ? findIndex(reader, id) : undefined,
+      market: markets.served()?.market,
+    });
+  }
+
+  /** The one place where a definition is written: checked against the documents of the same transaction. */
+  async function save(body: Body, allow: (tx: DocumentTransaction) => readonly Finding[]) {
+    return documents.transaction((tx) => {
+      const own = allow(tx);
+      const { document, findings } = check(body, tx);
+      const all = orderFindings([...own, ...findings]);
+      if (document === undefined || hasErrors(all)) throw refuseWithFindings('index document', all);
+      return { saved: { index: document, findings: all }, etag: tx.put('index', document.id, document) };
+    });
+  }
+
+  return {
+    list({ limit, after }) {
+      const { documents: all, skipped, skipped_causes } = documents.list('index', readIndex);
+      const wanted = after === undefined ? all : all.filter(({ id }) => id > after);
+      return {
+        indices: wanted.slice(0, limit ?? wanted.length).map((document) => toSummary(document, documents)),
+        skipped,
+        skipped_causes: { ...skipped_causes },
+      };
+    },
+    get: (indexId) => requireIndex(documents, indexId),
+    create: (body) =>
+      save(body, (tx) => {
+        const id = body['id'];
+        if (typeof id !== 'string' || tx.get('index', id) === undefined) return [];
+        return [{ severity: 'error', code: 'DUPLICATE_ID', path: 'id', message: `An index is already stored under the id ${id}; replacing it is done with PUT.`, value: id }];
+      }),
+    replace(indexId, body, ifMatch) {
+      const id = body['id'];
+      if (typeof id === 'string' && id !== indexId) {
+        const message = `The id ${id} in the body is not the id ${indexId} in the path.`;
+        throw new Refusal('ID_MISMATCH', message, { findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }] });
+      }
+      return save(body, (tx) => {
+        assertPrecondition(tx, 'index', indexId, ifMatch);
+        return [];
+      });
+    },
+    async remove(indexId, ifMatch) {
+      requireStored(documents, indexId);
+      for (const { id } of familyOf(documents, indexId, null)) {
+        const jobId = `backtest:${id}`;
+        if (jobs.isLive(jobId)) await jobs.cancel(jobId);
+      }
+      return documents.transaction((tx) => {
+        requireStored(tx, indexId);
+        assertPrecondition(tx, 'index', indexId, ifMatch);
+        return { deleted: familyOf(tx, indexId, null).map((member) => removeIn(tx, member)) };
+      });
+    },
+    validate(body) {
+      const { document, findings } = check(body, documents);
+      if (body['calendar'] === undefined || body['calendar'] === null) throw refuseWithFindings('index document', findings);
+      return { valid: document !== undefined, findings };
+    },
+    ruleTypes: () => catalogue,
+  };
+}
+
+function requireStored(reader: Pick<DocumentStore | DocumentTransaction, 'get'>, indexId: string): void {
+  if (reader.get('index', indexId) === undefined) throw new Refusal('INDEX_NOT_FOUND', `No index is stored under the id ${indexId}.`, { index_id: indexId });
+}
+
+interface Member {
+  readonly id: string;
+  readonly derivedFrom: string | null;
+}
+
+/** An index and everything derived from it, depth first in the order of ids. */
+function familyOf(reader: DocumentStore | DocumentTransaction, id: string, derivedFrom: string | null): Member[] {
+  return [{ id, derivedFrom }, ...childrenOf(reader, id).flatMap((child) => familyOf(reader, child, id))];
+}
+
+/** Forgets one index: its definition, its record, its job. Their artifacts go with the last document that names them. */
+function removeIn(tx: DocumentTransaction, { id, derivedFrom }: Member): IndexDeletion['deleted'][number] {
+  tx.delete('index', id);
+  const hadRecord = tx.delete('run', id);
+  const jobId = `backtest:${id}`;
+  const hadJob = tx.delete('job', jobId);
+  tx.delete('job-input', jobId);
+  return { index_id: id, backtest_record_deleted: hadRecord, backtest_results_deleted: Number(hadRecord) + Number(hadJob), derived_from: derivedFrom };
+}
+
+function toSummary(document: IndexDocument, documents: DocumentStore): IndexCollection['indices'][number] {
+  const { id, name, calendar, currency, base_date } = document;
+  const run = documents.get('run', id);
+  const isDerived = isDerivedDocument(document);
+  return {
+    id,
+    name,
+    kind: isDerived ? 'derived' : 'rule',
+    source_index_id: isDerived ? document.derivation.source_index_id : null,
+    calendar,
+    currency,
+    base_date,
+    has_run: run !== undefined,
+    run_at: run === undefined || 'unreadable' in run ? null : runAt(run.body),
+  };
+}
+
+/** Capture time of a stored run; null on records written without one. */
+function runAt(body: unknown): string | null {
+  const { run_at } = (typeof body === 'object' && body !== null ? body : {}) as { run_at?: unknown };
+  return typeof run_at === 'string' ? run_at : null;
+}

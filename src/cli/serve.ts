@@ -11,6 +11,7 @@ import { readSettings, type Settings } from './settings.js';
 const STOP_DEADLINE_MS = 25_000;
 /** Time the requests under way have to finish. */
 const IN_FLIGHT_DEADLINE_MS = 10_000;
+const LINGER_MS = 1_000;
 /** EX_SOFTWARE of sysexits.h: a defect ended the process. */
 const EXIT_DEFECT = 70;
 
@@ -33,6 +34,8 @@ export async function serve(argv: readonly string[], environment: NodeJS.Process
   await stop({ service, server, drainMs: settings.drainMs });
   clearTimeout(deadline);
   log.info('stopped');
+  // Nothing is left to do; a handle somebody forgot to close must not keep the process.
+  setTimeout(() => process.exit(0), LINGER_MS).unref();
   return 0;
 }
 

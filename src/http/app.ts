@@ -68,54 +68,81 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   };
 
   function answer(c: Context, operations: PathOperations | undefined): Response | Promise<Response> {
-    const started = performance.now();
     const request = c.req.raw;
-    const { method } = request;
-    const requestId = requestIdOf(request.headers.get('x-request-id'));
-    const operation = operations?.byMethod.get(method === 'HEAD' ? 'GET' : method);
-    const isOpen = operation === undefined ? operations?.isOpen === true : operation.route.scope === 'open';
-    let principal = NOBODY;
-
-    const finish = (response: Response): Response => {
-      const seconds = (performance.now() - started) / 1000;
-      const { status } = response;
-      const level = status >= 500 ? 'error' : status >= 400 ? 'warn' : isOpen ? 'debug' : 'info';
-      if (log.isLevelEnabled(level)) {
-        log[level]({ request_id: requestId, method, path: c.req.path, operation: operation?.id, status, ms: Math.round(seconds * 1e5) / 100, key: principal.keyId }, 'request');
-      }
-      observe?.({ operation: operation?.id, method, status, seconds });
-      return response;
-    };
-    const succeed = (reply: Reply) =>
-      finish(toResponse(reply, { method, status: operation?.route.success.status ?? 200, headers: headersOf(operation), ifNoneMatch: request.headers.get('if-none-match') ?? undefined }));
-    const headersOf = (chosen: Operation | undefined) => {
-      const headers = headersFor(requestId);
-      if (chosen !== undefined && (chosen.route.success.media?.length ?? 0) > 0) headers['Vary'] = 'Accept';
-      return headers;
-    };
-    const fail = (failure: unknown) => finish(toErrorResponse(refusalOf(failure, requestId, request), method, headersFor(requestId)));
-
+    const call = openCall(request, c.req.path, operations);
     try {
-      if (!isOpen) principal = authenticate(request.headers);
-      if (operations === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${c.req.path.slice(0, 200)}.`);
-      if (operation === undefined) throw notAllowed(method, operations.allowed);
-      const exchange: Exchange = { request, requestId, param: (name) => c.req.param(name) };
-      const reply = operation.answer(exchange, principal);
-      return reply instanceof Promise ? reply.then(succeed).catch(fail) : succeed(reply);
+      if (!call.isOpen) call.principal = authenticate(request.headers);
+      if (operations === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${call.path.slice(0, 200)}.`);
+      if (call.operation === undefined) throw notAllowed(request.method, operations.allowed);
+      const exchange: Exchange = { request, requestId: call.requestId, param: (name) => c.req.param(name) };
+      const reply = call.operation.answer(exchange, call.principal);
+      return reply instanceof Promise ? reply.then((settled) => succeed(call, settled)).catch((failure: unknown) => fail(call, failure)) : succeed(call, reply);
     } catch (failure) {
-      return fail(failure);
+      return fail(call, failure);
     }
   }
 
+  function succeed(call: Call, reply: Reply): Response {
+    const { operation, request } = call;
+    const headers = headersFor(call.requestId);
+    const { status = 200, media = [] } = operation?.route.success ?? {};
+    if (media.length > 0) headers['Vary'] = 'Accept';
+    return record(call, toResponse(reply, { method: request.method, status, headers, ifNoneMatch: request.headers.get('if-none-match') ?? undefined }));
+  }
+
+  function fail(call: Call, failure: unknown): Response {
+    return record(call, toErrorResponse(refusalOf(call, failure), call.request.method, headersFor(call.requestId)));
+  }
+
+  /** One line in the log and one observation for every answer. */
+  function record({ request, requestId, path, operation, isOpen, principal, startedMs }: Call, response: Response): Response {
+    const { status } = response;
+    const { method } = request;
+    const ms = performance.now() - startedMs;
+    const level = status >= 500 ? 'error' : status >= 400 ? 'warn' : isOpen ? 'debug' : 'info';
+    if (log.isLevelEnabled(level)) {
+      log[level]({ request_id: requestId, method, path, operation: operation?.id, status, ms: Math.round(ms * 100) / 100, key: principal.keyId }, 'request');
+    }
+    observe?.({ operation: operation?.id, method, status, seconds: ms / 1000 });
+    return response;
+  }
+
   /** A defect becomes INTERNAL; so does a code that only jobs carry, for no route declares it. */
-  function refusalOf(failure: unknown, requestId: string, request: Request): Refusal {
+  function refusalOf({ request, requestId }: Call, failure: unknown): Refusal {
     if (failure instanceof Refusal && ERRORS[failure.code].status !== null) {
       if (failure.cause !== undefined) log.warn({ request_id: requestId, code: failure.code, err: failure.cause }, 'refusal with a cause');
       return failure;
     }
+    if (request.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client left before the answer.');
     log.error({ request_id: requestId, method: request.method, url: request.url, err: failure }, 'defect');
     return new Refusal('INTERNAL', 'The service failed on this request.', { request_id: requestId });
   }
+}
+
+/** One request on its way through the pipeline. */
+interface Call {
+  readonly request: Request;
+  readonly requestId: string;
+  readonly path: string;
+  /** Undefined when the path or its method is not there. */
+  readonly operation: Operation | undefined;
+  /** Needs no key. */
+  readonly isOpen: boolean;
+  principal: Principal;
+  readonly startedMs: number;
+}
+
+function openCall(request: Request, path: string, operations: PathOperations | undefined): Call {
+  const operation = operations?.byMethod.get(request.method === 'HEAD' ? 'GET' : request.method);
+  return {
+    request,
+    requestId: requestIdOf(request.headers.get('x-request-id')),
+    path,
+    operation,
+    isOpen: operation === undefined ? operations?.isOpen === true : operation.route.scope === 'open',
+    principal: NOBODY,
+    startedMs: performance.now(),
+  };
 }
 
 interface PathOperations {

@@ -115,6 +115,7 @@ const sampleHandlers = (long: LongAnswers): Handlers<typeof sampleRoutes> => ({
     });
     long.waiting();
     await long.released;
+    signal.throwIfAborted();
     return { json: 'waited' };
   },
   crash() {

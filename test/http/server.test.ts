@@ -104,14 +104,16 @@ test('HEAD of a stream opens nothing that stays open', async () => {
   expect([response.status, sample.long.cancelled]).toEqual([200, 1]);
 });
 
-test('a handler hears that its client left', async () => {
+test('a handler hears that its client left, and may fail by it without that being a defect', async () => {
   const request = httpRequest(`${server.url}/wait`, { headers: { 'x-api-key': 'read' } });
   request.on('error', () => undefined);
   request.end();
   await sample.waiting;
   request.destroy();
   await sample.long.released;
+  await answeredOnce();
   expect(sample.long.aborted).toBe(1);
+  expect(sample.log.filter(({ msg }) => msg === 'defect')).toEqual([]);
 });
 
 test('closing waits for the request under way and refuses new connections', async () => {

@@ -6,22 +6,31 @@ import { createApp, type App } from '#http/app.js';
 import { createAuthenticate } from '#http/authentication.js';
 import type { Handlers } from '#http/handler.js';
 import { createMetrics } from '#http/metrics.js';
+import { calendarHandlers } from '#http/routes/calendars.js';
 import { changelogHandlers } from '#http/routes/changelog.js';
 import { documentationHandlers } from '#http/routes/documentation.js';
 import { healthHandlers } from '#http/routes/health.js';
 import { metricsHandlers } from '#http/routes/metrics.js';
+import { indexHandlers } from '#http/routes/indices.js';
 import { jobHandlers } from '#http/routes/jobs.js';
 import { createJobEngine } from '#jobs/engine.js';
 import { systemClock } from '#jobs/clock.js';
 import { engineLimits } from '#jobs/engine-limits.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { createPool, heapMegabytes } from '#jobs/pool.js';
+import { dataHandlers } from '#http/routes/data.js';
 import { storeHandlers } from '#http/routes/stores.js';
+import { watchlistHandlers } from '#http/routes/watchlists.js';
 import { openCalendars } from '#market/calendar-files.js';
+import { createCalendarViews } from '#services/calendars.js';
 import { createChangelog } from '#services/changelog.js';
 import { createHealth, type Check } from '#services/health.js';
+import { createIndexQuestions } from '#services/index-questions.js';
+import { createIndices } from '#services/indices.js';
 import { createJobsService } from '#services/jobs.js';
 import { createKeys } from '#services/keys.js';
+import { requireIndex } from '#services/stored-indices.js';
+import { createWatchlists } from '#services/watchlists.js';
 import { openHome, type Home } from '#store/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { composeMarket } from './compose-market.js';
@@ -29,6 +38,8 @@ import { watchDisk } from './disk-watch.js';
 import { openKeyDoor } from './key-door.js';
 import type { Settings } from './settings.js';
 import { engineVersion, PACKAGE_ROOT } from './version.js';
+
+const MS_PER_DAY = 86_400_000;
 
 /** The service without its socket: what answers requests, and how it stops. */
 export interface Service {
@@ -105,7 +116,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   });
   open.push({ close: () => jobs.stop() });
   const calendars = openCalendars();
-  const { markets, stores } = composeMarket({ home, settings, documents: store.documents, jobs, calendars });
+  const { markets, stores, data } = composeMarket({ home, settings, documents: store.documents, jobs, calendars });
   open.push(stores);
 
   // Services, one per route family. Each registers its kinds of job before the engine starts.
@@ -122,6 +133,14 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     checks,
   });
 
+  const calendarViews = createCalendarViews({
+    calendars,
+    indexOf: (indexId) => requireIndex(store.documents, indexId).document,
+    today: () => Math.floor(Date.now() / MS_PER_DAY),
+  });
+  const indices = createIndices({ documents: store.documents, jobs, markets, calendars });
+  const indexQuestions = createIndexQuestions({ documents: store.documents, jobs, markets, calendars });
+
   const metrics = createMetrics(version, () => jobs.counts());
 
   // Handlers, one spread per route family: a route of the API without one does not compile.
@@ -131,6 +150,10 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...changelogHandlers(changelog),
     ...jobHandlers(createJobsService({ engine: jobs, artifacts: store.artifacts, stopping: stopping.signal })),
     ...storeHandlers(stores),
+    ...dataHandlers(data),
+    ...watchlistHandlers(createWatchlists({ documents: store.documents, markets })),
+    ...calendarHandlers(calendarViews),
+    ...indexHandlers(indices, indexQuestions),
     ...documentationHandlers(() => openApiDocument(API, version)),
   };
 

@@ -1,9 +1,13 @@
+import { calendarRoutes } from './calendars.js';
 import { changelogRoutes } from './changelog.js';
+import { dataRoutes } from './data.js';
 import { documentationRoutes } from './documentation.js';
 import { healthRoutes } from './health.js';
 import { metricsRoutes } from './metrics.js';
+import { indexRoutes } from './indices.js';
 import { jobRoutes } from './jobs.js';
 import { storeRoutes } from './stores.js';
+import { watchlistRoutes } from './watchlists.js';
 
 /**
  * Every route of the service by operation id: the one table from which routing, 405 answers, scopes, parsing, OpenAPI
@@ -15,7 +19,11 @@ export const API = {
   ...changelogRoutes,
   ...documentationRoutes,
   ...jobRoutes,
+  ...calendarRoutes,
+  ...indexRoutes,
   ...storeRoutes,
+  ...dataRoutes,
+  ...watchlistRoutes,
 };
 
 export type OperationId = keyof typeof API;

@@ -1,0 +1,22 @@
+import { z } from 'zod';
+
+const Artifact = z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: z.string() });
+
+/** What is remembered of the latest run of an index or a strategy; kept under its id. Its results lie beside it as bytes. */
+export const RunDocument = z.strictObject({
+  run_id: z.string(),
+  /** The tracked index. */
+  index_id: z.string(),
+  name: z.string(),
+  /** Capture time, ISO-8601 UTC with offset; null on records written before stamping. */
+  run_at: z.string().nullable(),
+  /** First and last date of the run. */
+  start: z.string(),
+  end: z.string(),
+  run_hash: z.string(),
+  store_content_hash: z.string(),
+  engine_version: z.string(),
+  request: z.unknown(),
+  artifacts: z.strictObject({ result: Artifact, record: Artifact, overview: Artifact, columns: Artifact }),
+});
+export type RunDocument = z.infer<typeof RunDocument>;

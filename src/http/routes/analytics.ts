@@ -1,0 +1,35 @@
+import type { analyticsRoutes } from '#contract/analytics.js';
+import type { Analytics, StoredBytes } from '#services/analytics.js';
+import type { Handlers, Reply } from '../handler.js';
+
+export function analyticsHandlers(analytics: Analytics): Handlers<typeof analyticsRoutes> {
+  return {
+    async startBacktest({ params, body, principal }) {
+      analytics.assertSubject(params.index_id);
+      const status = await analytics.start(params.index_id, body(), principal.keyId);
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
+    listBacktests: ({ query }) => ({ json: analytics.list(query) }),
+    compareRuns: async ({ query, signal }) => viewReply(await analytics.compare(query.ids, signal)),
+    getRecord: ({ params }) => storedReply(analytics.record(params.index_id)),
+    async deleteRecord({ params, precondition }) {
+      await analytics.remove(params.index_id, precondition());
+      return {};
+    },
+    getOverview: ({ params }) => storedReply(analytics.overview(params.index_id)),
+    getAttribution: async ({ params, query, signal }) => viewReply(await analytics.attribution(params.index_id, query, signal)),
+    getRunAsset: async ({ params, signal }) => viewReply(await analytics.asset(params.index_id, params.identifier, signal)),
+    getWeights: async ({ params, query, signal }) => viewReply(await analytics.weights(params.index_id, query, signal)),
+    getLevels: async ({ params, query, signal }) => viewReply(await analytics.levels(params.index_id, query, signal)),
+  };
+}
+
+/** Bytes stored with the run, as a stream. */
+function storedReply({ length, etag, open }: StoredBytes): Reply {
+  return { stream: open(), length, etag };
+}
+
+/** A view made for this request. */
+function viewReply({ bytes }: { readonly bytes: Uint8Array<ArrayBuffer> }): Reply {
+  return { bytes };
+}

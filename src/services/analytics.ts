@@ -1,0 +1,201 @@
+import type { BacktestRecordCollection, BacktestRequest } from '#contract/analytics.js';
+import { requestedRange } from '#domain/backtest/window.js';
+import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { LIMITS } from '#domain/limits.js';
+import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { JobStatus } from '#jobs/status.js';
+import type { OutputBytes, RunLevels, RunViewInput } from '#jobs/tasks.js';
+import type { Markets } from '#market/markets.js';
+import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
+import type { DocumentStore } from '#store/documents.js';
+import type { BacktestPayload } from './backtest-job.js';
+import { reachedDocuments, requireIndexDocument } from './index-reach.js';
+import type { Precondition } from './preconditions.js';
+import { assertSubject, readRun, requireRun } from './run-documents.js';
+
+export interface AnalyticsDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly jobs: Jobs;
+  readonly kind: JobKind<BacktestPayload>;
+  readonly markets: Markets;
+  readonly calendars: Calendars;
+  readonly engineVersion: string;
+}
+
+/** Stored bytes on their way out. */
+export interface StoredBytes {
+  readonly length: number;
+  readonly etag: string;
+  open(): ReadableStream<Uint8Array>;
+}
+
+export interface DateWindow {
+  readonly start?: string | undefined;
+  readonly end?: string | undefined;
+}
+
+export interface WeightsQuery {
+  readonly as_of?: string | undefined;
+  readonly benchmark?: string | undefined;
+  readonly risk: boolean;
+}
+
+/** Backtests and the views over their stored runs. Views are made by workers from stored columns. */
+export interface Analytics {
+  /** @throws Refusal INDEX_NOT_FOUND */
+  assertSubject(runId: string): void;
+  /**
+   * Queues a backtest after every check that needs no run.
+   * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND, JOB_RUNNING,
+   * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
+   */
+  start(runId: string, request: BacktestRequest, owner: string | null): Promise<JobStatus>;
+  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): BacktestRecordCollection;
+  /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; so do all that follow */
+  record(runId: string): StoredBytes;
+  overview(runId: string): StoredBytes;
+  /** @throws Refusal PRECONDITION_FAILED */
+  remove(runId: string, ifMatch: Precondition | undefined): Promise<void>;
+  attribution(runId: string, window: DateWindow, signal: AbortSignal): Promise<OutputBytes>;
+  asset(runId: string, identifier: string, signal: AbortSignal): Promise<OutputBytes>;
+  compare(runIds: readonly string[], signal: AbortSignal): Promise<OutputBytes>;
+  weights(runId: string, query: WeightsQuery, signal: AbortSignal): Promise<OutputBytes>;
+  levels(runId: string, query: DateWindow & { readonly variant?: ReturnVariant | undefined }, signal: AbortSignal): Promise<OutputBytes>;
+  /** Index points of the latest run, for services that price on them. */
+  levelsOf(runId: string): Promise<RunLevels>;
+}
+
+export function createAnalytics(dependencies: AnalyticsDependencies): Analytics {
+  const { documents, artifacts, jobs, kind, markets, calendars, engineVersion } = dependencies;
+
+  const stored = (ref: ArtifactRef): StoredBytes => ({ length: ref.bytes, etag: ref.sha256, open: () => artifacts.stream(ref) });
+  const columnsOf = (runId: string): string => artifacts.path(requireRun(documents, runId).artifacts.columns);
+  const view = (input: RunViewInput, signal: AbortSignal): Promise<OutputBytes> => jobs.query('view-run', input, signal);
+
+  function planOf(runId: string, request: BacktestRequest): BacktestPlan {
+    const document = requireIndexDocument(documents, runId);
+    assertOrder(request);
+    return {
+      runId,
+      name: document.name,
+      indexId: document.id,
+      documents: { ...reachedDocuments(documents, document), ...benchmarkDocuments(document, request) },
+      request,
+    };
+  }
+
+  function benchmarkDocuments(document: IndexDocument, { benchmark }: BacktestRequest): Record<string, IndexDocument> {
+    if (benchmark?.kind !== 'index') return {};
+    if (benchmark.id === document.id) {
+      throw refuseWithFindings('request', [{ severity: 'error', code: 'BENCHMARK_IS_SELF', message: `The benchmark ${benchmark.id} is the index itself.`, path: 'benchmark.id', value: benchmark.id }]);
+    }
+    return benchmarkIndex(benchmark.id);
+  }
+
+  function benchmarkIndex(benchmarkId: string): Record<string, IndexDocument> {
+    if (documents.get('index', benchmarkId) === undefined) throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${benchmarkId} is no stored index.`, { benchmark: benchmarkId });
+    return reachedDocuments(documents, requireIndexDocument(documents, benchmarkId));
+  }
+
+  return {
+    assertSubject: (runId) => assertSubject(documents, runId),
+
+    async start(runId, request, owner) {
+      assertSubject(documents, runId);
+      const plan = planOf(runId, request);
+      const { market } = markets.require();
+      const document = plan.documents[plan.indexId]!;
+      const calendar = calendars.get(document.calendar);
+      if (!calendar) throw refuseWithFindings('index document', [{ severity: 'error', code: 'UNKNOWN_CALENDAR', message: `The calendar ${document.calendar} is not known.`, path: 'calendar' }]);
+      assertIdentifierBenchmark(market, request);
+      requestedRange({ document, calendar, dates: market.dates, request });
+      return jobs.submit({
+        kind,
+        ident: runId,
+        payload: { plan, engine_version: engineVersion },
+        request,
+        estimatedBytes: estimatedBytes(market),
+        message: 'waiting for a worker',
+        ...(owner === null ? {} : { owner }),
+      });
+    },
+
+    list({ limit, after }) {
+      const { documents: runs, skipped, skipped_causes } = documents.list('run', readRun);
+      const rows = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
+      return { backtests: rows.map(({ run_id, run_at }) => ({ index_id: run_id, run_at })), skipped, skipped_causes };
+    },
+
+    record: (runId) => stored(requireRun(documents, runId).artifacts.record),
+    overview: (runId) => stored(requireRun(documents, runId).artifacts.overview),
+
+    async remove(runId, ifMatch) {
+      await documents.transaction((tx) => {
+        assertSubject(tx, runId);
+        const found = tx.get('run', runId);
+        if (found === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
+        const etag = 'unreadable' in found ? undefined : readRun(found.body)?.artifacts.record.sha256;
+        if (ifMatch !== undefined && !(ifMatch === '*' || (etag !== undefined && ifMatch.includes(etag)))) {
+          throw new Refusal('PRECONDITION_FAILED', `If-Match names another record than the stored one, whose etag is ${etag ?? 'unknown'}.`, { etag: etag ?? null });
+        }
+        tx.delete('run', runId);
+      });
+    },
+
+    async attribution(runId, { start = null, end = null }, signal) {
+      const columns = columnsOf(runId);
+      assertOrder({ start, end });
+      return view({ view: 'attribution', columns, start, end }, signal);
+    },
+    async asset(runId, identifier, signal) {
+      return view({ view: 'asset', columns: columnsOf(runId), identifier }, signal);
+    },
+    async compare(runIds, signal) {
+      if (runIds.length < 2) {
+        throw refuseWithFindings('query', [{ severity: 'error', code: 'OUT_OF_RANGE', message: `ids has ${runIds.length} id; 2 to ${LIMITS.MAX_COMPARE_IDS} are compared.`, path: 'ids' }]);
+      }
+      return view({ view: 'compare', columns: runIds.map(columnsOf) }, signal);
+    },
+    async weights(runId, { as_of: asOf = null, benchmark = null, risk }, signal) {
+      const columns = columnsOf(runId);
+      const compared = benchmark === null ? null : { indexId: benchmark, documents: benchmarkIndex(benchmark) };
+      const served = compared || risk ? markets.require() : markets.served();
+      return view({ view: 'weights', columns, asOf, risk, benchmark: compared, market: served?.handle ?? null }, signal);
+    },
+    async levels(runId, { variant = null, start = null, end = null }, signal) {
+      const columns = columnsOf(runId);
+      assertOrder({ start, end });
+      return view({ view: 'levels', columns, variant, start, end }, signal);
+    },
+    async levelsOf(runId) {
+      return jobs.query('run-levels', { columns: columnsOf(runId) });
+    },
+  };
+}
+
+function assertOrder({ start, end }: { readonly start: string | null; readonly end: string | null }): void {
+  if (start !== null && end !== null && start > end) throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
+}
+
+function assertIdentifierBenchmark(market: MarketData, { benchmark }: BacktestRequest): void {
+  if (benchmark?.kind !== 'identifier') return;
+  const { id, price_column: column } = benchmark;
+  if (!market.identifiers.includes(id)) throw new Refusal('BENCHMARK_NOT_FOUND', `The served store holds no identifier ${id}.`, { benchmark: id });
+  if (market.fields.has(column)) return;
+  const accepted = [...market.fields.keys()];
+  throw refuseWithFindings('request', [
+    { severity: 'error', code: 'UNKNOWN_FIELD_NAME', message: `The served store has no column ${column}; it has ${accepted.join(', ')}.`, path: 'benchmark.price_column', accepted, value: column },
+  ]);
+}
+
+/** Panels of doubles a run makes beside the shared market: growth in three variants, weights, columns, text. */
+const PANELS_PER_RUN = 10;
+
+function estimatedBytes({ dates, identifiers }: MarketData): number {
+  return 64 * 2 ** 20 + PANELS_PER_RUN * 8 * dates.length * identifiers.length;
+}

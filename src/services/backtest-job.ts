@@ -1,0 +1,51 @@
+import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { JobKind } from '#jobs/job-kind.js';
+import type { Markets } from '#market/markets.js';
+
+/** Everything a backtest depends on besides the market, which is the one served when an attempt starts. */
+export interface BacktestPayload {
+  readonly plan: BacktestPlan;
+  readonly engine_version: string;
+}
+
+export interface BacktestJobDependencies {
+  readonly markets: Markets;
+}
+
+/** The kind of job that runs backtests: results become the stored run in the transaction that ends the job. */
+export function createBacktestJob({ markets }: BacktestJobDependencies): JobKind<BacktestPayload> {
+  return {
+    kind: 'backtest',
+    lane: 'heavy',
+    async run({ plan, engine_version: engineVersion }, attempt) {
+      const { handle } = markets.require();
+      const output = await attempt.compute('backtest', { market: handle, plan, engineVersion });
+      const [result, record, overview, columns] = await Promise.all([output.result, output.record, output.overview, output.columns].map((bytes) => attempt.keep(bytes)));
+      // Four outputs were kept.
+      const artifacts = { result: result!, record: record!, overview: overview!, columns: columns! };
+      const document: RunDocument = {
+        run_id: plan.runId,
+        index_id: plan.indexId,
+        name: plan.name,
+        run_at: output.runAt,
+        start: output.start,
+        end: output.end,
+        run_hash: output.runHash,
+        store_content_hash: output.storeContentHash,
+        engine_version: engineVersion,
+        request: plan.request,
+        artifacts,
+      };
+      return {
+        result: { artifact: artifacts.result },
+        effect(tx) {
+          const isGone = tx.get('index', plan.runId) === undefined && tx.get('strategy', plan.runId) === undefined;
+          if (isGone) throw new Refusal('INDEX_DELETED', `${plan.runId} was deleted while its backtest ran.`);
+          tx.put('run', plan.runId, document);
+        },
+      };
+    },
+  };
+}

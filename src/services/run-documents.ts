@@ -1,0 +1,28 @@
+import { RunDocument } from '#domain/documents/run-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
+
+type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
+
+/** The document of a body, undefined when it is none. */
+export function readRun(body: unknown): RunDocument | undefined {
+  const parsed = RunDocument.safeParse(body);
+  return parsed.success ? parsed.data : undefined;
+}
+
+/** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
+export function requireRun(reader: Reader, runId: string): RunDocument {
+  assertSubject(reader, runId);
+  const stored = reader.get('run', runId);
+  if (stored === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
+  const document = 'unreadable' in stored ? undefined : readRun(stored.body);
+  if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The stored run of ${runId} cannot be read; it can still be deleted.`);
+  return document;
+}
+
+/** Whether there is an index or a strategy to have runs. @throws Refusal INDEX_NOT_FOUND */
+export function assertSubject(reader: Reader, runId: string): void {
+  if (reader.get('index', runId) === undefined && reader.get('strategy', runId) === undefined) {
+    throw new Refusal('INDEX_NOT_FOUND', `No index or strategy is stored under the id ${runId}.`, { index_id: runId });
+  }
+}

@@ -46,17 +46,19 @@ export function startAttempt(
       compute(task, input, share = 1) {
         const run = pool.run({ lane: kind.lane, task, input, signal });
         tasks.push({ run, share });
-        return run.output;
+        return observed(run.output);
       },
       report(fraction, message) {
         reported = Math.max(reported, fraction);
         said = message ?? said;
       },
-      async keep({ bytes, sha256 }) {
-        const ref = await artifacts.write(bytes, sha256);
-        kept.push(ref);
-        return ref;
-      },
+      keep: ({ bytes, sha256 }) =>
+        observed(
+          artifacts.write(bytes, sha256).then((ref) => {
+            kept.push(ref);
+            return ref;
+          }),
+        ),
     }))();
 
   return {
@@ -80,4 +82,10 @@ export function startAttempt(
     },
     onEnd: (call) => signal.addEventListener('abort', call, { once: true }),
   };
+}
+
+/** Work that gives up at the first of several failures leaves the others unread: they must not end the process. */
+function observed<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
 }

@@ -1,0 +1,62 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { createLaneQueue } from '#jobs/lane-queue.js';
+
+/** Everything that waits, in the order in which it comes to its turn. */
+function drain(queue: ReturnType<typeof createLaneQueue>): string[] {
+  const order: string[] = [];
+  for (let jobId = queue.shift(); jobId !== undefined; jobId = queue.shift()) order.push(jobId);
+  return order;
+}
+
+test('one owner is served in order of submission', () => {
+  const queue = createLaneQueue();
+  for (const jobId of ['a', 'b', 'c']) queue.push('', jobId);
+  expect(drain(queue)).toEqual(['a', 'b', 'c']);
+});
+
+test('owners take turns, so that a long line of one does not hold up another', () => {
+  const queue = createLaneQueue();
+  for (const jobId of ['a1', 'a2', 'a3', 'a4']) queue.push('a', jobId);
+  queue.push('b', 'b1');
+  queue.push('b', 'b2');
+  expect(drain(queue)).toEqual(['a1', 'b1', 'a2', 'b2', 'a3', 'a4']);
+});
+
+test('a job that is put back stands before its owner’s others', () => {
+  const queue = createLaneQueue();
+  queue.push('a', 'second');
+  queue.unshift('a', 'first');
+  expect(drain(queue)).toEqual(['first', 'second']);
+});
+
+test('nothing is lost, doubled or miscounted', () => {
+  const action = fc.record({
+    verb: fc.constantFrom('push', 'unshift', 'shift', 'remove' as const),
+    owner: fc.constantFrom('a', 'b', 'c'),
+    pick: fc.nat(),
+  });
+  fc.assert(
+    fc.property(fc.array(action, { maxLength: 60 }), (actions) => {
+      const queue = createLaneQueue();
+      const waiting = new Map<string, string>();
+      for (const [i, { verb, owner, pick }] of actions.entries()) {
+        if (verb === 'push' || verb === 'unshift') {
+          queue[verb](owner, `job-${i}`);
+          waiting.set(`job-${i}`, owner);
+        } else if (verb === 'shift') {
+          const shown = queue.peek();
+          const taken = queue.shift();
+          expect(taken).toBe(shown);
+          expect(taken === undefined).toBe(waiting.size === 0);
+          if (taken !== undefined) expect(waiting.delete(taken)).toBe(true);
+        } else {
+          const [jobId, of] = [...waiting][pick % Math.max(waiting.size, 1)] ?? ['none', owner];
+          expect(queue.remove(of, jobId)).toBe(waiting.delete(jobId));
+        }
+        expect(queue.length).toBe(waiting.size);
+      }
+      expect(drain(queue).sort()).toEqual([...waiting.keys()].sort());
+    }),
+  );
+});

@@ -1,0 +1,133 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ErrorDetail } from '#domain/refusal.js';
+import { advance, isTerminal, newLife, type Life, type LifeEvent } from '#jobs/life-cycle.js';
+
+const LIMITS = { attemptsMax: 3 };
+const AT = '2026-11-20T03:05:40.123000+00:00';
+const ERROR: ErrorDetail = { code: 'MISSING_PRICE', message: 'No price.', detail: null };
+const RESULT = { value: { level: 100 } };
+
+/** The life after events that are all possible. */
+function live(...events: LifeEvent[]): Life {
+  return events.reduce<Life>((life, event) => {
+    const next = advance(life, event, LIMITS);
+    if (typeof next === 'string') throw new Error(`${event.type}: ${next}`);
+    return next;
+  }, newLife());
+}
+
+const start: LifeEvent = { type: 'start', at: AT };
+const cancel: LifeEvent = { type: 'cancel', at: AT };
+const crash = (attempt: number): LifeEvent => ({ type: 'crash', attempt, cause: 'worker exited with code: 3', at: AT });
+const succeed = (attempt: number): LifeEvent => ({ type: 'succeed', attempt, result: RESULT, at: AT });
+const fail = (attempt: number): LifeEvent => ({ type: 'fail', attempt, error: ERROR, at: AT });
+const progress = (attempt: number, fraction: number): LifeEvent => ({ type: 'progress', attempt, fraction });
+
+describe('a job', () => {
+  test('waits, runs and succeeds', () => {
+    expect(newLife()).toMatchObject({ status: 'pending', attempt: 1, progress: 0, result: null, error: null, started_at: null });
+    expect(live(start)).toMatchObject({ status: 'running', attempt: 1, started_at: AT, heartbeat_at: AT });
+    expect(live(start, progress(1, 0.4), succeed(1))).toMatchObject({ status: 'succeeded', progress: 1, result: RESULT, error: null, finished_at: AT });
+  });
+
+  test('fails with the error of its attempt and keeps its progress', () => {
+    expect(live(start, progress(1, 0.4), fail(1))).toMatchObject({ status: 'failed', progress: 0.4, error: ERROR, message: 'No price.', result: null });
+  });
+
+  test('can fail before it starts', () => {
+    expect(live(fail(1))).toMatchObject({ status: 'failed', error: ERROR });
+  });
+
+  test('is cancelled while it waits or runs', () => {
+    expect(live(cancel)).toMatchObject({ status: 'cancelled', progress: 0, error: null });
+    expect(live(start, progress(1, 0.7), cancel)).toMatchObject({ status: 'cancelled', progress: 0.7, error: null });
+  });
+
+  test('whose worker died waits again under the next attempt', () => {
+    expect(live(start, progress(1, 0.7), crash(1))).toMatchObject({ status: 'pending', attempt: 2, crashes: 1, progress: 0, started_at: null });
+  });
+
+  test('is poison after three crashes and says so', () => {
+    expect(live(start, crash(1), start, crash(2), start, crash(3))).toMatchObject({
+      status: 'failed',
+      attempt: 3,
+      error: { code: 'WORKER_CRASHED', detail: { attempts: 3, cause: 'worker exited with code: 3' } },
+    });
+  });
+
+  test('that was given back when the service stopped is no poison, however often', () => {
+    const stops = Array.from({ length: 10 }, (_, i): LifeEvent[] => [start, { type: 'release', attempt: i + 1 }]).flat();
+    expect(live(...stops)).toMatchObject({ status: 'pending', attempt: 11, crashes: 0 });
+    expect(live(...stops, start, crash(11), start, crash(12), start, succeed(13))).toMatchObject({ status: 'succeeded' });
+  });
+
+  test('hears nothing of an attempt that was given up', () => {
+    const second = live(start, crash(1), start);
+    for (const event of [succeed(1), fail(1), crash(1), progress(1, 0.9), { type: 'release', attempt: 1 } as const]) {
+      expect(advance(second, event, LIMITS)).toBe('stale-attempt');
+    }
+  });
+
+  test('that waits cannot succeed, crash, be given back or make progress', () => {
+    for (const event of [succeed(1), crash(1), progress(1, 0.5), { type: 'release', attempt: 1 } as const]) {
+      expect(advance(newLife(), event, LIMITS)).toBe('not-running');
+    }
+    expect(advance(live(start), start, LIMITS)).toBe('not-pending');
+  });
+});
+
+describe('whatever happens to a job in whatever order', () => {
+  const attempt = fc.integer({ min: 1, max: 5 });
+  const event: fc.Arbitrary<LifeEvent> = fc.oneof(
+    fc.constant(start),
+    { arbitrary: fc.constant(cancel), weight: 1 },
+    attempt.map(crash),
+    attempt.map(succeed),
+    attempt.map(fail),
+    fc.record({ type: fc.constant('release' as const), attempt }),
+    fc.record({ type: fc.constant('beat' as const), attempt, at: fc.constant(AT) }),
+    fc.tuple(attempt, fc.double({ min: -1, max: 2, noNaN: true })).map(([number, fraction]) => progress(number, fraction)),
+  );
+  const LEGAL = new Set(['pending>running', 'pending>cancelled', 'pending>failed', 'running>succeeded', 'running>failed', 'running>cancelled', 'running>pending']);
+
+  test('only the listed transitions happen, and every state is whole', () => {
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 40 }), (events) => {
+        let life = newLife();
+        for (const happening of events) {
+          const next = advance(life, happening, LIMITS);
+          if (typeof next === 'string') continue;
+          expect(isTerminal(life.status)).toBe(false);
+          if (next.status !== life.status) expect(LEGAL).toContain(`${life.status}>${next.status}`);
+          if (life.status === 'running' && next.status === 'pending') expect(next.attempt).toBe(life.attempt + 1);
+          else expect(next.attempt).toBe(life.attempt);
+          if (next.attempt === life.attempt) expect(next.progress).toBeGreaterThanOrEqual(life.progress);
+          expect(next.error !== null).toBe(next.status === 'failed');
+          expect(next.result !== null).toBe(next.status === 'succeeded');
+          expect(next.finished_at !== null).toBe(isTerminal(next.status));
+          if (next.status === 'pending') expect(next.progress).toBe(0);
+          if (next.status === 'succeeded') expect(next.progress).toBe(1);
+          expect(next.progress).toBeLessThanOrEqual(1);
+          expect(next.crashes).toBeLessThanOrEqual(LIMITS.attemptsMax);
+          life = next;
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('an event changes nothing it does not own: the life before it stays as it was', () => {
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 10 }), event, (events, last) => {
+        const life = events.reduce<Life>((before, happening) => {
+          const next = advance(before, happening, LIMITS);
+          return typeof next === 'string' ? before : next;
+        }, newLife());
+        const copy = structuredClone(life);
+        advance(life, last, LIMITS);
+        expect(life).toEqual(copy);
+      }),
+    );
+  });
+});

@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createHash } from 'node:crypto';
+import type { ComputePool, Lane, TaskRun } from '#jobs/compute-pool.js';
+import { createPool } from '#jobs/pool.js';
+import type { TaskName } from '#jobs/tasks.js';
+
+/** The pool with the hostile worker's tasks, whose names and shapes the product's map does not know. */
+function openHostilePool(options: { workers?: number; queueMax?: Record<Lane, number> } = {}) {
+  const pool: ComputePool = createPool({ workers: 2, heapMegabytes: 64, door: new URL('hostile-worker.js', import.meta.url), ...options });
+  const run = (task: string, input: unknown = null, signal?: AbortSignal, lane: Lane = 'heavy'): TaskRun<unknown> =>
+    pool.run({ lane, task: task as TaskName, input: input as never, ...(signal === undefined ? {} : { signal }) });
+  return { pool, run };
+}
+
+let hostile: ReturnType<typeof openHostilePool>;
+beforeAll(() => {
+  hostile = openHostilePool();
+});
+afterAll(() => hostile.pool.close());
+
+/** Waits for what a running task shows, without guessing how long that takes on a loaded machine. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const hasBegun = (run: TaskRun<unknown>): boolean => run.progress().message !== undefined;
+
+describe('what a task gives', () => {
+  test('comes back, its bytes moved and hashed in the thread', async () => {
+    const output = (await hostile.run('bytes', 1000).output) as { first: { bytes: Uint8Array; sha256: string }; nested: { second: { bytes: Uint8Array } } };
+    expect(output.first.bytes).toEqual(new Uint8Array(1000).fill(7));
+    expect(output.first.sha256).toBe(createHash('sha256').update(output.first.bytes).digest('hex'));
+    expect(new TextDecoder().decode(output.nested.second.bytes)).toBe('text');
+  });
+
+  test('shows its progress and message while it runs', async () => {
+    const run = hostile.run('step', { steps: 20, ms: 2 });
+    await until(() => run.progress().fraction > 0.2);
+    expect(run.progress().message).toMatch(/^step \d+ of 20$/);
+    expect(run.isAlive()).toBe(true);
+    expect(await run.output).toBe(20);
+  });
+});
+
+describe('what a task does wrong is its own', () => {
+  test.each([
+    ['a refusal keeps its code and detail', 'refuse', { name: 'Refusal', code: 'MISSING_PRICE', message: 'No price for ABC on 2024-01-03.', detail: { identifier: 'ABC' } }],
+    ['a defect keeps its stack', 'throws', { name: 'Error', stack: expect.stringContaining('TypeError: a defect') }],
+    ['a defect after the task let go ends the thread', 'throwsLater', { name: 'WorkerLost', message: 'a late defect' }],
+    ['an exit ends the thread', 'exits', { name: 'WorkerLost', message: 'worker exited with code: 3' }],
+    ['a full heap ends the thread', 'heap', { name: 'Refusal', code: 'WORKER_OUT_OF_MEMORY' }],
+    ['a buffer that does not fit is out of memory too', 'buffers', { name: 'Refusal', code: 'WORKER_OUT_OF_MEMORY' }],
+    ['an output that cannot be sent is a defect', 'unclonable', { name: 'Error' }],
+    ['an unknown task is a defect', 'nothing', { name: 'Error' }],
+  ])('%s', async (_, task, expected) => {
+    const neighbours = Array.from({ length: 10 }, (__, i) => hostile.run('echo', i).output);
+    await expect(hostile.run(task).output).rejects.toMatchObject(expected);
+    expect(await Promise.all(neighbours)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(await hostile.run('echo', 'next').output).toBe('next');
+  });
+});
+
+describe('a cancelled task', () => {
+  test('that reports stops by itself and keeps its thread', async () => {
+    const ending = new AbortController();
+    const run = hostile.run('step', { steps: 100_000, ms: 1 }, ending.signal);
+    await until(() => hasBegun(run));
+    ending.abort();
+    await expect(run.output).rejects.toMatchObject({ name: 'TaskStopped', message: 'The task stopped when it was asked to.' });
+  });
+
+  test.each(['spin', 'spinWasm', 'regex'])('that never reports is ended with its thread (%s)', async (task) => {
+    const { pool, run } = openHostilePool({ workers: 1 });
+    await run('echo', 1).output;
+    const ending = new AbortController();
+    const endless = run(task, null, ending.signal);
+    await until(() => endless.isAlive());
+    ending.abort();
+    await expect(endless.output).rejects.toMatchObject({ name: 'TaskStopped' });
+    expect(await run('echo', 'the only thread is back').output).toBe('the only thread is back');
+    await pool.close();
+  });
+
+  test('that waits is taken out of the queue, and the others keep their turn', async () => {
+    const { pool, run } = openHostilePool({ workers: 1 });
+    const ending = new AbortController();
+    const first = run('step', { steps: 20, ms: 2 });
+    const second = run('echo', 'second', ending.signal);
+    const third = run('echo', 'third');
+    ending.abort();
+    await expect(second.output).rejects.toMatchObject({ message: 'The task was stopped before it started.' });
+    expect([await first.output, await third.output]).toEqual([20, 'third']);
+    expect(pool.load('heavy')).toBe(0);
+    await pool.close();
+  });
+
+  test('that was cancelled before it was sent does not run to its end', async () => {
+    await expect(hostile.run('step', { steps: 100_000, ms: 1 }, AbortSignal.abort()).output).rejects.toMatchObject({ name: 'TaskStopped' });
+  });
+});
+
+describe('lanes', () => {
+  test('light work answers while every heavy thread is busy for ever', async () => {
+    const { pool, run } = openHostilePool({ workers: 1 });
+    const ending = new AbortController();
+    const endless = run('spin', null, ending.signal);
+    expect(await run('echo', 'light', undefined, 'light').output).toBe('light');
+    ending.abort();
+    await expect(endless.output).rejects.toMatchObject({ name: 'TaskStopped' });
+    await pool.close();
+  });
+
+  test('a full lane refuses with both numbers', async () => {
+    const { pool, run } = openHostilePool({ workers: 1, queueMax: { heavy: 2, light: 1 } });
+    const ending = new AbortController();
+    const runs = [1, 2, 3].map(() => run('spin', null, ending.signal));
+    await expect(run('echo').output).rejects.toMatchObject({ code: 'OVERLOADED', detail: { waiting: 2, limit: 2 } });
+    ending.abort();
+    const ends = await Promise.allSettled(runs.map(({ output }) => output));
+    expect(ends.map((end) => end.status === 'rejected' && end.reason.name)).toEqual(['TaskStopped', 'TaskStopped', 'TaskStopped']);
+    await pool.close();
+  });
+
+  test('closing ends whatever runs', async () => {
+    const { pool, run } = openHostilePool({ workers: 1 });
+    const endless = run('spin').output.catch((thrown: Error) => thrown.name);
+    const waiting = run('echo').output.catch((thrown: Error) => thrown.name);
+    await pool.close();
+    expect(await waiting).toBe('TaskStopped');
+    expect(['WorkerLost', 'TaskStopped']).toContain(await endless);
+  });
+});

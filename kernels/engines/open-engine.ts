@@ -1,0 +1,62 @@
+import type { Engine, EngineName } from './engine.js';
+import { openblasEngine } from './openblas.js';
+import { referenceEngine } from './reference.js';
+import { tensorflowEngine } from './tensorflow.js';
+import { wasmEngine } from './wasm.js';
+
+/** What the setting `numerics` may say; `auto` takes the fastest float64 engine that works here. */
+export type EngineSetting = EngineName | 'auto';
+
+/** The engine that runs, and why others do not. */
+export interface EngineChoice {
+  readonly engine: Engine;
+  /** Engines that were wished for and refused, in the order in which they were tried. */
+  readonly refused: readonly { readonly name: EngineName; readonly why: string }[];
+  /** Whether the engine is the one the setting names; always so for `auto`. */
+  readonly asAsked: boolean;
+}
+
+/** Engines to try, best first, by setting: whatever is asked for, something runs in the end. */
+const CANDIDATES: Readonly<Record<EngineSetting, readonly EngineName[]>> = {
+  wasm: ['wasm', 'reference'],
+  openblas: ['openblas', 'wasm', 'reference'],
+  tensorflow: ['tensorflow', 'wasm', 'reference'],
+  auto: ['openblas', 'wasm', 'reference'],
+  reference: ['reference'],
+};
+
+/** Opens the engine of a setting, or the best that works in its stead. */
+export async function openEngine(setting: EngineSetting): Promise<EngineChoice> {
+  const refused: { name: EngineName; why: string }[] = [];
+  for (const name of CANDIDATES[setting]) {
+    try {
+      const engine = await OPEN[name]();
+      return { engine, refused, asAsked: setting === 'auto' || name === setting };
+    } catch (failure) {
+      refused.push({ name, why: failure instanceof Error ? failure.message : String(failure) });
+    }
+  }
+  throw new Error(`no engine runs: ${refused.map(({ name, why }) => `${name}: ${why}`).join('; ')}`);
+}
+
+/** One sentence for logs and health: what runs and why others do not. */
+export function describeChoice({ engine, refused }: EngineChoice): string {
+  const running = `${engine.name}: ${engine.description}.`;
+  return [running, ...refused.map(({ name, why }) => `Not ${name}: ${why}.`)].join(' ');
+}
+
+const OPEN: Readonly<Record<EngineName, () => Promise<Engine>>> = {
+  wasm: async () => wasmEngine(),
+  openblas: () => openblasEngine(wasmOrPlain()),
+  tensorflow: () => tensorflowEngine(wasmOrPlain()),
+  reference: async () => referenceEngine,
+};
+
+/** What serves beside a foreign library; where WebAssembly SIMD is missing, the plain definitions do. */
+function wasmOrPlain(): Engine {
+  try {
+    return wasmEngine();
+  } catch {
+    return referenceEngine;
+  }
+}

@@ -1,0 +1,38 @@
+import type { Engine } from './engine.js';
+import { referenceEngine } from './reference.js';
+
+/** Order of the test matrix: past every unrolled edge, and small enough to cost nothing. */
+const ORDER = 37;
+
+/** Agreement asked of a foreign library, relative to the largest entry. */
+const TOLERANCE = 1e-12;
+
+/**
+ * Puts a foreign library through a product, a factorisation and an eigenvalue problem with known answers: a library that loads may
+ * still be built with other integer sizes, or be broken on this processor.
+ * @throws Error naming the operation that disagreed
+ */
+export function selfTest(engine: Engine): void {
+  const x = Float64Array.from({ length: 2 * ORDER * ORDER }, (_, k) => Math.sin(k * k + 1));
+  const product = check('X\'X', ORDER * ORDER, (each, out) => each.symmetricRankK(x, ORDER, out), engine);
+  check('Cholesky', ORDER * ORDER, (each, out) => {
+    out.set(product);
+    const pivots = each.cholesky(out, ORDER);
+    if (pivots !== ORDER) throw new Error(`self-test of Cholesky stopped at pivot ${pivots}`);
+    for (let i = 0; i < ORDER; i++) out.fill(0, i * ORDER + i + 1, (i + 1) * ORDER);
+  }, engine);
+  check('eigenvalues', ORDER, (each, out) => {
+    if (!each.symmetricEigenvalues(product, ORDER, out)) throw new Error('self-test of eigenvalues did not converge');
+  }, engine);
+}
+
+function check(what: string, length: number, work: (engine: Engine, out: Float64Array) => void, engine: Engine): Float64Array {
+  const expected = new Float64Array(length);
+  const actual = new Float64Array(length);
+  work(referenceEngine, expected);
+  work(engine, actual);
+  const size = Math.max(...expected.map(Math.abs));
+  const worst = Math.max(...actual.map((value, k) => Math.abs(value - expected[k]!)));
+  if (!(worst <= TOLERANCE * size)) throw new Error(`self-test of ${what} is off by ${worst / size}, ${TOLERANCE} allowed`);
+  return expected;
+}

@@ -1,0 +1,95 @@
+import { assert } from '../assert.js';
+import type { Engine } from './engine.js';
+
+/** The little of TensorFlow.js that is used, the same in all of its packages. */
+interface TensorFlow {
+  readonly version_core?: string;
+  ready(): Promise<void>;
+  getBackend(): string;
+  setBackend(name: string): Promise<boolean>;
+  tensor2d(values: Float32Array, shape: [number, number]): Tensor;
+  transpose(tensor: Tensor): Tensor;
+  matMul(a: Tensor, b: Tensor): Tensor;
+  dispose(tensors: readonly Tensor[]): void;
+}
+interface Tensor {
+  dataSync(): Float32Array;
+}
+
+/** Loads a package by name; tests give their own. */
+export type Importer = (name: string) => Promise<unknown>;
+
+/** Packages that bring TensorFlow, the native one first, and what must be loaded beside the second. */
+const NATIVE = '@tensorflow/tfjs-node';
+const CORE = '@tensorflow/tfjs-core';
+const WASM = '@tensorflow/tfjs-backend-wasm';
+
+/**
+ * The engine of TensorFlow.js: float32, for the covariance product and for paths; everything else stays with `base`. Its packages are
+ * the operator's to install.
+ *
+ * @param base  Engine for all that float32 is not good enough for.
+ * @throws      Error saying why there is none: no package, or a backend that does not start.
+ */
+export async function tensorflowEngine(base: Engine, load: Importer = (name) => import(name)): Promise<Engine> {
+  const { tf, from } = await loadTensorFlow(load);
+  await tf.ready();
+  return {
+    ...base,
+    name: 'tensorflow',
+    description: `${from}, backend ${tf.getBackend()}, float32; factorisations by ${base.name}`,
+    precision: 'float32',
+    symmetricRankK(x, columns, out) {
+      const rows = x.length / columns;
+      assert(columns >= 1 && Number.isInteger(rows), `x: ${x.length} values over ${columns} columns`);
+      assert(out.length === columns * columns, `out: ${out.length} values for ${columns} columns`);
+      if (rows === 0) out.fill(0);
+      else out.set(productOf(tf, Float32Array.from(x), rows, columns));
+    },
+  };
+}
+
+/** X'X by an explicit transpose: the flag of matMul leaves the fast path and is twelve times slower on the WebAssembly backend. */
+function productOf(tf: TensorFlow, x: Float32Array, rows: number, columns: number): Float32Array {
+  const panel = tf.tensor2d(x, [rows, columns]);
+  const transposed = tf.transpose(panel);
+  const product = tf.matMul(transposed, panel);
+  const values = product.dataSync();
+  tf.dispose([panel, transposed, product]);
+  return values;
+}
+
+async function loadTensorFlow(load: Importer): Promise<{ tf: TensorFlow; from: string }> {
+  const failures: string[] = [];
+  for (const attempt of [() => native(load), () => wasm(load)]) {
+    try {
+      return await attempt();
+    } catch (failure) {
+      failures.push(failure instanceof Error ? failure.message.split('\n')[0]! : String(failure));
+    }
+  }
+  throw new Error(failures.join('; '));
+}
+
+async function native(load: Importer): Promise<{ tf: TensorFlow; from: string }> {
+  return { tf: moduleOf(await load(NATIVE).catch(notInstalled(NATIVE))), from: NATIVE };
+}
+
+async function wasm(load: Importer): Promise<{ tf: TensorFlow; from: string }> {
+  const tf = moduleOf(await load(CORE).catch(notInstalled(CORE)));
+  await load(WASM).catch(notInstalled(WASM)); // Registers itself as a backend.
+  if (!(await tf.setBackend('wasm'))) throw new Error(`${WASM} does not start`);
+  return { tf, from: WASM };
+}
+
+/** A CommonJS package has its members on `default`. */
+function moduleOf(loaded: unknown): TensorFlow {
+  const module = loaded as Partial<TensorFlow> & { default?: TensorFlow };
+  return typeof module.matMul === 'function' ? (module as TensorFlow) : module.default!;
+}
+
+function notInstalled(name: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new Error(`the package ${name} is not installed`, { cause });
+  };
+}

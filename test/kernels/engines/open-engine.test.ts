@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
+import { selfTest } from '#kernels/engines/self-test.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+
+test('opens what the setting names', async () => {
+  for (const setting of ['wasm', 'reference'] as const) {
+    const choice = await openEngine(setting);
+    expect(choice).toMatchObject({ engine: { name: setting, precision: 'float64' }, refused: [], asAsked: true });
+  }
+});
+
+test('always ends with an engine, and says why it is not the one asked for', async () => {
+  for (const setting of ['auto', 'openblas', 'tensorflow'] as const) {
+    const choice = await openEngine(setting);
+    const taken = choice.refused.length === 0;
+    expect(choice.asAsked).toBe(setting === 'auto' || taken);
+    for (const { name, why } of choice.refused) expect(describeChoice(choice)).toContain(`Not ${name}: ${why}`);
+    expect(describeChoice(choice)).toContain(choice.engine.description);
+  }
+});
+
+test('a library that multiplies wrongly fails its self-test', () => {
+  const engine = wasmEngine();
+  expect(() => selfTest(engine)).not.toThrow();
+  const wrong = { ...engine, symmetricRankK: (x: Float64Array, columns: number, out: Float64Array) => { engine.symmetricRankK(x, columns, out); out[5]! *= 1 + 1e-9; } };
+  expect(() => selfTest(wrong)).toThrow(/X'X is off by/);
+});

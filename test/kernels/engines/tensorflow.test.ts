@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest';
+import { referenceEngine } from '#kernels/engines/reference.js';
+import { tensorflowEngine, type Importer } from '#kernels/engines/tensorflow.js';
+import { expectCovariance } from '../closeness.js';
+import { randomPanel } from './agreement.js';
+
+/** A stand-in with the calls the engine makes, in float32 like the real one. */
+interface Stub { values: Float32Array; shape: [number, number] }
+const arithmetic = {
+  ready: async () => {},
+  setBackend: async () => true,
+  getBackend: () => 'stub',
+  tensor2d: (values: Float32Array, shape: [number, number]): Stub => ({ values, shape }),
+  transpose: ({ values, shape: [rows, columns] }: Stub): Stub => ({
+    values: Float32Array.from({ length: values.length }, (_, at) => values[(at % rows) * columns + Math.floor(at / rows)]!),
+    shape: [columns, rows],
+  }),
+  matMul: (a: Stub, b: Stub) => {
+    const [rows, inner] = a.shape;
+    const columns = b.shape[1];
+    const out = new Float32Array(rows * columns);
+    for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) for (let k = 0; k < inner; k++) out[i * columns + j] = Math.fround(out[i * columns + j]! + Math.fround(a.values[i * inner + k]! * b.values[k * columns + j]!));
+    return { dataSync: () => out };
+  },
+  dispose: () => {},
+};
+
+const absent = async (name: string): Promise<never> => { throw new Error(`Cannot find package '${name}'`); };
+
+describe('the TensorFlow engine', () => {
+  test('serves the covariance product in float32 and says so', async () => {
+    const load: Importer = async (name) => (name === '@tensorflow/tfjs-node' ? { default: arithmetic } : absent(name));
+    const engine = await tensorflowEngine(referenceEngine, load);
+    expect(engine.precision).toBe('float32');
+    expect(engine.description).toContain('@tensorflow/tfjs-node');
+    const x = randomPanel(40, 6);
+    const expected = new Float64Array(36);
+    referenceEngine.symmetricRankK(x, 6, expected);
+    const actual = new Float64Array(36);
+    engine.symmetricRankK(x, 6, actual);
+    expectCovariance(actual, expected, 6, 1e-5);
+    expect([...actual]).not.toEqual([...expected]);
+  });
+
+  test('leaves factorisations to the float64 engine beneath it', async () => {
+    const engine = await tensorflowEngine(referenceEngine, async () => arithmetic);
+    expect(engine.cholesky).toBe(referenceEngine.cholesky);
+  });
+
+  test('takes the WebAssembly backend when the native package is absent', async () => {
+    const load: Importer = async (name) => (name === '@tensorflow/tfjs-node' ? absent(name) : arithmetic);
+    const engine = await tensorflowEngine(referenceEngine, load);
+    expect(engine.description).toContain('@tensorflow/tfjs-backend-wasm');
+  });
+
+  test('says which packages are missing', async () => {
+    await expect(tensorflowEngine(referenceEngine, absent)).rejects.toThrow(/tfjs-node is not installed; .*tfjs-core is not installed/);
+  });
+});

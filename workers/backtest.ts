@@ -8,14 +8,15 @@ import { formatDay } from '#domain/days.js';
 import type { Task } from '#jobs/tasks.js';
 import { runOverviewJson, runRecordJson, runResultJson } from '#views/run-json.js';
 import { outputBytes } from './hand-over.js';
-import { keptCalendars, keptMarket } from './kept.js';
+import { openedMarket } from './open-markets.js';
+import { openedCalendars } from './opened-calendars.js';
 
 /** A whole backtest: the definition run, simulated, measured and serialised once. */
 export const backtest: Task<'backtest'> = ({ market: handle, plan, engineVersion }, control) => {
-  const market = keptMarket(handle);
+  const market = openedMarket(handle);
   const run = runBacktest({
     market,
-    calendars: keptCalendars(),
+    calendars: openedCalendars(),
     plan,
     createDecider: indexDecider,
     report: (fraction, message) => control.report(0.8 * fraction, message),

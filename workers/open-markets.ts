@@ -11,7 +11,7 @@ const open = new Map<string, MarketData>();
  * @cost of `openMarket` at the first use
  */
 export function openedMarket(handle: MarketHandle): MarketData {
-  const key = `${handle.storeId} ${handle.contentHash}`;
+  const key = `${handle.storeId} ${handle.adjustment} ${handle.contentHash}`;
   const market = open.get(key) ?? openMarket(handle);
   open.delete(key);
   open.set(key, market);

@@ -14,7 +14,8 @@ import { createJsonWriter } from '#views/json-writer.js';
 import { levelsView } from '#views/levels-view.js';
 import { heldWeights, weightsView } from '#views/weights-view.js';
 import { outputBytes } from './hand-over.js';
-import { keptCalendars, keptMarket } from './kept.js';
+import { openedMarket } from './open-markets.js';
+import { openedCalendars } from './opened-calendars.js';
 import { withRunFile } from './run-file.js';
 
 /** A view of stored runs: read by ranges from their columns, serialised here. */
@@ -47,7 +48,7 @@ function withRuns<T>(paths: readonly string[], use: (runs: readonly RunColumns[]
 
 function showWeights(run: RunColumns, { asOf, risk, benchmark, market: handle }: WeightsViewInput): unknown {
   const weights = heldWeights(run, asOf);
-  const market = handle && keptMarket(handle);
+  const market = handle && openedMarket(handle);
   if (risk) throw new Refusal('NOT_SUPPORTED', 'This build estimates no risk of weights.');
   return weightsView({
     runId: run.header.run_id,
@@ -70,7 +71,7 @@ interface BenchmarkWeightsInput {
 /** Weights that an index, run from its definition, holds on a day. */
 function benchmarkWeights({ indexId, documents, market, day }: BenchmarkWeightsInput): ReadonlyMap<string, number> {
   if (!market) throw new Refusal('NO_DATA_SOURCE', 'No data store is active to run the benchmark on.');
-  const composer = createComposer({ market, calendars: keptCalendars(), documents, until: day, createDecider: indexDecider });
+  const composer = createComposer({ market, calendars: openedCalendars(), documents, until: day, createDecider: indexDecider });
   const compositions = composer.compositions(indexId);
   const { sm, list } = compositions;
   const session = lastAtMost(sm.sessions, day);

@@ -6,6 +6,7 @@ import { createApp, type App } from '#http/app.js';
 import { createAuthenticate } from '#http/authentication.js';
 import type { Handlers } from '#http/handler.js';
 import { createMetrics } from '#http/metrics.js';
+import { analyticsHandlers } from '#http/routes/analytics.js';
 import { calendarHandlers } from '#http/routes/calendars.js';
 import { changelogHandlers } from '#http/routes/changelog.js';
 import { documentationHandlers } from '#http/routes/documentation.js';
@@ -22,6 +23,8 @@ import { dataHandlers } from '#http/routes/data.js';
 import { storeHandlers } from '#http/routes/stores.js';
 import { watchlistHandlers } from '#http/routes/watchlists.js';
 import { openCalendars } from '#market/calendar-files.js';
+import { createAnalytics } from '#services/analytics.js';
+import { createBacktestJob } from '#services/backtest-job.js';
 import { createCalendarViews } from '#services/calendars.js';
 import { createChangelog } from '#services/changelog.js';
 import { createHealth, type Check } from '#services/health.js';
@@ -36,6 +39,7 @@ import { openStore, type Store } from '#store/open-store.js';
 import { composeMarket } from './compose-market.js';
 import { watchDisk } from './disk-watch.js';
 import { openKeyDoor } from './key-door.js';
+import { openNumerics } from './numerics.js';
 import type { Settings } from './settings.js';
 import { engineVersion, PACKAGE_ROOT } from './version.js';
 
@@ -100,9 +104,13 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   open.push(disk);
   checks.push(disk.check);
 
+  const numerics = await openNumerics(settings.numerics, log);
+  checks.push(numerics);
+
   const memoryBytes = memoryBudget();
   const pool = createPool({
     workers: settings.workers,
+    numerics: settings.numerics,
     heapMegabytes: heapMegabytes(memoryBytes, settings.workers),
     onFault: (fault) => log.error({ err: fault }, 'a worker thread ended'),
   });
@@ -141,6 +149,12 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const indices = createIndices({ documents: store.documents, jobs, markets, calendars });
   const indexQuestions = createIndexQuestions({ documents: store.documents, jobs, markets, calendars });
 
+  const backtestJob = createBacktestJob({ markets });
+  jobs.register(backtestJob);
+  const analytics = createAnalytics({
+    documents: store.documents, artifacts: store.artifacts, jobs, kind: backtestJob, markets, calendars, engineVersion: version,
+  });
+
   const metrics = createMetrics(version, () => jobs.counts());
 
   // Handlers, one spread per route family: a route of the API without one does not compile.
@@ -154,6 +168,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...watchlistHandlers(createWatchlists({ documents: store.documents, markets })),
     ...calendarHandlers(calendarViews),
     ...indexHandlers(indices, indexQuestions),
+    ...analyticsHandlers(analytics),
     ...documentationHandlers(() => openApiDocument(API, version)),
   };
 

@@ -1,3 +1,4 @@
+import { analyticsRoutes } from './analytics.js';
 import { calendarRoutes } from './calendars.js';
 import { changelogRoutes } from './changelog.js';
 import { dataRoutes } from './data.js';
@@ -21,6 +22,7 @@ export const API = {
   ...jobRoutes,
   ...calendarRoutes,
   ...indexRoutes,
+  ...analyticsRoutes,
   ...storeRoutes,
   ...dataRoutes,
   ...watchlistRoutes,

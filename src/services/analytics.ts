@@ -3,9 +3,10 @@ import { requestedRange } from '#domain/backtest/window.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
+import { marketFindings } from '#domain/documents/index-on-market.js';
 import { LIMITS } from '#domain/limits.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { OutputBytes, RunLevels, RunViewInput } from '#jobs/tasks.js';
@@ -13,9 +14,10 @@ import type { Markets } from '#market/markets.js';
 import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
 import type { BacktestPayload } from './backtest-job.js';
-import { reachedDocuments, requireIndexDocument } from './index-reach.js';
+import { reachedBy } from './index-questions.js';
 import type { Precondition } from './preconditions.js';
 import { assertSubject, readRun, requireRun } from './run-documents.js';
+import { findIndex, requireIndex } from './stored-indices.js';
 
 export interface AnalyticsDependencies {
   readonly documents: DocumentStore;
@@ -73,18 +75,19 @@ export interface Analytics {
 export function createAnalytics(dependencies: AnalyticsDependencies): Analytics {
   const { documents, artifacts, jobs, kind, markets, calendars, engineVersion } = dependencies;
 
+  const indexOf = (indexId: string) => findIndex(documents, indexId);
   const stored = (ref: ArtifactRef): StoredBytes => ({ length: ref.bytes, etag: ref.sha256, open: () => artifacts.stream(ref) });
   const columnsOf = (runId: string): string => artifacts.path(requireRun(documents, runId).artifacts.columns);
   const view = (input: RunViewInput, signal: AbortSignal): Promise<OutputBytes> => jobs.query('view-run', input, signal);
 
   function planOf(runId: string, request: BacktestRequest): BacktestPlan {
-    const document = requireIndexDocument(documents, runId);
+    const { document } = requireIndex(documents, runId);
     assertOrder(request);
     return {
       runId,
       name: document.name,
       indexId: document.id,
-      documents: { ...reachedDocuments(documents, document), ...benchmarkDocuments(document, request) },
+      documents: { ...reachedBy(document, indexOf), ...benchmarkDocuments(document, request) },
       request,
     };
   }
@@ -99,7 +102,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
 
   function benchmarkIndex(benchmarkId: string): Record<string, IndexDocument> {
     if (documents.get('index', benchmarkId) === undefined) throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${benchmarkId} is no stored index.`, { benchmark: benchmarkId });
-    return reachedDocuments(documents, requireIndexDocument(documents, benchmarkId));
+    return reachedBy(requireIndex(documents, benchmarkId).document, indexOf);
   }
 
   return {
@@ -112,6 +115,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const document = plan.documents[plan.indexId]!;
       const calendar = calendars.get(document.calendar);
       if (!calendar) throw refuseWithFindings('index document', [{ severity: 'error', code: 'UNKNOWN_CALENDAR', message: `The calendar ${document.calendar} is not known.`, path: 'calendar' }]);
+      for (const reached of Object.values(plan.documents)) assertNoErrors(`index document ${reached.id}`, marketFindings(reached, market, 'error'));
       assertIdentifierBenchmark(market, request);
       requestedRange({ document, calendar, dates: market.dates, request });
       return jobs.submit({

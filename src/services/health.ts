@@ -8,6 +8,8 @@ export interface Check {
   readonly name: string;
   /** Undefined when all is well, otherwise what is wrong in a sentence. */
   readonly look: () => string | undefined;
+  /** What is worth knowing while all is well. */
+  readonly note?: () => string;
   /** Code under which `/health/ready` refuses while the check fails; without one the service stays ready. */
   readonly unready?: ErrorCode;
 }
@@ -34,9 +36,9 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
   const startedMs = monotonic();
   const started = formatTimestamp(startedAt.getTime());
   const lookAll = (): HealthCheck[] =>
-    checks.map(({ name, look }) => {
-      const message = look() ?? null;
-      return { name, ok: message === null, message };
+    checks.map(({ name, look, note }) => {
+      const fault = look();
+      return { name, ok: fault === undefined, message: fault ?? note?.() ?? null };
     });
   return {
     health() {

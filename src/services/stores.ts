@@ -3,7 +3,7 @@ import type {
 } from '#contract/stores.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { civilOf, dayFrom, formatDay } from '#domain/days.js';
-import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { StoreDocument, StoreKind } from '#domain/documents/store-document.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
@@ -55,6 +55,8 @@ export interface Stores {
   resume(): Promise<void>;
   /** Ends what is being read outside a job. */
   close(): Promise<void>;
+  /** What is known of the served store besides its values. */
+  servedStore(): { readonly kind: StoreKind; readonly sizeBytes: number | null } | undefined;
   /** The served store in the words of health. */
   health(): { readonly active: string | null; readonly status: string | null; readonly end: string | null };
 }
@@ -342,6 +344,12 @@ export function createStores(dependencies: StoresDependencies): Stores {
     async close() {
       closing.abort(new Refusal('DRAINING', 'The service is stopping.'));
       await resuming.catch(() => {}); // told by whoever awaits the resumption
+    },
+    servedStore() {
+      const storeId = markets.served()?.handle.storeId;
+      const stored = storeId === undefined ? undefined : documents.get('store', storeId);
+      const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
+      return document && { kind: document.kind, sizeBytes: document.size_bytes };
     },
     health() {
       const served = markets.served();

@@ -3,6 +3,7 @@ import type { JobEngine } from '#jobs/engine.js';
 import { createLocations } from '#market/locations.js';
 import { createManagedFolders } from '#market/managed-folder.js';
 import { createServedMarkets, type ServedMarkets } from '#market/served-markets.js';
+import { createData, type Data } from '#services/data.js';
 import { createStoreJobs } from '#services/store-jobs.js';
 import { createStoreLoading } from '#services/store-loading.js';
 import { createStores, type Stores } from '#services/stores.js';
@@ -14,6 +15,7 @@ import type { Settings } from './settings.js';
 export interface MarketRooms {
   readonly markets: ServedMarkets;
   readonly stores: Stores;
+  readonly data: Data;
 }
 
 /** The served market and the stores behind it; registers the kinds of job that change them. */
@@ -35,5 +37,6 @@ export function composeMarket(rooms: {
   jobs.register(kinds.load);
   jobs.register(kinds.generate);
   const stores = createStores({ documents, jobs, kinds, markets, loading, locations, folders, calendars, timestamp });
-  return { markets, stores };
+  const data = createData({ markets, jobs, served: () => stores.servedStore(), now: Date.now });
+  return { markets, stores, data };
 }

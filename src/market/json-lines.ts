@@ -35,7 +35,8 @@ export async function readJsonLines(
   let line = 0;
 
   function begin(): boolean {
-    for (const row of held!) for (const name of Object.keys(row)) if (!known.has(name)) known.add(name), columns.push(name);
+    for (const name of held!.flatMap(Object.keys)) known.add(name);
+    columns.push(...known);
     onRow = onHeader(columns);
     const rows = held!;
     held = undefined;

@@ -48,9 +48,9 @@ function listings(spec: SyntheticSpec): Birth[] {
   const random = counterRandom({ seed: spec.seed, stream: STREAMS.listings });
   const rate = ((1 - SPIN_OFF_SHARE) * spec.listings_per_year * spec.assets) / SESSIONS_PER_YEAR;
   const births: Birth[] = [];
-  for (let t = 0; t < spec.sessions.length; t++) {
+  for (let t = 1; t < spec.sessions.length; t++) {
     const count = Math.floor(rate) + (random.uniform() < rate - Math.floor(rate) ? 1 : 0);
-    for (let k = 0; k < count && t > 0; k++) births.push(newName(spec, spec.assets + births.length, t));
+    for (let k = 0; k < count; k++) births.push(newName(spec, spec.assets + births.length, t));
   }
   return births;
 }

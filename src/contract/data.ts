@@ -1,0 +1,240 @@
+import { z } from 'zod';
+import { ACTION_KINDS } from '#domain/market/market-data.js';
+import { AssetIdentifier, IsoDate } from '#domain/shape.js';
+import { TableFrame } from './common.js';
+import { routes } from './route.js';
+
+/** Identifiers of one batch. */
+const BATCH_MAX = 1000;
+
+const date = (help: string) => IsoDate.optional().meta({ description: help });
+
+export const PricesResponse = z
+  .strictObject({
+    identifier: z.string(),
+    interval: z.enum(['native', 'weekly', 'monthly']).meta({ description: 'Resolution served.' }),
+    prices: TableFrame.meta({ description: 'Date-indexed market data; null where there is no value.' }),
+  })
+  .meta({ id: 'PricesResponse' });
+
+const fields = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).nullable());
+
+export const UniverseMembership = z
+  .strictObject({
+    universe: z.string(),
+    name: z.string().nullable(),
+    start: z.string().nullable().meta({ description: 'First day; null: always.' }),
+    end: z.string().nullable().meta({ description: 'First day no longer a member; null: still one.' }),
+    current: z.boolean().meta({ description: 'Member on as_of, or today.' }),
+  })
+  .meta({ id: 'UniverseMembership' });
+
+export const ReferenceResponse = z
+  .strictObject({
+    identifier: z.string(),
+    fields: fields.meta({ description: 'Every reference column the store holds, as known on as_of.' }),
+    universes: z.array(UniverseMembership),
+  })
+  .meta({ id: 'ReferenceResponse' });
+export type ReferenceResponse = z.infer<typeof ReferenceResponse>;
+
+export const ReferenceEntry = z
+  .strictObject({
+    identifier: z.string(),
+    found: z.boolean().meta({ description: 'False leaves fields empty without failing the batch.' }),
+    fields: fields.meta({ description: 'Requested columns; a column held without a value for the name is null.' }),
+  })
+  .meta({ id: 'ReferenceEntry' });
+
+export const BatchReferenceResponse = z
+  .strictObject({
+    entries: z.array(ReferenceEntry).meta({ description: 'One per requested identifier, in request order.' }),
+    as_of: z.string().nullable().meta({ description: 'Point-in-time date applied, when one was requested.' }),
+  })
+  .meta({ id: 'BatchReferenceResponse' });
+export type BatchReferenceResponse = z.infer<typeof BatchReferenceResponse>;
+
+export const CorporateAction = z
+  .strictObject({
+    type: z.enum(Object.keys(ACTION_KINDS) as [string, ...string[]]), // the table has entries
+    kind: z.enum(['cash', 'ratio', 'structural']).meta({
+      description: 'What value means: an amount per share that adds up, a share-count multiplier that compounds, or nothing that can be summed.',
+    }),
+    value: z.number(),
+    ex_date: z.string(),
+    pay_date: z.string().nullable().meta({ description: 'Null: unknown.' }),
+    status: z.enum(['announced', 'paid', 'cancelled']).nullable().meta({ description: 'Null: unknown.' }),
+    announced: z.string().nullable().meta({ description: 'Day of the announcement.' }),
+    related: z.string().nullable().meta({ description: 'Other identifier of a spin-off, merger or change of ticker.' }),
+    subscription_price: z.number().nullable().meta({ description: 'Price of a new share in a rights issue.' }),
+  })
+  .meta({ id: 'CorporateAction' });
+
+export const CorporateActionsResponse = z
+  .strictObject({
+    identifier: z.string(),
+    actions: z.array(CorporateAction).meta({ description: 'By ex_date ascending.' }),
+    cumulative_split_ratio: z.number().meta({ description: 'Compounded share-count multiplier of the ratio actions in the window that are not cancelled.' }),
+    trailing_dividend: z.number().meta({ description: 'Ordinary dividends per share over the twelve calendar months ending on the as-of date, on the share basis of that date.' }),
+    trailing_dividend_yield: z.number().nullable().meta({ description: 'trailing_dividend over the close on the as-of date; null without a price.' }),
+  })
+  .meta({ id: 'CorporateActionsResponse' });
+export type CorporateActionsResponse = z.infer<typeof CorporateActionsResponse>;
+
+export const DatasetCoverage = z
+  .strictObject({
+    dataset: z.enum(['market', 'reference']),
+    configured: z.boolean().meta({ description: 'The dataset is loaded.' }),
+    identifiers: z.int(),
+    start: z.string().nullable(),
+    end: z.string().nullable(),
+    field_count: z.int().meta({ description: 'Data columns, keys excluded.' }),
+    frequency: z.enum(['daily', 'static', 'event']).meta({ description: 'Defines what stale means.' }),
+    stale_after_seconds: z.number().nullable().meta({ description: 'Age beyond which the dataset is stale; null where that does not apply.' }),
+    cache_age: z.number().nullable().meta({ description: 'Seconds since the last load.' }),
+    last_refreshed: z.string().nullable().meta({ description: 'Time of the last load.' }),
+    cache_size_bytes: z.int().nullable().meta({ description: 'Bytes on disk.' }),
+    source: z.string().nullable().meta({ description: 'Where the data came from: local, database, imported or synthetic.' }),
+  })
+  .meta({ id: 'DatasetCoverage' });
+
+export const CoverageResponse = z
+  .strictObject({
+    datasets: z.array(DatasetCoverage),
+    identifiers_union: z.int().meta({ description: 'Distinct identifiers of all datasets together.' }),
+    cache_size_bytes: z.int().nullable().meta({ description: 'Bytes on disk of the whole store; null when no store is served.' }),
+  })
+  .meta({ id: 'CoverageResponse' });
+export type CoverageResponse = z.infer<typeof CoverageResponse>;
+
+export const DataSourceStatus = z
+  .strictObject({
+    configured: z.boolean().meta({ description: 'A data source is attached.' }),
+    identifiers: z.int().meta({ description: 'Distinct identifiers of the market dataset.' }),
+  })
+  .meta({ id: 'DataSourceStatus' });
+export type DataSourceStatus = z.infer<typeof DataSourceStatus>;
+
+export const IdentifierSearch = z
+  .strictObject({
+    identifiers: z.array(
+      z.strictObject({
+        identifier: z.string(),
+        name: z.string().nullable(),
+        start: z.string().nullable().meta({ description: 'First bar.' }),
+        end: z.string().nullable().meta({ description: 'Last bar.' }),
+      }),
+    ),
+    next: z.string().nullable().meta({ description: 'Value of after for the next page; null on the last one.' }),
+  })
+  .meta({ id: 'IdentifierSearch' });
+export type IdentifierSearch = z.infer<typeof IdentifierSearch>;
+
+const assetParams = z.strictObject({ identifier: AssetIdentifier.meta({ description: 'Asset identifier, percent-encoded.' }) });
+
+const pricesQuery = z.strictObject({
+  start: date('First date.'),
+  end: date('Last date.'),
+  interval: z.enum(['native', 'weekly', 'monthly']).default('native').meta({ description: 'Weekly and monthly rows carry the date of the last session with data in the ISO week or month.' }),
+  columns: z.array(z.string().min(1)).max(100).optional().meta({ description: 'Columns wanted, in this order; all unless given.' }),
+  adjust: z.enum(['none', 'splits', 'total']).default('none').meta({ description: 'As stored; on the share basis of the latest date; or growing as a holding with dividends reinvested does.' }),
+});
+export type PricesQuery = z.infer<typeof pricesQuery>;
+
+const batchQuery = z.strictObject({
+  identifiers: z.array(AssetIdentifier).min(1).max(BATCH_MAX).meta({ description: 'Repeated or separated by commas; duplicates are removed.' }),
+  fields: z.array(z.string().min(1)).max(100).optional().meta({
+    description: 'Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED; every reference column unless given.',
+  }),
+  as_of: date('Values as known on this date; the latest unless given.'),
+});
+export type BatchQuery = z.infer<typeof batchQuery>;
+
+const actionsQuery = z.strictObject({
+  start: date('First ex_date.'),
+  end: date('Last ex_date.'),
+  as_of: date('Date the trailing figures end on; default the last date held.'),
+});
+export type ActionsQuery = z.infer<typeof actionsQuery>;
+
+const searchQuery = z.strictObject({
+  q: z.string().max(64).optional().meta({ description: 'Part of an identifier or a name, whatever its case.' }),
+  limit: z.int().min(1).max(1000).default(100).meta({ description: 'At most so many names.' }),
+  after: z.string().max(64).optional().meta({ description: 'Only names whose identifier comes after this one.' }),
+});
+export type SearchQuery = z.infer<typeof searchQuery>;
+
+export const dataRoutes = routes({
+  getPrices: {
+    method: 'GET',
+    path: '/data/prices/{identifier}',
+    scope: 'read',
+    tag: 'data',
+    summary: 'Market data of one name.',
+    description: 'OPEN is the first, HIGH the largest, LOW the smallest, VOLUME the sum and every other column the last value of a week or month. With `Accept: application/vnd.apache.arrow.stream` an Arrow stream whose schema metadata carries the other fields under `body`.',
+    params: assetParams,
+    query: pricesQuery,
+    success: { status: 200, description: 'The prices; an empty table when the window holds none.', schema: PricesResponse, media: ['application/vnd.apache.arrow.stream'] },
+    errors: ['IDENTIFIER_NOT_FOUND', 'INVALID_RANGE', 'NO_DATA_SOURCE', 'OVERLOADED'],
+  },
+  getReferenceBatch: {
+    method: 'GET',
+    path: '/data/reference',
+    scope: 'read',
+    tag: 'data',
+    summary: 'Reference data and derived figures of many names at one date.',
+    query: batchQuery,
+    success: { status: 200, description: 'One entry per identifier.', schema: BatchReferenceResponse },
+    errors: ['NO_DATA_SOURCE'],
+  },
+  getReference: {
+    method: 'GET',
+    path: '/data/reference/{identifier}',
+    scope: 'read',
+    tag: 'data',
+    summary: 'Reference data and universes of one name.',
+    params: assetParams,
+    query: z.strictObject({ as_of: date('Values as known on this date; the latest unless given.') }),
+    success: { status: 200, description: 'The reference data.', schema: ReferenceResponse },
+    errors: ['IDENTIFIER_NOT_FOUND', 'NO_DATA_SOURCE'],
+  },
+  getCorporateActions: {
+    method: 'GET',
+    path: '/data/corporate-actions/{identifier}',
+    scope: 'read',
+    tag: 'data',
+    summary: 'Corporate actions of one name with their sums.',
+    params: assetParams,
+    query: actionsQuery,
+    success: { status: 200, description: 'The actions.', schema: CorporateActionsResponse },
+    errors: ['IDENTIFIER_NOT_FOUND', 'INVALID_RANGE', 'NO_DATA_SOURCE'],
+  },
+  getCoverage: {
+    method: 'GET',
+    path: '/data/coverage',
+    scope: 'read',
+    tag: 'data',
+    summary: 'What the served store holds, and how old it is.',
+    success: { status: 200, description: 'Coverage by dataset.', schema: CoverageResponse },
+    errors: [],
+  },
+  getDataSource: {
+    method: 'GET',
+    path: '/data/source',
+    scope: 'read',
+    tag: 'data',
+    summary: 'Whether a data source is attached.',
+    success: { status: 200, description: 'The data source.', schema: DataSourceStatus },
+    errors: [],
+  },
+  searchIdentifiers: {
+    method: 'GET',
+    path: '/data/identifiers',
+    scope: 'read',
+    tag: 'data',
+    summary: 'Names of the served store, searched by identifier or name.',
+    query: searchQuery,
+    success: { status: 200, description: 'Names by identifier.', schema: IdentifierSearch },
+    errors: ['NO_DATA_SOURCE'],
+  },
+});

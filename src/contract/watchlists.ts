@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import { AssetIdentifier, Id } from '#domain/shape.js';
+import { listingQuery, skippedFields } from './common.js';
+import { routes } from './route.js';
+
+/** Names of one watchlist. */
+const IDENTIFIERS_MAX = 10_000;
+
+export const WatchlistUpsert = z
+  .strictObject({
+    name: z.string().min(1).max(200),
+    description: z.string().max(10_000).nullable().default(null),
+    identifiers: z.array(AssetIdentifier).max(IDENTIFIERS_MAX).default([]).meta({ description: 'In the order to keep; each once.' }),
+  })
+  .meta({ id: 'WatchlistUpsert' });
+export type WatchlistUpsert = z.infer<typeof WatchlistUpsert>;
+
+export const Watchlist = z
+  .strictObject({
+    watchlist_id: z.string(),
+    name: z.string(),
+    description: z.string().nullable(),
+    identifiers: z.array(z.string()).meta({ description: "In the client's order, unique." }),
+    updated_at: z.string(),
+    unknown: z.array(z.string()).meta({ description: 'Those that the served store does not hold; all of them when none is served.' }),
+  })
+  .meta({ id: 'Watchlist' });
+export type Watchlist = z.infer<typeof Watchlist>;
+
+export const WatchlistCollection = z.strictObject({ watchlists: z.array(Watchlist), ...skippedFields }).meta({ id: 'WatchlistCollection' });
+export type WatchlistCollection = z.infer<typeof WatchlistCollection>;
+
+const params = z.strictObject({ watchlist_id: Id.meta({ description: 'Id of the watchlist.' }) });
+
+export const watchlistRoutes = routes({
+  listWatchlists: {
+    method: 'GET',
+    path: '/data/watchlists',
+    scope: 'read',
+    tag: 'watchlists',
+    summary: 'Every watchlist.',
+    query: listingQuery,
+    success: { status: 200, description: 'Watchlists by id.', schema: WatchlistCollection },
+    errors: [],
+  },
+  getWatchlist: {
+    method: 'GET',
+    path: '/data/watchlists/{watchlist_id}',
+    scope: 'read',
+    tag: 'watchlists',
+    summary: 'One watchlist.',
+    params,
+    success: { status: 200, description: 'The watchlist.', schema: Watchlist },
+    errors: ['WATCHLIST_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  putWatchlist: {
+    method: 'PUT',
+    path: '/data/watchlists/{watchlist_id}',
+    scope: 'write',
+    tag: 'watchlists',
+    summary: 'Creates or replaces a watchlist.',
+    params,
+    body: { schema: WatchlistUpsert, example: { name: 'Favourites', identifiers: ['AAPL', 'MSFT'] } },
+    success: { status: 200, description: 'The watchlist as stored.', schema: Watchlist },
+    errors: ['PRECONDITION_FAILED'],
+  },
+  deleteWatchlist: {
+    method: 'DELETE',
+    path: '/data/watchlists/{watchlist_id}',
+    scope: 'write',
+    tag: 'watchlists',
+    summary: 'Deletes a watchlist.',
+    params,
+    success: { status: 204, description: 'Deleted.' },
+    errors: ['WATCHLIST_NOT_FOUND', 'PRECONDITION_FAILED'],
+  },
+});

@@ -1,0 +1,20 @@
+import type { dataRoutes } from '#contract/data.js';
+import type { Data } from '#services/data.js';
+import { ARROW_TYPE } from '#views/arrow-type.js';
+import type { Handlers } from '../handler.js';
+
+export function dataHandlers(data: Data): Handlers<typeof dataRoutes> {
+  return {
+    async getPrices({ params, query, accepts, signal }) {
+      const isArrow = accepts(ARROW_TYPE);
+      const bytes = await data.prices(params.identifier, query, isArrow ? 'arrow' : 'json', signal);
+      return isArrow ? { bytes, type: ARROW_TYPE } : { bytes };
+    },
+    getReference: ({ params, query }) => ({ json: data.reference(params.identifier, query) }),
+    getReferenceBatch: ({ query }) => ({ json: data.referenceBatch(query) }),
+    getCorporateActions: ({ params, query }) => ({ json: data.corporateActions(params.identifier, query) }),
+    getCoverage: () => ({ json: data.coverage() }),
+    getDataSource: () => ({ json: data.source() }),
+    searchIdentifiers: ({ query }) => ({ json: data.search(query) }),
+  };
+}

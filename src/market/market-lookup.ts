@@ -1,0 +1,92 @@
+import type { Day } from '#domain/days.js';
+import { compareText } from '#domain/findings.js';
+import type { CorporateAction, MarketData, Membership } from '#domain/market/market-data.js';
+import { firstAtLeast, lastAtMost } from '#domain/search.js';
+
+/** Where things of one name are in a market. */
+export interface MarketLookup {
+  /** Column of a name, undefined when the market dataset does not hold it. */
+  positionOf(identifier: string): number | undefined;
+  /** Actions of a name by ex day. */
+  actionsOf(identifier: string): readonly CorporateAction[];
+  /** Spells of a name in any universe. */
+  membershipsOf(identifier: string): readonly Membership[];
+  /** First and last date with a CLOSE, null when the name has none. */
+  datesOf(identifier: string): { readonly start: Day; readonly end: Day } | null;
+  /** Every name of any dataset, in code-point order. */
+  readonly allIdentifiers: readonly string[];
+}
+
+const kept = new WeakMap<MarketData, MarketLookup>();
+
+/** The lookup of a market, made at its first use. @cost O(names + actions) once, then O(1) a question */
+export function lookupOf(market: MarketData): MarketLookup {
+  let lookup = kept.get(market);
+  if (lookup === undefined) kept.set(market, (lookup = createLookup(market)));
+  return lookup;
+}
+
+function createLookup(market: MarketData): MarketLookup {
+  const { identifiers, dates } = market;
+  const positions = new Map(identifiers.map((identifier, n) => [identifier, n]));
+  const actions = byIdentifier(market.actions);
+  const memberships = byIdentifier(market.universes);
+  const spans = new Map<string, { readonly start: Day; readonly end: Day } | null>();
+  const close = market.fields.get('CLOSE')!;
+  const all = new Set([...identifiers, ...market.reference.rows.keys(), ...actions.keys(), ...memberships.keys()]);
+
+  function span(n: number): { readonly start: Day; readonly end: Day } | null {
+    const step = identifiers.length;
+    let first = 0;
+    while (first < dates.length && Number.isNaN(close[first * step + n])) first += 1;
+    if (first === dates.length) return null;
+    let last = dates.length - 1;
+    while (Number.isNaN(close[last * step + n])) last -= 1;
+    return { start: dates[first]!, end: dates[last]! };
+  }
+
+  return {
+    positionOf: (identifier) => positions.get(identifier),
+    actionsOf: (identifier) => actions.get(identifier) ?? [],
+    membershipsOf: (identifier) => memberships.get(identifier) ?? [],
+    datesOf(identifier) {
+      const n = positions.get(identifier);
+      if (n === undefined) return null;
+      let known = spans.get(identifier);
+      if (known === undefined) spans.set(identifier, (known = span(n)));
+      return known;
+    },
+    allIdentifiers: all.size === identifiers.length ? identifiers : [...all].sort(compareText),
+  };
+}
+
+function byIdentifier<T extends { readonly identifier: string }>(items: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const group = groups.get(item.identifier);
+    if (group === undefined) groups.set(item.identifier, [item]);
+    else group.push(item);
+  }
+  return groups;
+}
+
+/**
+ * A value of a name as of a day: the latest one at or before it, at most `staleMax` dates of the store old.
+ * @returns NaN when there is none
+ */
+export function valueAt(market: MarketData, field: string, position: number, day: Day, staleMax: number): number {
+  const panel = market.fields.get(field);
+  if (panel === undefined) return Number.NaN;
+  const step = market.identifiers.length;
+  const last = lastAtMost(market.dates, day);
+  for (let t = last; t >= 0 && t >= last - staleMax; t--) {
+    const value = panel[t * step + position]!;
+    if (value === value) return value;
+  }
+  return Number.NaN;
+}
+
+/** Row of the store on which an action takes effect; its number of dates when that is still to come. */
+export function effectiveRow(market: MarketData, { exDay }: CorporateAction): number {
+  return firstAtLeast(market.dates, exDay);
+}

@@ -1,0 +1,187 @@
+import { civilOf, weekdayOf, type Day } from '#domain/days.js';
+import { growthStep, type SessionEffect } from '#domain/market/growth.js';
+import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
+import { firstAtLeast, lastAtMost } from '#domain/search.js';
+
+/** Everything held of one name, where it lies. */
+export interface NameBars {
+  /** Dates of the store, [T]. */
+  readonly dates: Int32Array;
+  /** Panels [T x N] by field. */
+  readonly fields: readonly { readonly name: string; readonly values: Float64Array }[];
+  /** Names of the store, N, and position of this one. */
+  readonly names: number;
+  readonly position: number;
+  /** Actions of the name by ex day. */
+  readonly actions: readonly CorporateAction[];
+  /** Price basis of the store. */
+  readonly adjustment: Adjustment;
+}
+
+export const INTERVALS = ['native', 'weekly', 'monthly'] as const;
+export type Interval = (typeof INTERVALS)[number];
+
+export interface SeriesRequest {
+  readonly start: Day | null;
+  readonly end: Day | null;
+  readonly interval: Interval;
+  /** Fields wanted, in this order. */
+  readonly columns: readonly string[];
+  readonly adjust: Adjustment;
+}
+
+/** A dated table of numbers: NaN where there is no value. */
+export interface DatedTable {
+  readonly days: Int32Array;
+  readonly columns: readonly { readonly name: string; readonly values: Float64Array }[];
+}
+
+const PRICES: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
+const COUNTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
+
+/** The bars of one name as a client asks for them: adjusted first, then drawn together by week or month, then cut to the window. */
+export function priceSeries(bars: NameBars, request: SeriesRequest): DatedTable {
+  const { dates, fields, names, position } = bars;
+  const close = column(fields.find(({ name }) => name === 'CLOSE')!.values, names, position);
+  const factors = request.adjust === 'none' ? undefined : adjustmentFactors(bars, close, request.adjust);
+  const wanted = request.columns.map((name) => {
+    const values = name === 'CLOSE' ? close.slice() : column(fields.find((field) => field.name === name)!.values, names, position);
+    if (factors !== undefined && PRICES.has(name)) for (let t = 0; t < values.length; t++) values[t]! *= factors.price[t]!;
+    if (factors !== undefined && COUNTS.has(name)) for (let t = 0; t < values.length; t++) values[t]! *= factors.shares[t]!;
+    return { name, values };
+  });
+  const rows = rowsWithValue(fields, names, position, dates.length);
+  const from = request.start === null ? 0 : firstAtLeast(dates, request.start);
+  const to = request.end === null ? dates.length : lastAtMost(dates, request.end) + 1;
+  const window = rows.filter((t) => t >= from && t < to);
+  return request.interval === 'native' ? picked(dates, wanted, window) : drawnTogether(dates, wanted, window, request.interval);
+}
+
+function column(panel: Float64Array, names: number, position: number): Float64Array {
+  const values = new Float64Array(panel.length / names);
+  for (let t = 0, cell = position; t < values.length; t++, cell += names) values[t] = panel[cell]!;
+  return values;
+}
+
+/** Rows on which the name has a value in any field. */
+function rowsWithValue(fields: NameBars['fields'], names: number, position: number, sessions: number): number[] {
+  const rows: number[] = [];
+  for (let t = 0; t < sessions; t++) {
+    const cell = t * names + position;
+    if (fields.some(({ values }) => values[cell] === values[cell])) rows.push(t);
+  }
+  return rows;
+}
+
+export interface AdjustmentFactors {
+  /** What a price of the row is multiplied by, [T]. */
+  readonly price: Float64Array;
+  /** What a number of shares of the row is multiplied by, [T]. */
+  readonly shares: Float64Array;
+}
+
+/**
+ * Factors that put every row on the share basis of the last one, and for `total` let prices grow as a holding with all cash
+ * reinvested does: adjusted CLOSE over the one before is the growth of that session in the total variant.
+ * The last bar keeps its price. A store whose prices are adjusted that far already has factors of 1.
+ */
+export function adjustmentFactors(bars: Pick<NameBars, 'dates' | 'actions' | 'adjustment'>, close: Float64Array, adjust: 'splits' | 'total'): AdjustmentFactors {
+  const sessions = bars.dates.length;
+  const price = new Float64Array(sessions).fill(1);
+  const shares = new Float64Array(sessions).fill(1);
+  const effects = effectsBySession(bars, adjust);
+  let ratio = 1;
+  for (let t = sessions - 1; t >= 0; t--) {
+    shares[t] = ratio;
+    price[t] = 1 / ratio;
+    ratio *= effects.get(t)?.ratio ?? 1;
+  }
+  if (adjust === 'splits') return { price, shares };
+
+  // From one session to the next the factor changes only where something happens to the share: a carried price is
+  // followed forward, so that an action on a session without a bar counts too.
+  const steps = new Float64Array(sessions).fill(1);
+  let carried = Number.NaN;
+  for (let t = 0; t < sessions; t++) {
+    const bar = close[t]!;
+    const effect = effects.get(t);
+    if (effect !== undefined && !Number.isNaN(carried)) {
+      const after = growthStep(effect, carried, bar);
+      steps[t] = after.carried / (after.factor * carried);
+      carried = after.carried;
+    } else if (!Number.isNaN(bar)) carried = bar;
+  }
+  const last = close.findLastIndex((bar) => !Number.isNaN(bar));
+  price.fill(1);
+  for (let t = last - 1; t >= 0; t--) price[t] = price[t + 1]! * steps[t + 1]!;
+  const basis = last < 0 ? 1 : shares[last]!; // actions after the last bar change no price that is shown
+  for (let t = 0; t < sessions; t++) shares[t]! /= basis;
+  return { price, shares };
+}
+
+const NO_EFFECT: SessionEffect = { ratio: 1, cash: 0, rights: 0, subscription: 0 };
+
+/** What happens to a share on each session, by row; an ex day without a row takes effect on the next one. */
+function effectsBySession({ dates, actions, adjustment }: Pick<NameBars, 'dates' | 'actions' | 'adjustment'>, adjust: 'splits' | 'total'): Map<number, SessionEffect> {
+  const effects = new Map<number, SessionEffect>();
+  if (adjustment === 'total') return effects;
+  for (const { type, value, exDay, status, subscriptionPrice } of actions) {
+    if (status === 'cancelled') continue;
+    const t = firstAtLeast(dates, exDay);
+    if (t === dates.length) continue;
+    const before = effects.get(t) ?? NO_EFFECT;
+    const kind = ACTION_KINDS[type];
+    if (kind === 'ratio' && adjustment === 'none') effects.set(t, { ...before, ratio: before.ratio * value });
+    else if (kind === 'cash' && adjust === 'total') effects.set(t, { ...before, cash: before.cash + value });
+    else if (type === 'RIGHTS_ISSUE' && adjust === 'total' && subscriptionPrice !== null && value > 0) {
+      effects.set(t, { ...before, rights: before.rights + value, subscription: subscriptionPrice });
+    }
+  }
+  return effects;
+}
+
+type Columns = DatedTable['columns'];
+
+function picked(dates: Int32Array, columns: Columns, rows: readonly number[]): DatedTable {
+  return {
+    days: Int32Array.from(rows, (t) => dates[t]!),
+    columns: columns.map(({ name, values }) => ({ name, values: Float64Array.from(rows, (t) => values[t]!) })),
+  };
+}
+
+/** One row a week or month that has data, dated by its last session with data. */
+function drawnTogether(dates: Int32Array, columns: Columns, rows: readonly number[], interval: 'weekly' | 'monthly'): DatedTable {
+  const groups: number[][] = [];
+  let last: number | undefined;
+  for (const t of rows) {
+    const key = interval === 'weekly' ? weekOf(dates[t]!) : monthOf(dates[t]!);
+    if (key === last) groups.at(-1)!.push(t);
+    else groups.push([t]);
+    last = key;
+  }
+  return {
+    days: Int32Array.from(groups, (group) => dates[group.at(-1)!]!),
+    columns: columns.map(({ name, values }) => ({ name, values: Float64Array.from(groups, (group) => drawOne(name, group.map((t) => values[t]!))) })),
+  };
+}
+
+/** OPEN is the first value, HIGH the largest, LOW the smallest, VOLUME the sum, any other field the last. */
+function drawOne(name: string, all: readonly number[]): number {
+  const values = all.filter((value) => value === value);
+  if (values.length === 0) return Number.NaN;
+  switch (name) {
+    case 'OPEN': return values[0]!;
+    case 'HIGH': return Math.max(...values);
+    case 'LOW': return Math.min(...values);
+    case 'VOLUME': return values.reduce((sum, value) => sum + value, 0);
+    default: return values.at(-1)!;
+  }
+}
+
+/** The ISO week of a day, as the day of its Monday. */
+const weekOf = (day: Day) => day - weekdayOf(day);
+
+function monthOf(day: Day): number {
+  const { year, month } = civilOf(day);
+  return year * 12 + month;
+}

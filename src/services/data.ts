@@ -1,0 +1,264 @@
+import type {
+  ActionsQuery, BatchQuery, BatchReferenceResponse, CorporateActionsResponse, CoverageResponse, DataSourceStatus, IdentifierSearch, PricesQuery,
+  ReferenceResponse, SearchQuery,
+} from '#contract/data.js';
+import { dayFrom, formatDay, type Day } from '#domain/days.js';
+import type { StoreKind } from '#domain/documents/store-document.js';
+import { LIMITS } from '#domain/limits.js';
+import { ACTION_KINDS, referenceAt, type CorporateAction, type MarketData, type Membership, type ReferenceValue } from '#domain/market/market-data.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import { cumulativeRatio, trailingDividend } from '#market/dividends.js';
+import { lookupOf, valueAt } from '#market/market-lookup.js';
+import type { Markets, ServedMarket } from '#market/markets.js';
+import type { SeriesRequest } from '#market/price-series.js';
+
+export interface DataDependencies {
+  readonly markets: Markets;
+  readonly jobs: Pick<Jobs, 'query'>;
+  /** What is known of the served store besides its values. */
+  readonly served: () => { readonly kind: StoreKind; readonly sizeBytes: number | null } | undefined;
+  /** ms since 1970. */
+  readonly now: () => number;
+}
+
+export interface Data {
+  /** The body of the answer, as JSON or as an Arrow stream. @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND, INVALID_RANGE, VALIDATION_FAILED, OVERLOADED */
+  prices(identifier: string, query: PricesQuery, format: 'json' | 'arrow', signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
+  /** @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND */
+  reference(identifier: string, query: { readonly as_of?: string | undefined }): ReferenceResponse;
+  /** @throws Refusal NO_DATA_SOURCE, VALIDATION_FAILED */
+  referenceBatch(query: BatchQuery): BatchReferenceResponse;
+  /** @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND, INVALID_RANGE */
+  corporateActions(identifier: string, query: ActionsQuery): CorporateActionsResponse;
+  coverage(): CoverageResponse;
+  source(): DataSourceStatus;
+  /** @throws Refusal NO_DATA_SOURCE */
+  search(query: SearchQuery): IdentifierSearch;
+}
+
+/** Four days: a long weekend does not make daily data stale. */
+const MARKET_STALE_SECONDS = 345_600;
+
+/** Later than any day that data is of. */
+const LATEST: Day = dayFrom('9999-12-31');
+
+const SOURCES: Record<StoreKind, string> = { folder: 'local', database: 'database', imported: 'imported', synthetic: 'synthetic' };
+
+/** Columns in the order in which people read bars; others follow in the order of the files. */
+const USUAL_COLUMNS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'];
+
+const DERIVED = ['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'DIVIDEND_YIELD', 'VALUE_TRADED'] as const;
+type Derived = (typeof DERIVED)[number];
+
+export function createData({ markets, jobs, served, now }: DataDependencies): Data {
+  const today = (): Day => Math.floor(now() / 86_400_000);
+
+  async function prices(identifier: string, query: PricesQuery, format: 'json' | 'arrow', signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    const { market, handle } = markets.require();
+    const lookup = lookupOf(market);
+    const position = lookup.positionOf(identifier);
+    if (position === undefined) throw unknownIdentifier(identifier, handle.storeId);
+    const held = heldColumns(market);
+    const request: SeriesRequest = {
+      ...window(query),
+      interval: query.interval,
+      columns: query.columns ?? held,
+      adjust: query.adjust,
+    };
+    assertKnown(request.columns, held, 'columns');
+    const fields = [...market.fields].map(([name, values]) => ({ name, values }));
+    const bars = { dates: market.dates, fields, names: market.identifiers.length, position, actions: lookup.actionsOf(identifier), adjustment: market.adjustment };
+    return (await jobs.query('prices', { identifier, bars, request, format }, signal)).bytes;
+  }
+
+  function reference(identifier: string, { as_of }: { readonly as_of?: string | undefined }): ReferenceResponse {
+    const { market, handle } = markets.require();
+    const lookup = lookupOf(market);
+    if (!isHeld(market, identifier)) throw unknownIdentifier(identifier, handle.storeId);
+    const day = as_of === undefined ? LATEST : dayFrom(as_of);
+    return {
+      identifier,
+      fields: Object.fromEntries(market.reference.columns.map((column) => [column, referenceAt(market.reference, identifier, column, day)])),
+      universes: lookup.membershipsOf(identifier).map((spell) => membershipView(spell, as_of === undefined ? today() : day)),
+    };
+  }
+
+  function referenceBatch({ identifiers, fields, as_of }: BatchQuery): BatchReferenceResponse {
+    const { market } = markets.require();
+    const names = fields ?? market.reference.columns;
+    assertKnown(names, [...market.reference.columns, ...market.fields.keys(), ...DERIVED], 'fields');
+    const day = as_of === undefined ? LATEST : dayFrom(as_of);
+    const entries = identifiers.map((identifier) => {
+      const found = isHeld(market, identifier);
+      return { identifier, found, fields: found ? Object.fromEntries(names.map((name) => [name, fieldAt(market, identifier, name, day)])) : {} };
+    });
+    return { entries, as_of: as_of ?? null };
+  }
+
+  function corporateActions(identifier: string, query: ActionsQuery): CorporateActionsResponse {
+    const { market, handle } = markets.require();
+    if (!isHeld(market, identifier)) throw unknownIdentifier(identifier, handle.storeId);
+    const { start, end } = window(query);
+    const all = lookupOf(market).actionsOf(identifier);
+    const shown = all.filter(({ exDay }) => (start === null || exDay >= start) && (end === null || exDay <= end));
+    const asOf = query.as_of === undefined ? (market.dates.at(-1) ?? LATEST) : dayFrom(query.as_of);
+    const trailing = trailingDividend(all, asOf, market.adjustment);
+    const close = closeAt(market, identifier, asOf);
+    return {
+      identifier,
+      actions: shown.map(actionView),
+      cumulative_split_ratio: cumulativeRatio(shown),
+      trailing_dividend: trailing,
+      trailing_dividend_yield: Number.isNaN(close) ? null : trailing / close,
+    };
+  }
+
+  function coverage(): CoverageResponse {
+    const current = markets.served();
+    const about = served();
+    if (current === undefined) {
+      return { datasets: [unconfigured('market'), unconfigured('reference')], identifiers_union: 0, cache_size_bytes: null };
+    }
+    const { market } = current;
+    const shared = {
+      cache_age: Math.max(0, (now() - Date.parse(current.loadedAt)) / 1000),
+      last_refreshed: current.loadedAt,
+      cache_size_bytes: about?.sizeBytes ?? null,
+      source: about === undefined ? null : SOURCES[about.kind],
+    };
+    const validFrom = [...market.reference.rows.values()].flatMap((rows) => rows.flatMap((row) => row.validFrom ?? []));
+    return {
+      datasets: [
+        {
+          dataset: 'market', configured: true, identifiers: market.identifiers.length, start: formatDay(market.dates[0]!), end: formatDay(market.dates.at(-1)!),
+          field_count: market.fields.size, frequency: 'daily', stale_after_seconds: MARKET_STALE_SECONDS, ...shared,
+        },
+        market.reference.rows.size === 0
+          ? unconfigured('reference')
+          : {
+              dataset: 'reference', configured: true, identifiers: market.reference.rows.size, ...spanOf(validFrom), field_count: market.reference.columns.length,
+              frequency: 'static', stale_after_seconds: null, ...shared,
+            },
+      ],
+      identifiers_union: lookupOf(market).allIdentifiers.length,
+      cache_size_bytes: shared.cache_size_bytes,
+    };
+  }
+
+  function search({ q, limit, after }: SearchQuery): IdentifierSearch {
+    const { market } = markets.require();
+    const lookup = lookupOf(market);
+    const wanted = q?.toLowerCase();
+    const matching: string[] = [];
+    for (const identifier of lookup.allIdentifiers) {
+      if (after !== undefined && identifier <= after) continue;
+      if (wanted !== undefined && !identifier.toLowerCase().includes(wanted) && !(nameOf(market, identifier)?.toLowerCase().includes(wanted) ?? false)) continue;
+      matching.push(identifier);
+      if (matching.length > limit) break;
+    }
+    const page = matching.slice(0, limit);
+    return {
+      identifiers: page.map((identifier) => {
+        const dates = lookup.datesOf(identifier);
+        return { identifier, name: nameOf(market, identifier), start: dates === null ? null : formatDay(dates.start), end: dates === null ? null : formatDay(dates.end) };
+      }),
+      next: matching.length > limit ? page.at(-1)! : null,
+    };
+  }
+
+  return {
+    prices, reference, referenceBatch, corporateActions, coverage, search,
+    source() {
+      const current: ServedMarket | undefined = markets.served();
+      return { configured: current !== undefined, identifiers: current?.market.identifiers.length ?? 0 };
+    },
+  };
+}
+
+function unknownIdentifier(identifier: string, storeId: string): Refusal {
+  return new Refusal('IDENTIFIER_NOT_FOUND', `The data store ${storeId} does not hold ${identifier}.`);
+}
+
+function isHeld(market: MarketData, identifier: string): boolean {
+  return lookupOf(market).positionOf(identifier) !== undefined || market.reference.rows.has(identifier);
+}
+
+/** The dates of a window. @throws Refusal INVALID_RANGE */
+function window({ start, end }: { readonly start?: string | undefined; readonly end?: string | undefined }): { readonly start: Day | null; readonly end: Day | null } {
+  if (start !== undefined && end !== undefined && start > end) throw new Refusal('INVALID_RANGE', `The start ${start} lies after the end ${end}.`);
+  return { start: start === undefined ? null : dayFrom(start), end: end === undefined ? null : dayFrom(end) };
+}
+
+function heldColumns({ fields }: MarketData): string[] {
+  const held = [...fields.keys()];
+  return [...USUAL_COLUMNS.filter((name) => fields.has(name)), ...held.filter((name) => !USUAL_COLUMNS.includes(name))];
+}
+
+/** @throws Refusal VALIDATION_FAILED with one finding per unknown name */
+function assertKnown(names: readonly string[], accepted: readonly string[], path: string): void {
+  const unknown = names.filter((name) => !accepted.includes(name));
+  if (unknown.length === 0) return;
+  throw refuseWithFindings('query', unknown.map((name) => ({
+    severity: 'error', code: 'UNKNOWN_FIELD_NAME', path, message: `${name} is none of ${accepted.join(', ')}.`, accepted, value: name,
+  })));
+}
+
+function fieldAt(market: MarketData, identifier: string, name: string, day: Day): ReferenceValue {
+  if (market.reference.columns.includes(name)) return referenceAt(market.reference, identifier, name, day);
+  const position = lookupOf(market).positionOf(identifier);
+  if (position === undefined) return null;
+  const value = market.fields.has(name) ? valueAt(market, name, position, day, LIMITS.MAX_STALE_SESSIONS) : derivedAt(market, identifier, position, { name: name as Derived, day }); // one of the two, as was asserted
+  return Number.isFinite(value) ? value : null;
+}
+
+function derivedAt(market: MarketData, identifier: string, position: number, { name, day }: { readonly name: Derived; readonly day: Day }): number {
+  const at = (field: string) => valueAt(market, field, position, day, LIMITS.MAX_STALE_SESSIONS);
+  const cap = () => (market.fields.has('MARKET_CAP') ? at('MARKET_CAP') : at('CLOSE') * at('SHARES_OUTSTANDING'));
+  switch (name) {
+    case 'MARKET_CAP': return cap();
+    case 'FREE_FLOAT_MARKET_CAP': {
+      const freeFloat = at('FREE_FLOAT');
+      return cap() * (Number.isNaN(freeFloat) ? 1 : freeFloat);
+    }
+    case 'VALUE_TRADED': return at('CLOSE') * at('VOLUME');
+    case 'DIVIDEND_YIELD': return trailingDividend(lookupOf(market).actionsOf(identifier), Math.min(day, market.dates.at(-1)!), market.adjustment) / at('CLOSE');
+  }
+}
+
+function closeAt(market: MarketData, identifier: string, day: Day): number {
+  const position = lookupOf(market).positionOf(identifier);
+  return position === undefined ? Number.NaN : valueAt(market, 'CLOSE', position, day, LIMITS.MAX_STALE_SESSIONS);
+}
+
+function actionView({ type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice }: CorporateAction): CorporateActionsResponse['actions'][number] {
+  return {
+    type, kind: ACTION_KINDS[type], value, ex_date: formatDay(exDay), pay_date: payDay === null ? null : formatDay(payDay), status,
+    announced: announcedDay === null ? null : formatDay(announcedDay), related, subscription_price: subscriptionPrice,
+  };
+}
+
+function membershipView({ universe, start, end }: Membership, day: Day): ReferenceResponse['universes'][number] {
+  return {
+    universe, name: null, start: start === null ? null : formatDay(start), end: end === null ? null : formatDay(end),
+    current: (start === null || start <= day) && (end === null || day < end),
+  };
+}
+
+function nameOf(market: MarketData, identifier: string): string | null {
+  const name = referenceAt(market.reference, identifier, 'NAME', LATEST);
+  return name === null ? null : String(name);
+}
+
+function unconfigured(dataset: 'market' | 'reference'): CoverageResponse['datasets'][number] {
+  return {
+    dataset, configured: false, identifiers: 0, start: null, end: null, field_count: 0, frequency: dataset === 'market' ? 'daily' : 'static',
+    stale_after_seconds: dataset === 'market' ? MARKET_STALE_SECONDS : null, cache_age: null, last_refreshed: null, cache_size_bytes: null, source: null,
+  };
+}
+
+function spanOf(days: readonly Day[]): { readonly start: string | null; readonly end: string | null } {
+  if (days.length === 0) return { start: null, end: null };
+  const [start, end] = days.reduce(([low, high], day) => [Math.min(low, day), Math.max(high, day)], [Infinity, -Infinity]);
+  return { start: formatDay(start), end: formatDay(end) };
+}

@@ -1,0 +1,80 @@
+import type { Watchlist, WatchlistCollection, WatchlistUpsert } from '#contract/watchlists.js';
+import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
+import { Refusal } from '#domain/refusal.js';
+import { lookupOf } from '#market/market-lookup.js';
+import type { Markets } from '#market/markets.js';
+import type { DocumentStore, StoredDocument } from '#store/documents.js';
+import { assertPrecondition, type Precondition } from './preconditions.js';
+
+export interface WatchlistsDependencies {
+  readonly documents: DocumentStore;
+  readonly markets: Markets;
+}
+
+export interface StoredWatchlist {
+  readonly watchlist: Watchlist;
+  readonly etag: string;
+}
+
+export interface Watchlists {
+  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): WatchlistCollection;
+  /** @throws Refusal WATCHLIST_NOT_FOUND, DOCUMENT_UNREADABLE */
+  get(id: string): StoredWatchlist;
+  /** Creates or replaces. @throws Refusal PRECONDITION_FAILED */
+  put(id: string, body: WatchlistUpsert, ifMatch: Precondition | undefined): Promise<StoredWatchlist>;
+  /** @throws Refusal WATCHLIST_NOT_FOUND, PRECONDITION_FAILED */
+  remove(id: string, ifMatch: Precondition | undefined): Promise<void>;
+}
+
+/** Lists of names that a person follows. They are documents of their own and outlive the store they were made on. */
+export function createWatchlists({ documents, markets }: WatchlistsDependencies): Watchlists {
+  function viewOf(id: string, { name, description, identifiers }: WatchlistDocument, updatedAt: string): Watchlist {
+    const market = markets.served()?.market;
+    const lookup = market === undefined ? undefined : lookupOf(market);
+    return { watchlist_id: id, name, description, identifiers, updated_at: updatedAt, unknown: identifiers.filter((identifier) => lookup?.positionOf(identifier) === undefined) };
+  }
+
+  function get(id: string): StoredWatchlist {
+    const stored = documents.get('watchlist', id);
+    if (stored === undefined) throw notFound(id);
+    const document = 'unreadable' in stored ? undefined : readWatchlist(stored.body);
+    if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The watchlist ${id} cannot be read; it can still be deleted.`);
+    const { etag, updatedAt } = stored as StoredDocument; // readable, as its document was
+    return { watchlist: viewOf(id, document, updatedAt), etag };
+  }
+
+  return {
+    get,
+    list({ limit, after }) {
+      const ids = new Set(documents.ids('watchlist').filter((id) => after === undefined || id > after));
+      const { documents: all, skipped, skipped_causes } = documents.list('watchlist', (body, id) => {
+        const document = readWatchlist(body);
+        return document && { id, document };
+      });
+      const page = all.filter(({ id }) => ids.has(id)).slice(0, limit);
+      return { watchlists: page.map(({ id }) => get(id).watchlist), skipped, skipped_causes };
+    },
+    async put(id, { name, description, identifiers }, ifMatch) {
+      const document: WatchlistDocument = { name, description, identifiers: [...new Set(identifiers)] };
+      await documents.transaction((tx) => {
+        assertPrecondition(tx, 'watchlist', id, ifMatch);
+        tx.put('watchlist', id, document);
+      });
+      return get(id);
+    },
+    async remove(id, ifMatch) {
+      if (documents.get('watchlist', id) === undefined) throw notFound(id);
+      await documents.transaction((tx) => {
+        assertPrecondition(tx, 'watchlist', id, ifMatch);
+        tx.delete('watchlist', id);
+      });
+    },
+  };
+}
+
+function readWatchlist(body: unknown): WatchlistDocument | undefined {
+  const parsed = WatchlistDocument.safeParse(body);
+  return parsed.success ? parsed.data : undefined;
+}
+
+const notFound = (id: string) => new Refusal('WATCHLIST_NOT_FOUND', `No watchlist is stored under the id ${id}.`);

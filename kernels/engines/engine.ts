@@ -22,6 +22,8 @@ export interface Engine {
   allocate(length: number): Float64Array;
   /** Runs `work` and then gives back what it allocated. Nothing allocated inside may be used afterwards. */
   scope<T>(work: () => T): T;
+  /** Bytes of memory held for allocations, 0 where the garbage collector does it. */
+  bytes(): number;
 
   /** `algebra/symmetric-rank-k` */
   symmetricRankK(x: Float64Array, columns: number, out: Float64Array): void;

@@ -18,6 +18,7 @@ export const referenceEngine: Engine = {
   precision: 'float64',
   allocate: (length) => new Float64Array(length),
   scope: (work) => work(),
+  bytes: () => 0,
   symmetricRankK,
   gemm,
   gemv,

@@ -66,6 +66,7 @@ export function wasmEngine(arena: Arena = createArena()): Engine {
     precision: 'float64',
     allocate: (length) => arena.view(arena.reserve(length * BYTES), length).fill(0),
     scope: run,
+    bytes: () => arena.bytes(),
 
     symmetricRankK(x, columns, out) {
       const rows = x.length / columns;

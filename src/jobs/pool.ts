@@ -13,6 +13,8 @@ export interface PoolOptions {
   readonly queueMax?: Readonly<Record<Lane, number>>;
   /** Heap of one thread; buffers lie outside of it and are bounded by admission. */
   readonly heapMegabytes?: number;
+  /** Engine of the kernels in every thread: `#kernels/engines/open-engine.js`. */
+  readonly numerics?: string;
   /** Module of the threads' entry function. */
   readonly door?: URL;
   /** Told of faults of threads that no task hears of. */
@@ -67,6 +69,7 @@ export function createPool(options: PoolOptions): ComputePool {
       concurrentTasksPerWorker: 1, // Ending a thread must end one task only.
       idleTimeout: IDLE_MS,
       niceIncrement: NICE[lane],
+      workerData: { numerics: options.numerics ?? 'wasm' },
       resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
       recordTiming: false,
     });

@@ -1,0 +1,61 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { OpenApiDocument } from '#contract/openapi.js';
+import { serving } from '../../cli/process.js';
+import { createConformity, type Conformity } from '../../http/conformity.js';
+
+/** An answer with its JSON body. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  // Bodies are whatever the route under test answers.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly body: any;
+}
+
+/** A running service on a home of its own. */
+export interface TestService {
+  call(method: string, path: string, body?: unknown): Promise<Answer>;
+  /** Calls an operation and fails unless the answer conforms to the document the service serves. */
+  checked(operation: string, path: string, body?: unknown): Promise<Answer>;
+  /** Waits for a job to end. */
+  finished(jobId: string): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+export async function startService(words: readonly string[] = []): Promise<TestService> {
+  const home = mkdtempSync(join(tmpdir(), 'divisor-analytics-'));
+  const run = await serving(home, words);
+  const call = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+    const response = await fetch(`${run.url}${path}`, {
+      method,
+      ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
+  };
+  const document = (await call('GET', '/openapi.json')).body as OpenApiDocument;
+  const conformity: Conformity = createConformity(document);
+  const methods = new Map(Object.values(document.paths).flatMap((path) => Object.entries(path).map(([method, operation]) => [String(operation['operationId']), method.toUpperCase()] as const)));
+  return {
+    call,
+    async checked(operation, path, body) {
+      const answer = await call(methods.get(operation)!, path, body);
+      const problems = conformity(operation, { status: answer.status, type: answer.headers.get('content-type'), body: answer.body });
+      if (problems.length > 0) throw new Error(problems.slice(0, 5).join('\n'));
+      return answer;
+    },
+    async finished(jobId) {
+      for (;;) {
+        const answer = await call('GET', `/jobs/${jobId}?wait=30`);
+        if (!['pending', 'running'].includes(answer.body.status)) return answer;
+      }
+    },
+    async close() {
+      run.child.kill('SIGTERM');
+      await run.ended;
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}

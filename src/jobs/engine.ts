@@ -7,7 +7,7 @@ import { formatTimestamp } from '#store/timestamp.js';
 import { startAttempt, type RunningAttempt } from './attempt.js';
 import type { Clock } from './clock.js';
 import { WorkerLost, type ComputePool, type Lane } from './compute-pool.js';
-import type { JobKind, Jobs, Submission } from './job-kind.js';
+import type { Completion, JobKind, Jobs, Submission } from './job-kind.js';
 import { readJobRecord, toStatus, type JobIdentity, type JobRecord } from './job-record.js';
 import { createLaneQueue, type LaneQueue } from './lane-queue.js';
 import { advance, isTerminal, newLife, type Impossible, type Life, type LifeEvent } from './life-cycle.js';
@@ -94,6 +94,9 @@ const TICK_MS = 1000;
 const WATCH_MS = 250;
 /** Longest the engine waits for ended attempts when it stops. */
 const STOP_MS = 5000;
+
+/** What happens in the transaction of an event and right after it. */
+type Consequence = Pick<Completion, 'effect' | 'committed'>;
 
 /** A job that is pending or running. */
 interface LiveJob {
@@ -209,7 +212,7 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
    * @returns the life after it, or why the event came too late
    * @throws whatever the store or the effect refused with; then nothing has changed
    */
-  function transition(job: LiveJob, event: LifeEvent, effect?: (tx: DocumentTransaction) => void): Promise<Life | Impossible> {
+  function transition(job: LiveJob, event: LifeEvent, { effect, committed }: Consequence = {}): Promise<Life | Impossible> {
     const turn = job.tail.then(async () => {
       refresh(job);
       const next = advance(job.life, event, lifeLimits);
@@ -217,6 +220,7 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
       job.isSettling = true;
       try {
         await store.transaction((tx) => writeLife(tx, job, next, effect), { reserve: true });
+        committed?.();
       } finally {
         job.isSettling = false;
       }
@@ -227,7 +231,7 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
     return turn;
   }
 
-  function writeLife(tx: DocumentTransaction, { identity }: LiveJob, life: Life, effect?: (tx: DocumentTransaction) => void): void {
+  function writeLife(tx: DocumentTransaction, { identity }: LiveJob, life: Life, effect: Consequence['effect']): void {
     effect?.(tx);
     tx.put('job', identity.job_id, { ...identity, ...life, request: requestIn(tx, identity.job_id) } satisfies JobRecord);
     if (isTerminal(life.status)) tx.delete('job-input', identity.job_id);
@@ -319,9 +323,9 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
 
   async function settle(job: LiveJob, attempt: RunningAttempt): Promise<void> {
     try {
-      const { result, effect } = await attempt.completion;
-      const event: LifeEvent = { type: 'succeed', attempt: attempt.number, result, at: timestamp() };
-      if (typeof (await transition(job, event, effect)) === 'string') await discard(attempt);
+      const completion = await attempt.completion;
+      const event: LifeEvent = { type: 'succeed', attempt: attempt.number, result: completion.result, at: timestamp() };
+      if (typeof (await transition(job, event, completion)) === 'string') await discard(attempt);
     } catch (thrown) {
       // Whether a failed commit is on disk is not known before the next start, which removes what nothing refers to.
       if (isStoreFault(thrown)) throw thrown;

@@ -41,6 +41,11 @@ export interface Completion {
    * Artifacts that no document names any more are removed after the commit without being listed.
    */
   readonly effect?: (tx: DocumentTransaction) => void;
+  /**
+   * Called once all of it is on disk and before anybody sees the job succeeded: for what lies in memory and must agree
+   * with the effect. Must not throw.
+   */
+  readonly committed?: () => void;
 }
 
 export interface Submission<P> {

@@ -20,6 +20,7 @@ export function createBacktestJob({ markets }: BacktestJobDependencies): JobKind
     kind: 'backtest',
     lane: 'heavy',
     async run({ plan, engine_version: engineVersion }, attempt) {
+      await markets.settled(); // A run of the last process waits for the data that is on its way.
       const { handle } = markets.require();
       const output = await attempt.compute('backtest', { market: handle, plan, engineVersion });
       const [result, record, overview, columns] = await Promise.all([output.result, output.record, output.overview, output.columns].map((bytes) => attempt.keep(bytes)));

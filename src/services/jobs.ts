@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { JobCollection } from '#contract/jobs.js';
 import { LIMITS } from '#domain/limits.js';
 import { Refusal } from '#domain/refusal.js';
@@ -49,6 +50,7 @@ export interface JobsServiceDependencies {
 
 export function createJobsService({ engine, artifacts, stopping }: JobsServiceDependencies): JobsService {
   let followers = 0;
+  setMaxListeners(0, stopping); // One for each client that waits.
 
   function require(jobId: string): FoundJob {
     const found = engine.find(jobId);

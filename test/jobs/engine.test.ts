@@ -230,6 +230,27 @@ describe('the end of a job', () => {
     expect(world.store.documents.get('job-input', 'backtest:a')).toBeUndefined();
   });
 
+  test('is told to its work when it is on disk and before anybody sees it', async () => {
+    const seen: unknown[] = [];
+    const served: JobKind<Payload> = {
+      ...backtest,
+      async run(payload, attempt) {
+        await attempt.compute('backtest', payload as never);
+        return {
+          result: { value: 1 },
+          effect: (tx) => void tx.put('store', 's', { active: true }),
+          committed: () => void seen.push(world.store.documents.get('store', 's') !== undefined, world.engine.get('backtest:a')!.status),
+        };
+      },
+    };
+    const world = await openWorld({}, [served]);
+    await world.engine.submit(submission('a', { kind: served }));
+    await started(world, 1);
+    world.errands[0]!.finish(1);
+    await reach(world.engine, 'backtest:a', 'succeeded');
+    expect(seen).toEqual([true, 'running']);
+  });
+
   test.each([
     ['a refusal of the work', new Refusal('MISSING_PRICE', 'No price.', { identifier: 'ABC' }), { code: 'MISSING_PRICE', detail: { identifier: 'ABC' } }],
     ['a full heap', new Refusal('WORKER_OUT_OF_MEMORY', 'Full.'), { code: 'WORKER_OUT_OF_MEMORY' }],

@@ -53,8 +53,12 @@ export interface ActiveSetOptions {
 const PRIMAL_TOLERANCE = 1e-13;
 const DUAL_TOLERANCE = 1e-12;
 
-/** Newton corrections with one factor: the second removes the rounding of the first. */
+/** Newton corrections with one factor: the second removes the rounding of the first, more are for a regularised one. */
 const REFINEMENTS = 2;
+const REFINEMENTS_REGULARISED = 12;
+
+/** Proximal terms tried where the curvature is singular on the free names, relative to its mean. */
+const PROXIMAL = [0, 1e-9, 1e-6];
 
 /** Newton steps on one state: more than two happen only while norms are active. */
 const NEWTON_MAX = 30;
@@ -123,6 +127,7 @@ interface Work {
   gradientScale: number;
   /** Forces below this are rounding: those of a step of a thousandth. */
   readonly leastForce: number;
+  readonly meanCurvature: number;
   columns: Float64Array;
   solved: Float64Array;
   readonly step: Float64Array;
@@ -134,6 +139,7 @@ interface Work {
 function workFor(program: Program): Work {
   const { n, rows, kinks, norms } = program;
   const count = rows.count + kinks.length + norms.length;
+  const mean = meanCurvature(program);
   return {
     free: new Int32Array(n),
     freeCount: 0,
@@ -144,7 +150,8 @@ function workFor(program: Program): Work {
     product: new Float64Array(n),
     gradient: new Float64Array(n),
     gradientScale: 0,
-    leastForce: 1e-3 * meanCurvature(program),
+    leastForce: 1e-3 * mean,
+    meanCurvature: mean > 0 ? mean : 1,
     columns: new Float64Array(0),
     solved: new Float64Array(0),
     step: new Float64Array(n),
@@ -193,9 +200,11 @@ function placeNames({ n, lower, upper, kinks, rows }: Program, state: ActiveStat
 function solveState(program: Program, curvature: Curvature, state: ActiveState, iterate: Iterate, work: Work): boolean {
   const curved = state.norms.some((held) => held !== IDLE);
   for (let newton = 0; newton < (curved ? NEWTON_MAX : 1); newton++) {
-    if (!factorState(program, curvature, state, iterate, work)) return false;
+    const proximal = PROXIMAL.find((share) => factorState(program, curvature, state, iterate, work, share));
+    if (proximal === undefined) return false;
+    const refinements = proximal > 0 ? REFINEMENTS_REGULARISED : curved ? 1 : REFINEMENTS;
     let moved = 0;
-    for (let refinement = 0; refinement < (curved ? 1 : REFINEMENTS); refinement++) moved = newtonStep(program, curvature, state, iterate, work);
+    for (let refinement = 0; refinement < refinements; refinement++) moved = newtonStep(program, curvature, state, iterate, work);
     if (!Number.isFinite(moved)) return false;
     if (curved && moved <= 1e-15) break;
   }
@@ -204,10 +213,10 @@ function solveState(program: Program, curvature: Curvature, state: ActiveState, 
 }
 
 /** Factors the curvature of the Lagrangian on the free names and the Schur complement of the active rows. */
-function factorState(program: Program, curvature: Curvature, state: ActiveState, iterate: Iterate, work: Work): boolean {
+function factorState(program: Program, curvature: Curvature, state: ActiveState, iterate: Iterate, work: Work, proximal: number): boolean {
   const { freeCount: f, activeCount: m, free } = work;
   let scale = program.curvature;
-  let ridge = program.ridge;
+  let ridge = program.ridge + proximal * work.meanCurvature;
   program.norms.forEach(({ metric }, q) => {
     if (metric === 'metric') scale += iterate.normMultipliers[q]!;
     else ridge += iterate.normMultipliers[q]!;

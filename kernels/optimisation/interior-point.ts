@@ -25,19 +25,22 @@ const STEP_SHARE = 0.995;
 /** Proximal terms of the scaled programme, in names and in equality rows: they vanish at the answer. */
 const PROXIMAL_NAME = 1e-9;
 const PROXIMAL_ROW = 1e-10;
+const PROXIMAL_MAX = 1e-2;
 
 /**
  * Mehrotra's predictor-corrector interior point, with the variables of kinks and of soft rows eliminated: a turnover
  * limit adds one row of the Schur complement and no dimension, a penalty only its diagonal.
  *
- * @param iterate  Overwritten with the final point.
- * @param state    Overwritten with the active set read off the final pairs.
+ * @param iterate    Overwritten with the final point.
+ * @param state      Overwritten with the active set read off the final pairs.
+ * @param beginning  `near` starts inside the bounds around the centre, `far` where the rows nearly hold, bounds or not.
  * @cost           8 to 20 iterations of n^3 / 6 + m n^2.
  * @source         Mehrotra (1992), SIAM J. Optimization 2(4), 575-601; Friedlander & Orban (2012), Math. Prog. Comp. 4, 71-107 (proximal terms).
  */
-export function runInteriorPoint(program: Program, curvature: Curvature, state: ActiveState, iterate: Iterate): InteriorPointOutcome {
+export function runInteriorPoint(program: Program, curvature: Curvature, state: ActiveState, iterate: Iterate, beginning: 'near' | 'far' = 'near'): InteriorPointOutcome {
   const work = prepare(program);
   start(work);
+  if (beginning === 'far') startFar(work, curvature);
   let outcome: InteriorPointOutcome = { status: 'stalled', iterations: 0, primalResidual: Number.POSITIVE_INFINITY };
   for (let iteration = 1; iteration <= ITERATIONS_MAX; iteration++) {
     residuals(work);
@@ -47,7 +50,7 @@ export function runInteriorPoint(program: Program, curvature: Curvature, state: 
       outcome = { ...outcome, status: 'optimal' };
       break;
     }
-    if (!factor(work, curvature)) break;
+    if (!factorRegularised(work, curvature)) break;
     targetAffine(work.pairs);
     direction(work, curvature);
     const affine = longestStep(work.pairs);
@@ -61,6 +64,9 @@ export function runInteriorPoint(program: Program, curvature: Curvature, state: 
   finish(work, state, iterate);
   return outcome;
 }
+
+/** Bounds this close, relative to 1 + |bound|, fix a name. */
+const NARROW = 1e-13;
 
 interface Work {
   readonly program: Program;
@@ -99,7 +105,11 @@ interface Work {
   /** [norms x f] gradients of it. */
   readonly normGradient: Float64Array;
   readonly normRadius: Float64Array;
+  /** [f] distance to a bound less its slack: nought after a near start. */
+  readonly lowerResidual: Float64Array;
+  readonly upperResidual: Float64Array;
   metricScale: number;
+  proximal: number;
   primalResidual: number;
   dualResidual: number;
   gradientScale: number;
@@ -125,7 +135,7 @@ const RADIUS_MIN = 1e-6;
 function prepare(program: Program): Work {
   const { n, rows, kinks, norms, lower, upper, metric } = program;
   const names: number[] = [];
-  for (let i = 0; i < n; i++) if (upper[i]! - lower[i]! > 1e-13 * (1 + Math.abs(lower[i]!))) names.push(i);
+  for (let i = 0; i < n; i++) if (upper[i]! - lower[i]! > NARROW * (1 + Math.min(Math.abs(lower[i]!), Math.abs(upper[i]!), 1e6))) names.push(i);
   const free = Int32Array.from(names);
   const f = free.length;
   const m = rows.count;
@@ -182,7 +192,10 @@ function prepare(program: Program): Work {
     normExcess: new Float64Array(Q),
     normGradient: new Float64Array(Q * f),
     normRadius: Float64Array.from(norms, ({ radius }) => Math.max(radius, RADIUS_MIN)),
+    lowerResidual: new Float64Array(f),
+    upperResidual: new Float64Array(f),
     metricScale: 0,
+    proximal: PROXIMAL_NAME,
     primalResidual: 0,
     dualResidual: 0,
     gradientScale: 1,
@@ -249,6 +262,48 @@ function start(work: Work): void {
     if (!hard) put(pairs, at.limitOver + k, Math.max(slack - (kink.limit - sum), typical), ceiling - multiplier);
   }
   for (let q = 0; q < norms.length; q++) put(pairs, at.norm + q, Math.max(norms[q]!.radius, typical), 1);
+  balance(work);
+}
+
+/**
+ * Mehrotra's start for programmes whose answer is far from the centre: the point at which the rows nearly hold,
+ * with every slack shifted until it is positive. Bounds then have residuals like rows.
+ */
+function startFar(work: Work, curvature: Curvature): void {
+  const { program, free, f, pairs, at, x, y, dx, change, rowScale, lowerResidual, upperResidual } = work;
+  const { n, lower, upper, rows } = program;
+  residuals(work);
+  pairs.target.fill(0);
+  if (!factorRegularised(work, curvature)) return;
+  direction(work, curvature);
+  for (let p = 0; p < f; p++) x[free[p]!]! += dx[p]!;
+  for (let r = 0; r < rows.count; r++) if (pairs.on[at.rowUpper + r] === 0 && pairs.on[at.rowLower + r] === 0) y[r]! += isUnbounded(rows, r) ? 0 : change[r]!;
+  const room = new Float64Array(pairs.count);
+  for (let p = 0; p < f; p++) {
+    room[at.lower + p] = x[free[p]!]! - lower[free[p]!]!;
+    room[at.upper + p] = upper[free[p]!]! - x[free[p]!]!;
+  }
+  for (let r = 0; r < rows.count; r++) {
+    let value = 0;
+    for (let i = 0; i < n; i++) value += rows.coefficients[r * n + i]! * x[i]!;
+    room[at.rowUpper + r] = (rows.upper[r]! - value) * rowScale[r]!;
+    room[at.rowLower + r] = (value - rows.lower[r]!) * rowScale[r]!;
+  }
+  let shift = 0;
+  let total = 0;
+  let number = 0;
+  for (let k = 0; k < at.rowOver; k++) if (pairs.on[k] === 1) shift = Math.max(shift, -1.5 * room[k]!);
+  for (let k = 0; k < at.rowOver; k++) {
+    if (pairs.on[k] === 0) continue;
+    total += Math.min(room[k]! + shift, 1e6);
+    number++;
+  }
+  shift += number === 0 ? 0 : Math.max((0.5 * total) / number, 1e-3);
+  for (let k = 0; k < at.rowOver; k++) if (pairs.on[k] === 1) pairs.s[k] = room[k]! + shift;
+  for (let p = 0; p < f; p++) {
+    lowerResidual[p] = pairs.on[at.lower + p] === 1 ? room[at.lower + p]! - pairs.s[at.lower + p]! : 0;
+    upperResidual[p] = pairs.on[at.upper + p] === 1 ? room[at.upper + p]! - pairs.s[at.upper + p]! : 0;
+  }
   balance(work);
 }
 
@@ -344,6 +399,7 @@ function residuals(work: Work): void {
   for (let p = 0; p < f; p++) {
     const i = free[p]!;
     const slope = objectiveSlope(work, i);
+    work.primalResidual = Math.max(work.primalResidual, Math.abs(work.lowerResidual[p]!), Math.abs(work.upperResidual[p]!));
     gradient[i] = slope - (on[at.lower + p] === 1 ? z[at.lower + p]! : 0) + (on[at.upper + p] === 1 ? z[at.upper + p]! : 0);
     largest = Math.max(largest, Math.abs(slope));
   }
@@ -411,6 +467,12 @@ function rowViolation({ program, pairs: { on, s }, at, rowScale }: Work, r: numb
   }
 }
 
+/** The factor, with a larger proximal term as long as rounding leaves the curvature indefinite. */
+function factorRegularised(work: Work, curvature: Curvature): boolean {
+  for (; work.proximal <= PROXIMAL_MAX; work.proximal *= 100) if (factor(work, curvature)) return true;
+  return false;
+}
+
 /** Curvature with barrier terms, columns and Schur complement of this iteration. */
 function factor(work: Work, curvature: Curvature): boolean {
   const { program, free, f, pairs, at, scale, diagonal, columns, solved, schur, slack, rowScale, normGradient, normRadius, columnCount: c } = work;
@@ -418,7 +480,7 @@ function factor(work: Work, curvature: Curvature): boolean {
   const { on, s, z } = pairs;
   const m = rows.count;
   let metricScale = scale * program.curvature;
-  let ridge = scale * program.ridge + PROXIMAL_NAME;
+  let ridge = scale * program.ridge + work.proximal;
   for (let q = 0; q < norms.length; q++) {
     if (norms[q]!.metric === 'metric') metricScale += z[at.norm + q]! / normRadius[q]!;
     else ridge += z[at.norm + q]! / normRadius[q]!;
@@ -501,14 +563,14 @@ function sideSlack(on: Uint8Array, s: Float64Array, z: Float64Array, side: numbe
 
 /** Step for the targets of the pairs: fills dx, the multiplier changes and the steps of all pairs. */
 function direction(work: Work, curvature: Curvature): void {
-  const { program, free, f, pairs, at, gradient, columns, solved, right, change, dx, schur, skipped, rowResidual, columnCount: c, rowScale } = work;
+  const { program, free, f, pairs, at, gradient, columns, solved, right, change, dx, schur, skipped, rowResidual, columnCount: c, rowScale, lowerResidual, upperResidual } = work;
   const { rows, kinks } = program;
   const { on, s, z, target } = pairs;
   const m = rows.count;
   for (let p = 0; p < f; p++) {
     let total = -gradient[free[p]!]!;
-    if (on[at.lower + p] === 1) total += target[at.lower + p]! / s[at.lower + p]!;
-    if (on[at.upper + p] === 1) total -= target[at.upper + p]! / s[at.upper + p]!;
+    if (on[at.lower + p] === 1) total += (target[at.lower + p]! - z[at.lower + p]! * lowerResidual[p]!) / s[at.lower + p]!;
+    if (on[at.upper + p] === 1) total -= (target[at.upper + p]! - z[at.upper + p]! * upperResidual[p]!) / s[at.upper + p]!;
     for (let k = 0; k < kinks.length; k++) {
       const l = at.left + k * f + p;
       if (on[l] === 0) continue;
@@ -609,11 +671,11 @@ function pairSteps(work: Work): void {
   };
   for (let p = 0; p < f; p++) {
     if (on[at.lower + p] === 1) {
-      ds[at.lower + p] = dx[p]!;
+      ds[at.lower + p] = dx[p]! + work.lowerResidual[p]!;
       complement(at.lower + p);
     }
     if (on[at.upper + p] === 1) {
-      ds[at.upper + p] = -dx[p]!;
+      ds[at.upper + p] = -dx[p]! + work.upperResidual[p]!;
       complement(at.upper + p);
     }
   }
@@ -661,7 +723,7 @@ function pairSteps(work: Work): void {
 }
 
 function advance(work: Work, length: number): void {
-  const { program, free, f, pairs, at, x, y, t, dx, change } = work;
+  const { program, free, f, pairs, at, x, y, t, dx, change, lowerResidual, upperResidual } = work;
   const { on, s, z, ds, dz } = pairs;
   const { rows, kinks, lower, upper } = program;
   for (let k = 0; k < pairs.count; k++) {
@@ -672,8 +734,10 @@ function advance(work: Work, length: number): void {
   for (let p = 0; p < f; p++) {
     const i = free[p]!;
     x[i]! += length * dx[p]!;
-    if (on[at.lower + p] === 1) s[at.lower + p] = Math.max(x[i]! - lower[i]!, 1e-300);
-    if (on[at.upper + p] === 1) s[at.upper + p] = Math.max(upper[i]! - x[i]!, 1e-300);
+    lowerResidual[p]! *= 1 - length;
+    upperResidual[p]! *= 1 - length;
+    if (on[at.lower + p] === 1 && lowerResidual[p] === 0) s[at.lower + p] = Math.max(x[i]! - lower[i]!, 1e-300);
+    if (on[at.upper + p] === 1 && upperResidual[p] === 0) s[at.upper + p] = Math.max(upper[i]! - x[i]!, 1e-300);
   }
   for (let r = 0; r < rows.count; r++) {
     const [u, l] = [at.rowUpper + r, at.rowLower + r];

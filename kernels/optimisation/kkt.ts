@@ -113,15 +113,19 @@ function stationarity(program: Program, { x, kinkMultipliers }: Point, gradient:
     let least = gradient[i]!;
     let most = gradient[i]!;
     kinks.forEach(({ at, left, right }, k) => {
-      const near = Math.abs(value - at[i]!) <= CONTACT * (1 + Math.abs(at[i]!));
+      const near = touches(Math.abs(value - at[i]!), at[i]!);
       least += kinkMultipliers[k]! * (value < at[i]! || near ? left[i]! : right[i]!);
       most += kinkMultipliers[k]! * (value > at[i]! || near ? right[i]! : left[i]!);
     });
-    if (value - lower[i]! <= CONTACT * (1 + Math.abs(lower[i]!))) least = Number.NEGATIVE_INFINITY;
-    if (upper[i]! - value <= CONTACT * (1 + Math.abs(upper[i]!))) most = Number.POSITIVE_INFINITY;
+    if (touches(value - lower[i]!, lower[i]!)) least = Number.NEGATIVE_INFINITY;
+    if (touches(upper[i]! - value, upper[i]!)) most = Number.POSITIVE_INFINITY;
     worst = Math.max(worst, least, -most);
   }
   return Math.max(worst, 0);
+}
+
+function touches(distance: number, bound: number): boolean {
+  return Number.isFinite(bound) && distance <= CONTACT * (1 + Math.abs(bound));
 }
 
 function multiplierFaults(program: Program, point: Point): number {
@@ -162,7 +166,7 @@ interface Side {
 
 /** How wrong a multiplier is: negative, without contact, above the penalty, or below it at a violated row. */
 function side({ multiplier, excess, bound, penalty }: Side): number {
-  const room = CONTACT * (1 + Math.abs(bound));
+  const room = Number.isFinite(bound) ? CONTACT * (1 + Math.abs(bound)) : 0;
   let fault = Math.max(-multiplier, multiplier - penalty, 0);
   if (!(excess >= -room)) fault = Math.max(fault, Math.abs(multiplier));
   if (excess > room && Number.isFinite(penalty)) fault = Math.max(fault, penalty - multiplier);

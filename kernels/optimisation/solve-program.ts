@@ -2,6 +2,7 @@ import { coldState, runActiveSet, type ActiveState, type Iterate } from './activ
 import type { DenseAlgebra } from './algebra.js';
 import { createCurvature, type Curvature } from './curvature.js';
 import { runInteriorPoint } from './interior-point.js';
+import { equilibrate } from './equilibrate.js';
 import { checkKkt, isOptimal, type KktReport } from './kkt.js';
 import { assertProgram, type Point, type Program } from './program.js';
 
@@ -32,7 +33,7 @@ const COLD_ITERATIONS = 24;
 const CENTRE_TOLERANCE = 1e-14;
 
 /** Iterations of the polish behind the interior point; one to three are usual. */
-const POLISH_ITERATIONS = 40;
+const POLISHES = [[40, 'interior-point'], [1, 'interior-point'], [0, 'interior-point-unpolished']] as const;
 
 export function createSolver(algebra: DenseAlgebra): Solver {
   const curvature = createCurvature(algebra);
@@ -53,21 +54,32 @@ function solveProgram(program: Program, curvature: Curvature, warm: WarmStart | 
     const answer = judge(program, state, iterate, iterations, 'active-set');
     if (outcome.status === 'solved' && answer.status === 'solved') return answer;
   }
-  return solveInside(program, curvature, iterations);
+  const answer = solveInside(program, curvature, iterations, 'near');
+  if (answer.status === 'solved') return answer;
+  const scaled = equilibrate(program);
+  if (scaled === null) return answer;
+  const other = solveInside(scaled.program, curvature, answer.iterations, 'far');
+  const again = judge(program, other.state, scaled.toOriginal(other.point), other.iterations, other.route);
+  return worst(again.kkt) < worst(answer.kkt) ? again : answer;
 }
 
-/** The interior point, polished; the unpolished point where the polish does not settle. */
-function solveInside(program: Program, curvature: Curvature, before: number): ProgramAnswer {
+const worst = ({ primal, stationarity, multipliers }: KktReport) => Math.max(primal, stationarity, multipliers);
+
+/** The interior point, polished: with states that may change, else as they are, else not at all. */
+function solveInside(program: Program, curvature: Curvature, before: number, beginning: 'near' | 'far'): ProgramAnswer {
   const inner = newIterate(program);
   const state = coldState(program);
-  const outcome = runInteriorPoint(program, curvature, state, inner);
-  const polished = copyIterate(inner);
-  const polishedState = copyState(state);
-  const polish = runActiveSet(program, curvature, polishedState, polished, { iterationsMax: POLISH_ITERATIONS, nearby: true });
-  const iterations = before + outcome.iterations + polish.iterations;
-  const answer = judge(program, polishedState, polished, iterations, 'interior-point');
-  if (answer.status === 'solved') return answer;
-  return judge(program, state, inner, iterations, 'interior-point-unpolished');
+  const outcome = runInteriorPoint(program, curvature, state, inner, beginning);
+  let best: ProgramAnswer | undefined;
+  for (const [iterationsMax, route] of POLISHES) {
+    const polished = copyIterate(inner);
+    const held = copyState(state);
+    const spent = iterationsMax === 0 ? 0 : runActiveSet(program, curvature, held, polished, { iterationsMax, nearby: true }).iterations;
+    const answer = judge(program, held, polished, before + outcome.iterations + spent, route);
+    if (answer.status === 'solved') return answer;
+    if (best === undefined || worst(answer.kkt) < worst(best.kkt)) best = answer;
+  }
+  return best!;
 }
 
 /** The centre itself, when nothing pulls away from it and every constraint holds there. */

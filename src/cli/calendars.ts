@@ -9,7 +9,7 @@ import { correct, type Corrections, type SessionReference } from '#domain/calend
 import { formatDay, parseDay, type Day } from '#domain/days.js';
 import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/calendar-files.js';
 import { readCorrections, readReferences } from '#market/calendar-references.js';
-import { UsageError } from './settings.js';
+import { UsageError } from './usage-error.js';
 import { right, table } from './terminal.js';
 
 export const CALENDARS_HELP = `divisor calendars list [--folder FOLDER]

@@ -1,7 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createClient, ServiceError, UnreachableError, type Client } from './client.js';
-import { createLog } from './log.js';
-import { readSettings } from './settings.js';
 
 /** Exit statuses that scripts branch on; those of sysexits.h where it has one. */
 export const EXIT = {
@@ -47,7 +45,7 @@ export async function connected(flags: ConnectionFlags, environment: NodeJS.Proc
 
 /** Serves the home in this process to itself alone, with a key made for the occasion. */
 async function inProcess({ home }: ConnectionFlags, environment: NodeJS.ProcessEnv, use: (client: Client) => Promise<number>): Promise<number> {
-  const { start, stop } = await import('./serve.js');
+  const [{ start, stop }, { readSettings }, { createLog }] = await Promise.all([import('./serve.js'), import('./settings.js'), import('./log.js')]);
   const id = randomBytes(6).toString('hex');
   const secret = randomBytes(32).toString('base64url');
   const sha256 = createHash('sha256').update(secret).digest('hex');

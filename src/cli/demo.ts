@@ -6,8 +6,19 @@ import type { JobStatus } from '#jobs/status.js';
 import { createClient, type Client } from './client.js';
 import { createLog } from './log.js';
 import { start, stop } from './serve.js';
-import { readSettings, UsageError } from './settings.js';
+import { readSettings } from './settings.js';
+import { UsageError } from './usage-error.js';
 import { decimal, percent, right, screenOf, step, table, whole, type Screen } from './terminal.js';
+
+export const DEMO_HELP = `divisor demo: the main job end to end on a generated market
+
+Usage: divisor demo [--once]
+
+Starts the service on a throw-away home, generates a market, defines an index, previews, backtests and analyses it over
+HTTP, writes what it made to ./demo and keeps serving until Ctrl-C.
+
+  --once  stop when done, with status 0
+`;
 
 /** `divisor demo`: the main job end to end over the service's own HTTP API, on a market it generates. Resolves with the exit status. */
 export async function demo(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {

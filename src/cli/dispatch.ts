@@ -1,3 +1,6 @@
+import { jobCommandHelp, runJobCommand } from './job-command.js';
+import { JOB_COMMANDS } from './job-commands.js';
+
 /** One command: what it is for, and its code, loaded only when it is asked for. */
 interface Command {
   readonly summary: string;
@@ -25,6 +28,21 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./calendars.js')).CALENDARS_HELP,
     run: async (argv) => (await import('./calendars.js')).calendars(argv),
   },
+  demo: {
+    summary: 'Run the main job end to end on a generated market, and keep serving it.',
+    help: async () => (await import('./demo.js')).DEMO_HELP,
+    run: async (argv, environment) => (await import('./demo.js')).demo(argv, environment),
+  },
+  ...Object.fromEntries(
+    Object.entries(JOB_COMMANDS).map(([name, command]): [string, Command] => [
+      name,
+      {
+        summary: command.summary,
+        help: () => Promise.resolve(jobCommandHelp(name, command)),
+        run: (argv, environment) => runJobCommand(name, command, argv, environment),
+      },
+    ]),
+  ),
 };
 
 /** EX_USAGE and EX_SOFTWARE of sysexits.h. */
@@ -49,7 +67,7 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
 /** Status and sentence of a failure; the stack only for what nobody foresaw. */
 async function explain(failure: unknown): Promise<number> {
   const { StartRefusal } = await import('#store/start-refusal.js');
-  const { UsageError } = await import('./settings.js');
+  const { UsageError } = await import('./usage-error.js');
   if (failure instanceof StartRefusal) return fail(failure.exitStatus, failure.message);
   if (failure instanceof UsageError) return fail(EXIT_USAGE, failure.message);
   return fail(EXIT_DEFECT, failure instanceof Error ? (failure.stack ?? failure.message) : String(failure));

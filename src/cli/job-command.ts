@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import type { JobStatus } from '#jobs/status.js';
 import type { Client } from './client.js';
 import { connected, CONNECTION_HELP, CONNECTION_OPTIONS, EXIT } from './connection.js';
-import { UsageError } from './settings.js';
+import { UsageError } from './usage-error.js';
 import { screenOf, step, table } from './terminal.js';
 
 /** One flag of a command: how it is read, and what it means. */

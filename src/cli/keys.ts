@@ -5,7 +5,8 @@ import { openHome } from '#store/home.js';
 import { openStore } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { askKeyDoor, obey, type KeyAnswer, type KeyCommand } from './key-door.js';
-import { firstSentence, readSettings, UsageError } from './settings.js';
+import { firstSentence, readSettings } from './settings.js';
+import { UsageError } from './usage-error.js';
 import { table } from './terminal.js';
 
 export const KEYS_HELP = `divisor keys create --name NAME [--scopes read,write,...] [--expires YYYY-MM-DD] [--stateless] [--home FOLDER]

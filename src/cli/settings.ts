@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { SCOPES, type Scope } from '#contract/route.js';
 import type { KeyRecord } from '#services/keys.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
+import { UsageError } from './usage-error.js';
 
 /** One setting, declared once: where it comes from, what it means, and how its text is read. */
 interface Setting<S extends z.ZodType> {
@@ -149,11 +150,6 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
 export function firstSentence(failure: unknown): string {
   const [line = ''] = String((failure as Error).message).split('\n');
   return line.split('. To specify')[0] ?? line;
-}
-
-/** A command line that cannot be read: exit status 64. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
 }
 
 function entries(): [SettingName, Setting<z.ZodType>][] {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { readSettings, settingsHelp, SETTINGS, UsageError } from '#cli/settings.js';
+import { readSettings, settingsHelp, SETTINGS } from '#cli/settings.js';
+import { UsageError } from '#cli/usage-error.js';
 import { withoutPasswords } from '#cli/log.js';
 import { StartRefusal } from '#store/start-refusal.js';
 

@@ -9,6 +9,7 @@ import { createMetrics } from '#http/metrics.js';
 import { analyticsHandlers } from '#http/routes/analytics.js';
 import { calendarHandlers } from '#http/routes/calendars.js';
 import { changelogHandlers } from '#http/routes/changelog.js';
+import { derivativeHandlers } from '#http/routes/derivatives.js';
 import { documentationHandlers } from '#http/routes/documentation.js';
 import { healthHandlers } from '#http/routes/health.js';
 import { metricsHandlers } from '#http/routes/metrics.js';
@@ -27,12 +28,13 @@ import { createAnalytics } from '#services/analytics.js';
 import { createBacktestJob } from '#services/backtest-job.js';
 import { createCalendarViews } from '#services/calendars.js';
 import { createChangelog } from '#services/changelog.js';
+import { createDerivatives } from '#services/derivatives.js';
 import { createHealth, type Check } from '#services/health.js';
 import { createIndexQuestions } from '#services/index-questions.js';
 import { createIndices } from '#services/indices.js';
 import { createJobsService } from '#services/jobs.js';
 import { createKeys } from '#services/keys.js';
-import { requireIndex } from '#services/stored-indices.js';
+import { findIndex, requireIndex } from '#services/stored-indices.js';
 import { createWatchlists } from '#services/watchlists.js';
 import { openHome, type Home } from '#store/home.js';
 import { openStore, type Store } from '#store/open-store.js';
@@ -154,6 +156,10 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const analytics = createAnalytics({
     documents: store.documents, artifacts: store.artifacts, jobs, kind: backtestJob, markets, calendars, engineVersion: version,
   });
+  const derivatives = createDerivatives({
+    levelsOf: analytics.levelsOf,
+    calendarOf: (indexId) => calendars.get(findIndex(store.documents, indexId)?.calendar ?? ''),
+  });
 
   const metrics = createMetrics(version, () => jobs.counts());
 
@@ -169,6 +175,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...calendarHandlers(calendarViews),
     ...indexHandlers(indices, indexQuestions),
     ...analyticsHandlers(analytics),
+    ...derivativeHandlers(derivatives),
     ...documentationHandlers(() => openApiDocument(API, version)),
   };
 

@@ -2,6 +2,7 @@ import { analyticsRoutes } from './analytics.js';
 import { calendarRoutes } from './calendars.js';
 import { changelogRoutes } from './changelog.js';
 import { dataRoutes } from './data.js';
+import { derivativeRoutes } from './derivatives.js';
 import { documentationRoutes } from './documentation.js';
 import { healthRoutes } from './health.js';
 import { metricsRoutes } from './metrics.js';
@@ -23,6 +24,7 @@ export const API = {
   ...calendarRoutes,
   ...indexRoutes,
   ...analyticsRoutes,
+  ...derivativeRoutes,
   ...storeRoutes,
   ...dataRoutes,
   ...watchlistRoutes,

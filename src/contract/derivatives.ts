@@ -3,7 +3,7 @@ import { Id, IsoDate } from '#domain/shape.js';
 import { routes } from './route.js';
 
 const rate = (help: string) => z.number().default(0).meta({ description: `${help} Annual, continuously compounded, a fraction; default 0.` });
-const queryRate = (help: string) => z.coerce.number().default(0).meta({ description: `${help} Annual, continuously compounded, a fraction; default 0.` });
+const queryRate = (help: string) => z.number().default(0).meta({ description: `${help} Annual, continuously compounded, a fraction; default 0.` });
 const asOf = IsoDate.nullable().default(null).meta({ description: 'Valuation date; default the latest level held.' });
 const EXPIRIES_MAX = 64;
 const DIVIDENDS_MAX = 1000;

@@ -25,6 +25,8 @@ export interface RunHeader {
   readonly rebalances: readonly StoredRebalance[];
   /** Row in `rates` of each name whose prices are in another currency. */
   readonly foreign: Readonly<Record<string, number>>;
+  /** External benchmark, null without one. */
+  readonly benchmark: { readonly id: string; readonly kind: 'index' | 'identifier' } | null;
   readonly blocks: Readonly<Record<BlockName, Block | undefined>>;
 }
 
@@ -43,6 +45,12 @@ export interface Block {
   readonly offset: number;
   /** Elements. */
   readonly length: number;
+}
+
+/** What the market called the names of a run on its last date, null where it does not tell, [H] each. */
+export interface RunLabels {
+  readonly names: readonly (string | null)[];
+  readonly sectors: readonly (string | null)[];
 }
 
 export const BLOCKS = {
@@ -73,6 +81,9 @@ export const BLOCKS = {
   levelNet: 'net return level, [B]',
   divisorNet: 'net return divisor, [B]',
   uncapped: 'index on its weights before capping, [B]',
+  benchmarkDays: 'days that run and benchmark share, [K]',
+  benchmarkLevel: 'benchmark rebased to 100 on those days, [K]',
+  labels: 'RunLabels as JSON, [bytes]',
 } as const;
 export type BlockName = keyof typeof BLOCKS;
 

@@ -1,10 +1,11 @@
 import { formatDay } from '../days.js';
 import { exchangeRates } from '../market/exchange-rates.js';
 import { effectsOn } from '../market/growth.js';
+import { referenceAt } from '../market/market-data.js';
 import type { Book } from './book.js';
 import { indexTerms } from './index-run.js';
 import type { Run } from './run.js';
-import { createColumns, type BlockName, type ColumnsWriter } from './run-columns.js';
+import { createColumns, type BlockName, type ColumnsWriter, type RunLabels } from './run-columns.js';
 import { tradesOf } from './trades.js';
 
 /**
@@ -12,11 +13,12 @@ import { tradesOf } from './trades.js';
  * @cost one pass over [T x H] weights and prices
  */
 export function runToColumns(run: Run, { contentHash }: { readonly contentHash: string }): Uint8Array<ArrayBuffer> {
-  const { portfolio, index, rebalances, plan, document, variants, uncapped } = run;
+  const { portfolio, index, rebalances, plan, document, variants, uncapped, benchmark } = run;
   const names = namesHeld(run);
   const rates = exchangeRates(portfolio.sm, document.currency);
   const foreign = [...names].filter((column) => !rates.isNative(column));
   const effects = effectsOf(run, names);
+  const labels = new TextEncoder().encode(JSON.stringify(labelsOf(run, names)));
   const T = portfolio.length;
   const H = names.length;
   const R = rebalances.length;
@@ -41,6 +43,7 @@ export function runToColumns(run: Run, { contentHash }: { readonly contentHash: 
       has_index_weights: indexRows !== null,
       rebalances: rebalances.map(({ date, session, cap, redistributed }) => ({ date: formatDay(date), at: Math.max(-1, session - portfolio.from), cap, redistributed })),
       foreign: Object.fromEntries(foreign.map((column, row) => [String(names.indexOf(column)), row])),
+      benchmark: benchmark && { id: benchmark.reference.id, kind: benchmark.reference.kind },
     },
     {
       days: { type: 'i32', length: T }, level: f64(T), value: f64(T), gross: f64(T), costs: f64(T), cash: f64(T),
@@ -54,6 +57,8 @@ export function runToColumns(run: Run, { contentHash }: { readonly contentHash: 
       indexDays: { type: 'i32', length: B }, indexLevel: f64(B), divisor: f64(B),
       levelPrice: f64(B), divisorPrice: f64(B), levelTotal: f64(B), divisorTotal: f64(B), levelNet: f64(B), divisorNet: f64(B),
       ...(uncapped ? { uncapped: f64(B) } : {}),
+      ...(benchmark ? { benchmarkDays: { type: 'i32', length: benchmark.relative.days.length }, benchmarkLevel: f64(benchmark.relative.days.length) } : {}),
+      labels: { type: 'u8', length: labels.length },
     },
   );
   columns.i32('days').set(run.days);
@@ -78,6 +83,11 @@ export function runToColumns(run: Run, { contentHash }: { readonly contentHash: 
   ];
   for (const [name, values] of series) columns.f64(name).set(values);
   if (uncapped) columns.f64('uncapped').set(uncapped);
+  if (benchmark) {
+    columns.i32('benchmarkDays').set(benchmark.relative.days);
+    columns.f64('benchmarkLevel').set(benchmark.relative.level);
+  }
+  columns.u8('labels').set(labels);
   return columns.bytes;
 }
 
@@ -94,6 +104,16 @@ function namesHeld({ portfolio, index, rebalances }: Run): Int32Array {
   if (!sameColumns(portfolio, index.book)) note(index.book, portfolio.from - index.book.from);
   for (const { columns } of rebalances) for (const column of columns) held[column] = 1;
   return Int32Array.from([...held.keys()].filter((column) => held[column] === 1));
+}
+
+function labelsOf({ portfolio, days }: Run, names: Int32Array): RunLabels {
+  const { market, identifiers } = portfolio.sm;
+  const textsOf = (column: string): (string | null)[] =>
+    Array.from(names, (name) => {
+      const value = referenceAt(market.reference, identifiers[name]!, column, days.at(-1)!);
+      return value === null ? null : String(value);
+    });
+  return { names: textsOf('NAME'), sectors: textsOf('SECTOR') };
 }
 
 function sameColumns(a: Book, b: Book): boolean {

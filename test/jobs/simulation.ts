@@ -8,6 +8,7 @@ import type { Completion, JobKind } from '#jobs/job-kind.js';
 import { readJobRecord, type JobRecord } from '#jobs/job-record.js';
 import { isTerminal } from '#jobs/life-cycle.js';
 import type { JobStatus } from '#jobs/status.js';
+import { seeded } from '../seeded.js';
 
 /**
  * The job engine in a world of chance: one seed decides every delay, failure, crash and request, so one number repeats
@@ -55,7 +56,7 @@ const LIMITS = {
 };
 
 export async function simulate({ seed, events, fault }: SimulationOptions): Promise<SimulationReport> {
-  const random = mulberry32(seed);
+  const random = seeded(seed);
   const chance = (probability: number): boolean => fault === undefined && !isKind && random() < probability;
   const between = (low: number, high: number): number => low + Math.floor(random() * (high - low));
   const say = (message: string): never => {
@@ -510,15 +511,5 @@ function createAgenda() {
       entry.run();
       return true;
     },
-  };
-}
-
-function mulberry32(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   };
 }

@@ -1,0 +1,241 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { seeded } from '../seeded.js';
+import { serving } from '../cli/process.js';
+import { createHistory, type History } from './history.js';
+
+/**
+ * A real service that is killed while sixteen clients write documents, run backtests, cancel and delete. After each
+ * restart on the same home nothing that was acknowledged is lost, nothing is half there, and every job comes to one end.
+ * `SOAK_ROUNDS=50` kills it that often; `SOAK_SEED` repeats the moments.
+ */
+const ROUNDS = Number(process.env['SOAK_ROUNDS'] ?? 3);
+const SEED = Number(process.env['SOAK_SEED'] ?? 20_261_120);
+const DOCUMENT_WRITERS = 12;
+const JOB_WRITERS = 4;
+const random = seeded(SEED);
+const between = (low: number, high: number): number => low + Math.floor(random() * (high - low));
+
+test(`nothing acknowledged is lost over ${ROUNDS} kills (SOAK_SEED=${SEED})`, { timeout: 60_000 + ROUNDS * 30_000 }, async () => {
+  const home = await mkdtemp(join(tmpdir(), 'durability-'));
+  const clients = createClients();
+  let readyMsMax = 0;
+  let service = await serving(home, ['--log-level', 'error', '--workers', '2']);
+  try {
+    await clients.prepare(service.url);
+    for (let round = 1; round <= ROUNDS; round++) {
+      const work = clients.work(service.url);
+      await new Promise((resolve) => setTimeout(resolve, between(200, 1500))); // the moment of the kill
+      service.child.kill('SIGKILL');
+      await service.ended;
+      await work.end();
+      const begun = performance.now();
+      service = await serving(home, ['--log-level', 'error', '--workers', '2']);
+      readyMsMax = Math.max(readyMsMax, performance.now() - begun);
+      expect(await clients.check(service.url), `round ${round}`).toEqual([]);
+    }
+  } finally {
+    service.child.kill('SIGKILL');
+    await service.ended;
+    await rm(home, { recursive: true, force: true });
+  }
+  console.log(`${ROUNDS} kills: ${clients.acknowledgedDocuments()} documents and ${clients.acknowledgedJobs()} jobs acknowledged, ready again within ${readyMsMax.toFixed(0)} ms`);
+  expect(clients.acknowledgedDocuments()).toBeGreaterThan(ROUNDS * 50);
+  expect(clients.acknowledgedJobs()).toBeGreaterThan(ROUNDS);
+});
+
+interface Answer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** A request, or undefined when the service died under it. */
+async function ask(url: string, method: string, path: string, body?: unknown): Promise<Answer | undefined> {
+  try {
+    const init = body === undefined ? { method } : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    const response = await fetch(`${url}${path}`, init);
+    const text = await response.text();
+    return { status: response.status, body: text === '' ? {} : JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}
+
+interface Told {
+  /** Cost in basis points: names the submission. */
+  readonly token: number;
+  /** Finish time of a terminal status that a client was told. */
+  finishedAt: string | undefined;
+  status: string | undefined;
+}
+
+/** Clients, what they did, and what they were told. */
+function createClients() {
+  const documents: History = createHistory(() => performance.now());
+  const submitted = new Map<string, { acknowledged: Told | undefined; tried: number[] }>();
+  let serial = 0;
+  let jobs = 0;
+
+  async function write(url: string, key: string, isDeletion: boolean): Promise<void> {
+    const value = isDeletion ? null : `v${++serial}`;
+    const attempt = documents.begin(key, value);
+    const answer = isDeletion ? await ask(url, 'DELETE', key) : await ask(url, 'PUT', key, bodyOf(value!));
+    if (answer === undefined) return;
+    if (answer.status < 300) attempt.ackMs = performance.now();
+    else documents.withdraw(key, attempt);
+    if (answer.status >= 500 && answer.status !== 503) throw new Error(`${key}: ${JSON.stringify(answer.body)}`);
+  }
+
+  /** Writes over and over: lists of its own, one shared with another writer, and an index that comes and goes with its child. */
+  async function writeDocuments(url: string, writer: number, isOver: () => boolean): Promise<void> {
+    const own = `/data/watchlists/own-${writer}`;
+    const shared = `/data/watchlists/shared-${writer % 4}`;
+    for (let turn = 0; !isOver(); turn++) {
+      await write(url, `${own}-${turn % 50}`, false);
+      await write(url, own, turn % 7 === 6);
+      await write(url, shared, false);
+      if (turn % 5 === 0) await comeAndGo(url, writer, turn);
+    }
+  }
+
+  async function comeAndGo(url: string, writer: number, turn: number): Promise<void> {
+    const parent = `parent-${writer}`;
+    if (turn % 10 === 5) {
+      await ask(url, 'DELETE', `/indices/${parent}`);
+      return;
+    }
+    await ask(url, 'POST', '/indices', indexBody(parent, `v${turn}`));
+    await ask(url, 'POST', '/indices', { ...indexBody(`child-${writer}`, 'child'), pipeline: null, derivation: { source_index_id: parent } });
+    await ask(url, 'POST', `/analytics/${parent}/backtest`, {});
+  }
+
+  /** Submits backtests under an index of its own, waits for some, cancels others. */
+  async function runJobs(url: string, writer: number, isOver: () => boolean): Promise<void> {
+    const index = `bt-${writer}`;
+    const jobId = `backtest:${index}`;
+    while (!isOver()) {
+      const record = submitted.get(jobId)!;
+      const token = (++serial % 9_990_000) / 10_000;
+      record.tried.push(token);
+      const answer = await ask(url, 'POST', `/analytics/${index}/backtest`, { transaction_cost_bps: token });
+      if (answer === undefined) return;
+      if (answer.status === 202) {
+        jobs++;
+        record.acknowledged = { token, finishedAt: undefined, status: undefined };
+        record.tried = [];
+        const end = serial % 3 === 0 ? await ask(url, 'DELETE', `/jobs/${jobId}`) : await ask(url, 'GET', `/jobs/${jobId}?wait=2`);
+        if (end?.status === 200) remember(record.acknowledged, end.body);
+      } else {
+        record.tried.pop();
+      }
+      await ask(url, 'GET', `/jobs/${jobId}?wait=2`);
+    }
+  }
+
+  function remember(told: Told, { status, finished_at: finishedAt }: Answer['body']): void {
+    if (typeof finishedAt !== 'string') return;
+    told.finishedAt = finishedAt;
+    told.status = String(status);
+  }
+
+  async function checkJob(url: string, jobId: string): Promise<string[]> {
+    const index = jobId.slice('backtest:'.length);
+    const { acknowledged, tried } = submitted.get(jobId)!;
+    if (acknowledged === undefined && tried.length === 0) return [];
+    let job: Answer | undefined;
+    do job = await ask(url, 'GET', `/jobs/${jobId}?wait=20`);
+    while (job?.body['status'] === 'pending' || job?.body['status'] === 'running');
+    if (job?.status === 404 && acknowledged === undefined) return [];
+    if (job?.status !== 200) return [`${jobId} is gone: ${JSON.stringify(job)}`];
+    const { status, finished_at: finishedAt, error } = job.body;
+    const token = (job.body['request'] as { transaction_cost_bps: number }).transaction_cost_bps;
+    const wrong: string[] = [];
+    if (token !== acknowledged?.token && !tried.includes(token)) wrong.push(`${jobId} is submission ${token}; ${acknowledged?.token} was acknowledged`);
+    if (token === acknowledged?.token && acknowledged.finishedAt !== undefined && (finishedAt !== acknowledged.finishedAt || status !== acknowledged.status)) {
+      wrong.push(`${jobId} was ${acknowledged.status} at ${acknowledged.finishedAt} and is ${String(status)} at ${String(finishedAt)}`);
+    }
+    if (status === 'failed' && (error as { code: string }).code !== 'WORKER_CRASHED') wrong.push(`${jobId} failed: ${JSON.stringify(error)}`);
+    if (status === 'succeeded') {
+      const run = await ask(url, 'GET', '/analytics/backtests');
+      const runs = run?.body['records'] ?? run?.body['backtests'] ?? Object.values(run?.body ?? {}).find(Array.isArray);
+      if (!JSON.stringify(runs).includes(`"${index}"`)) wrong.push(`${jobId} succeeded without a stored run`);
+    }
+    return wrong;
+  }
+
+  /** What is stored must hang together: nothing unreadable, no child without its parent, no run without its index. */
+  async function checkWhole(url: string): Promise<string[]> {
+    const wrong: string[] = [];
+    const indices = await ask(url, 'GET', '/indices');
+    const lists = await ask(url, 'GET', '/data/watchlists');
+    const runs = await ask(url, 'GET', '/analytics/backtests');
+    for (const [name, listing] of Object.entries({ indices, lists, runs })) {
+      if (listing?.body['skipped'] !== 0) wrong.push(`${name}: ${JSON.stringify(listing).slice(0, 300)}`);
+    }
+    const stored = new Set([...JSON.stringify(indices?.body).matchAll(/"(?:id|index_id)":"((?:parent|child|bt)-\d+)"/g)].map((match) => match[1]!));
+    for (const id of stored) {
+      if (id.startsWith('child-') && !stored.has(id.replace('child', 'parent'))) wrong.push(`${id} has no parent`);
+    }
+    for (const [, id] of JSON.stringify(runs?.body).matchAll(/"index_id":"([^"]+)"/g)) {
+      if (!stored.has(id!)) wrong.push(`the run of ${id} has no index`);
+    }
+    return wrong;
+  }
+
+  return {
+    acknowledgedDocuments: () => documents.acknowledged,
+    acknowledgedJobs: () => jobs,
+
+    async prepare(url: string): Promise<void> {
+      const market = await ask(url, 'POST', '/data/synthetic', { assets: 20, start: '2022-01-03', end: '2022-12-30' });
+      const jobId = String(market?.body['job_id']);
+      let status: unknown;
+      do status = (await ask(url, 'GET', `/jobs/${jobId}?wait=20`))?.body['status'];
+      while (status === 'pending' || status === 'running');
+      expect(status).toBe('succeeded');
+      for (let writer = 0; writer < JOB_WRITERS; writer++) {
+        const made = await ask(url, 'POST', '/indices', indexBody(`bt-${writer}`, 'under test'));
+        expect(made?.status).toBe(200);
+        submitted.set(`backtest:bt-${writer}`, { acknowledged: undefined, tried: [] });
+      }
+    },
+
+    /** Sets all clients to work until `end`, which waits for what they still have under way. */
+    work(url: string): { end(): Promise<void> } {
+      let isOver = false;
+      const working = [
+        ...Array.from({ length: DOCUMENT_WRITERS }, (_, writer) => writeDocuments(url, writer, () => isOver)),
+        ...Array.from({ length: JOB_WRITERS }, (_, writer) => runJobs(url, writer, () => isOver)),
+      ];
+      return {
+        async end() {
+          isOver = true;
+          await Promise.all(working);
+        },
+      };
+    },
+
+    /** What is wrong after a restart. */
+    async check(url: string): Promise<string[]> {
+      const wrong: string[] = [];
+      for (const key of documents.keys) {
+        const answer = await ask(url, 'GET', key);
+        const found = answer?.status === 200 ? String(answer.body['name']) : null;
+        const fault = documents.settle(key, found);
+        if (fault !== undefined) wrong.push(fault);
+        if (answer?.status !== 200 && answer?.status !== 404) wrong.push(`${key}: ${JSON.stringify(answer)}`);
+      }
+      for (const jobId of submitted.keys()) wrong.push(...(await checkJob(url, jobId)));
+      wrong.push(...(await checkWhole(url)));
+      return wrong;
+    },
+  };
+}
+
+const bodyOf = (value: string): object => ({ name: value, identifiers: ['ABC'] });
+
+const indexBody = (id: string, name: string): object => ({
+  id, name, calendar: 'XNYS', base_date: '2022-01-03', pipeline: { weighting: { type: 'EqualWeight' } },
+});

@@ -1,0 +1,89 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { API } from '#contract/api.js';
+import { openApiDocument, type OpenApiDocument } from '#contract/openapi.js';
+import type { Route } from '#contract/route.js';
+import { createLog } from '#cli/log.js';
+import { start, stop } from '#cli/serve.js';
+import { readSettings } from '#cli/settings.js';
+import type { JobStatus } from '#jobs/status.js';
+import { createConformity } from '../http/conformity.js';
+
+export interface Answer<T> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: T;
+}
+
+/** A whole service in this process, on a home of its own. Every answer is checked against the document it publishes. */
+export interface LiveService {
+  readonly url: string;
+  readonly folder: string;
+  ask<T = unknown>(method: string, path: string, body?: unknown): Promise<Answer<T>>;
+  /** The JSON of an answer that must be a success. */
+  ok<T = unknown>(method: string, path: string, body?: unknown): Promise<T>;
+  /** Submits work and follows it to its end. */
+  job<T = unknown>(path: string, body?: unknown): Promise<JobStatus & { readonly result: T }>;
+  close(): Promise<void>;
+}
+
+export async function liveService(words: readonly string[] = []): Promise<LiveService> {
+  const folder = await mkdtemp(join(tmpdir(), 'divisor-live-'));
+  const { settings } = readSettings(['--home', join(folder, 'home'), '--port', '0', '--drain-ms', '0', '--data-roots', folder, ...words], {});
+  const running = await start(settings, createLog('error'));
+  const { url } = running.server;
+  const document: OpenApiDocument = openApiDocument(API, '0.0.0');
+  const conforms = createConformity(document);
+
+  async function ask<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
+    const response = await fetch(new URL(path, url), {
+      method,
+      ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const type = response.headers.get('content-type');
+    const parsed = (type?.includes('json') === true && text !== '' ? JSON.parse(text) : text) as T;
+    const operation = operationOf(method, path);
+    if (operation !== undefined) {
+      const broken = conforms(operation, { status: response.status, type: text === '' ? null : type, body: parsed });
+      if (broken.length > 0) throw new Error(`${method} ${path} breaks its own document:\n${broken.slice(0, 5).join('\n')}`);
+    }
+    return { status: response.status, headers: response.headers, body: parsed };
+  }
+
+  async function ok<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const answer = await ask<T>(method, path, body);
+    if (answer.status >= 300) throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 2000)}`);
+    return answer.body;
+  }
+
+  return {
+    url,
+    folder,
+    ask,
+    ok,
+    async job<T>(path: string, body?: unknown) {
+      let job = await ok<JobStatus>('POST', path, body ?? {});
+      while (job.status === 'pending' || job.status === 'running') job = await ok<JobStatus>('GET', `/jobs/${job.job_id}?wait=30`);
+      return job as JobStatus & { readonly result: T };
+    },
+    async close() {
+      await stop({ ...running, drainMs: 0 });
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, route]) => ({
+  id,
+  method: route.method,
+  words: route.path.split('/').filter((word) => !word.startsWith('{')).length,
+  pattern: new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+}));
+
+/** The operation of a request, fixed words before parameters. */
+function operationOf(method: string, path: string): string | undefined {
+  const [bare = ''] = path.split('?');
+  return OPERATIONS.filter((operation) => operation.method === method && operation.pattern.test(bare)).toSorted((a, b) => b.words - a.words)[0]?.id;
+}

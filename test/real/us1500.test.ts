@@ -1,0 +1,72 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { parquetWriteBuffer } from 'hyparquet-writer';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { liveService, type LiveService } from './live.js';
+
+const CLOSES = resolve('../shared/data/us-1500-adjusted/adj_close_2005_2017_top1500.csv.gz');
+const hasData = existsSync(CLOSES);
+if (!hasData) console.log(`skipped: ${CLOSES} is not on this machine`);
+
+/** 1,500 fully adjusted names over 3,201 days, written as Parquet by another library than the one that reads it. */
+describe.skipIf(!hasData)('1,500 real names as Parquet', () => {
+  let service: LiveService;
+  let names: string[] = [];
+  let dates: string[] = [];
+
+  beforeAll(async () => {
+    service = await liveService();
+    const [header = '', ...lines] = gunzipSync(readFileSync(CLOSES)).toString('utf8').trim().split(/\r?\n/);
+    names = header.split(',').slice(1);
+    dates = lines.map((line) => line.slice(0, 10));
+    const folder = join(service.folder, 'us1500');
+    await mkdir(folder);
+    await writeFile(join(folder, 'market.parquet'), parquet(lines, names));
+    await service.ok('POST', '/data/stores', { name: 'US 1500', store_id: 'us1500', kind: 'folder', location: folder, adjustment: 'total' });
+    const loaded = await service.job('/data/stores/us1500/activate');
+    expect(loaded.error).toBeNull();
+  });
+  afterAll(() => service?.close());
+
+  test('loads every name and day', async () => {
+    expect(await service.ok('GET', '/data/stores/us1500')).toMatchObject({ identifiers: names.length, start: dates[0], end: dates.at(-1), status: 'ready', active: true });
+  });
+
+  test('backtests all of them', async () => {
+    await service.ok('PUT', '/indices/ALL', { id: 'ALL', name: 'All names', calendar: 'XNYS', base_date: dates[0], rebalance: { frequency: 'monthly' }, pipeline: { weighting: { type: 'EqualWeight' } } });
+    const job = await service.job<{ rebalances: { weights: Record<string, number> }[]; level: { index: string[] } }>('/analytics/ALL/backtest', { transaction_cost_bps: 5 });
+    expect(job.error).toBeNull();
+    expect(Object.keys(job.result.rebalances.at(-1)!.weights)).toHaveLength(names.length);
+    expect(job.result.level.index.at(-1)).toBe(dates.at(-1));
+    const attribution = await service.ok<{ reconciles: boolean; contributions: unknown[] }>('GET', '/analytics/ALL/attribution');
+    expect(attribution.reconciles).toBe(true);
+    expect(attribution.contributions).toHaveLength(names.length);
+  });
+});
+
+function parquet(lines: readonly string[], names: readonly string[]): Uint8Array {
+  const date: string[] = [];
+  const identifier: string[] = [];
+  const close: number[] = [];
+  for (const line of lines) {
+    const cells = line.split(',');
+    for (let i = 0; i < names.length; i++) {
+      const text = cells[i + 1];
+      if (text === undefined || text === '') continue;
+      date.push(cells[0]!);
+      identifier.push(names[i]!);
+      close.push(Number(text));
+    }
+  }
+  return new Uint8Array(
+    parquetWriteBuffer({
+      columnData: [
+        { name: 'date', data: date, type: 'STRING' },
+        { name: 'identifier', data: identifier, type: 'STRING' },
+        { name: 'CLOSE', data: close, type: 'DOUBLE' },
+      ],
+    }),
+  );
+}

@@ -1,5 +1,5 @@
 import { hasAnyBar, type Composer } from '../backtest/compositions.js';
-import type { Day } from '../days.js';
+import { formatDay, type Day } from '../days.js';
 import { isRuleDocument } from '../documents/index-document.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
@@ -27,6 +27,7 @@ export interface ResolvedPreview {
  */
 export function previewRules(composer: Composer, indexId: string, asOf: Day): RulePreview {
   const sm = composer.market(indexId);
+  assertCovered(sm);
   const session = sessionWithData(sm, asOf);
   const decider = ruleDecider(composer, indexId);
   if (session < 0) return { resolved: null };
@@ -35,10 +36,16 @@ export function previewRules(composer: Composer, indexId: string, asOf: Day): Ru
   return { resolved: { sm, session, universe: composer.universe(indexId, session), decision } };
 }
 
+function assertCovered({ market, sessions, calendar }: SessionMarket): void {
+  if (sessions.length > 0 || market.dates.length === 0) return;
+  const stored = `${formatDay(market.dates[0]!)} to ${formatDay(market.dates.at(-1)!)}`;
+  throw new Refusal('CALENDAR_NOT_COVERED', `The calendar ${calendar.code} has no session from ${stored}, the dates of the store.`);
+}
+
 /** The decider of a rule-driven document with all it can tell. */
 export function ruleDecider(composer: Composer, indexId: string): RuleDecider {
   const document = composer.document(indexId);
-  if (!isRuleDocument(document)) throw new Error(`the index ${indexId} has no rules`);
+  if (!isRuleDocument(document)) throw new Refusal('NOT_SUPPORTED', `The index ${indexId} is derived by optimisation, which this build cannot compose.`);
   return createDecider({ document, market: composer.market(indexId), universe: (session) => composer.universe(indexId, session) });
 }
 

@@ -4,7 +4,7 @@ import { LIMITS } from '../../limits.js';
 import type { ReferenceValue } from '../../market/market-data.js';
 import { referenceSpells, spellAt, type ReferenceSpell } from '../../market/reference-spells.js';
 import type { SessionMarket } from '../../market/session-market.js';
-import { STATISTICS, deviation, type Statistic } from './aggregates.js';
+import { deviation, product, STATISTICS, type Statistic } from './aggregates.js';
 import { equalWeightedReturns, betas } from './beta.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
 import { requestKey, type DerivedName, type FieldRequest } from './field-request.js';
@@ -183,13 +183,9 @@ const isMoney = (name: string): boolean => MONEY.has(name);
 /** Datapoints made of growth factors, which are in index currency. */
 const GROWTH_BASED: ReadonlySet<string> = new Set(['RETURN', 'VOLATILITY', 'MOMENTUM', 'BETA']);
 
-const annualised: Statistic = (values, count) => deviation(values, count) * Math.sqrt(LIMITS.PERIODS_PER_YEAR);
+const annualised: Statistic = (rows, counts) => deviation(rows, counts).map((value) => value * Math.sqrt(LIMITS.PERIODS_PER_YEAR));
 
-const compounded: Statistic = (values, count) => {
-  let growth = 1;
-  for (let i = 0; i < count; i++) growth *= values[i]!;
-  return growth - 1;
-};
+const compounded: Statistic = (rows, counts) => product(rows, counts).map((growth) => growth - 1);
 
 function sourceOf({ sm, book, terms }: Shared, field: FieldRequest): Source {
   const found = resolve(sm.market, field);
@@ -200,7 +196,8 @@ function sourceOf({ sm, book, terms }: Shared, field: FieldRequest): Source {
   }
   const name = field.name as DerivedName; // resolved as derived
   if (name === 'BETA') return { kind: 'beta' };
-  if (name === 'VOLATILITY') return { kind: 'windowed', series: book.derived('RETURN'), statistic: annualised };
+  // A return is its growth factor less one, so both deviate alike.
+  if (name === 'VOLATILITY') return { kind: 'windowed', series: growthSeries(sm, terms.growth()), statistic: annualised };
   if (name === 'MOMENTUM') return { kind: 'windowed', series: growthSeries(sm, terms.growth()), statistic: compounded };
   return { kind: 'series', series: book.derived(name), isClose: false };
 }

@@ -12,6 +12,14 @@ export interface Series {
    * @param out     [n], overwritten.
    */
   fill(session: number, columns: Int32Array, out: Float64Array): void;
+  /** The panel the values are cells of, when they are: windows then read them where they lie. */
+  readonly panel?: SeriesPanel;
+}
+
+export interface SeriesPanel {
+  readonly cells: Float64Array;
+  /** Position of a session's first cell, negative when it has none. */
+  rowAt(session: number): number;
 }
 
 export interface SeriesTerms {
@@ -80,6 +88,7 @@ export function createSeriesBook(sm: SessionMarket, terms: SeriesTerms): SeriesB
 function panelSeries({ market, rowOf, names }: SessionMarket, name: string): Series {
   const panel = market.fields.get(name)!;
   return {
+    panel: { cells: panel, rowAt: (session) => rowOf[session]! * names },
     fill(session, columns, out) {
       const row = rowOf[session]!;
       if (row < 0) {
@@ -170,6 +179,7 @@ function returnSeries({ names }: SessionMarket, growth: Float64Array): Series {
 /** Growth factors as a series: what a product of returns multiplies. */
 export function growthSeries({ names }: SessionMarket, growth: Float64Array): Series {
   return {
+    panel: { cells: growth, rowAt: (session) => session * names },
     fill(session, columns, out) {
       const offset = session * names;
       for (let i = 0; i < columns.length; i++) out[i] = growth[offset + columns[i]!]!;

@@ -1,8 +1,5 @@
-import type { Statistic } from './aggregates.js';
+import type { Statistic, WindowRows } from './aggregates.js';
 import type { Series } from './series.js';
-
-/** Columns gathered at once: their windows stay in the first cache levels. */
-const BLOCK = 64;
 
 export interface Window {
   /** Last session of the window. */
@@ -18,51 +15,54 @@ export function halfOf(length: number): number {
   return Math.ceil(length / 2);
 }
 
+/** Names whose window is worked on at once: 252 sessions of them stay in a second-level cache. */
+const BLOCK = 256;
+
 /**
  * A statistic of each name's values over the trailing sessions of a window, NaN where it has too few.
  *
  * @param columns [n]
  * @returns       [n]
- * @cost          length * n cells read once, in blocks of columns
+ * @cost          length * n cells read, twice for deviations
  */
 export function overWindow(series: Series, statistic: Statistic, window: Window, columns: Int32Array): Float64Array {
-  const start = Math.max(0, window.end - window.length + 1);
-  const height = window.end - start + 1;
   const result = new Float64Array(columns.length).fill(NaN);
-  if (height < Math.max(1, window.observationsMin)) return result;
-  const tile = new Float64Array(BLOCK * height); // [BLOCK x height]: one name's values lie together
+  const enough = Math.max(1, window.observationsMin);
+  const start = Math.max(0, window.end - window.length + 1);
+  if (window.end - start + 1 < enough) return result;
   const counts = new Int32Array(BLOCK);
-  const row = new Float64Array(BLOCK);
   for (let from = 0; from < columns.length; from += BLOCK) {
     const block = columns.subarray(from, from + BLOCK);
-    gather({ series, start, end: window.end, block, row: row.subarray(0, block.length), tile, counts });
-    for (let k = 0; k < block.length; k++) {
-      const count = counts[k]!;
-      if (count > 0 && count >= window.observationsMin) result[from + k] = statistic(tile.subarray(k * height, k * height + count), count);
-    }
+    const values = statistic(windowRows(series, start, window.end, block), counts);
+    for (let k = 0; k < values.length; k++) if (counts[k]! >= enough) result[from + k] = values[k]!;
   }
   return result;
 }
 
-interface Gathering {
-  readonly series: Series;
-  readonly start: number;
-  readonly end: number;
-  readonly block: Int32Array;
-  readonly row: Float64Array;
-  readonly tile: Float64Array;
-  readonly counts: Int32Array;
-}
-
-/** Lays the values of a block out by name, missing ones left out, and counts them. */
-function gather({ series, start, end, block, row, tile, counts }: Gathering): void {
-  const height = end - start + 1;
-  counts.fill(0);
-  for (let session = start; session <= end; session++) {
-    series.fill(session, block, row);
-    for (let k = 0; k < row.length; k++) {
-      const value = row[k]!;
-      if (value === value) tile[k * height + counts[k]!++] = value;
-    }
+function windowRows(series: Series, start: number, end: number, columns: Int32Array): WindowRows {
+  const shape = { names: columns.length, height: end - start + 1 };
+  const { panel } = series;
+  if (panel !== undefined) {
+    return {
+      ...shape,
+      at: columns,
+      forEach(visit) {
+        for (let session = start; session <= end; session++) {
+          const from = panel.rowAt(session);
+          if (from >= 0) visit(panel.cells, from);
+        }
+      },
+    };
   }
+  const row = new Float64Array(columns.length);
+  return {
+    ...shape,
+    at: Int32Array.from(columns, (_, k) => k),
+    forEach(visit) {
+      for (let session = start; session <= end; session++) {
+        series.fill(session, columns, row);
+        visit(row, 0);
+      }
+    },
+  };
 }

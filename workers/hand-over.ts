@@ -39,9 +39,9 @@ function isOutputBytes(value: object): value is OutputBytes {
   return 'sha256' in value && 'bytes' in value && value.bytes instanceof Uint8Array && value.bytes.buffer instanceof ArrayBuffer;
 }
 
-/** A view that is all of its buffer; anything else (a slab, WebAssembly memory) is copied. */
+/** A view that is most of its buffer, from its beginning; anything else (a slab, WebAssembly memory) is copied. */
 function ownBytes(content: Uint8Array): Uint8Array<ArrayBuffer> {
-  const { buffer } = content;
-  const whole = buffer instanceof ArrayBuffer && content.byteLength === buffer.byteLength;
-  return whole ? new Uint8Array(buffer) : new Uint8Array(content);
+  const { buffer, byteOffset, byteLength } = content;
+  const isOwn = buffer instanceof ArrayBuffer && byteOffset === 0 && byteLength * 2 >= buffer.byteLength;
+  return isOwn ? new Uint8Array(buffer, 0, byteLength) : new Uint8Array(content);
 }

@@ -4,10 +4,11 @@ import { LIMITS } from '#domain/limits.js';
 import { concentration } from '#domain/analytics/concentration.js';
 import type { Book } from '#domain/backtest/book.js';
 import type { Composition } from '#domain/backtest/compositions.js';
-import { portfolioTransactions, positionRows } from '#domain/backtest/portfolio.js';
+import { latestPositions, tradePrices } from '#domain/backtest/portfolio.js';
 import type { IndexRun, Run } from '#domain/backtest/run.js';
+import { TRADE_REASONS } from '#domain/backtest/trades.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { createJsonWriter, type JsonWriter } from './json-writer.js';
+import { createJsonWriter, jsonToken, type JsonWriter } from './json-writer.js';
 
 /** What stands beside the numbers of a run. */
 export interface RunStamp {
@@ -186,14 +187,14 @@ function servedSnapshots(rebalances: readonly Composition[]): readonly Compositi
 }
 
 function writeSnapshots(json: JsonWriter, sm: SessionMarket, rebalances: readonly Composition[]): void {
-  const keys = sm.identifiers.map((identifier) => `${JSON.stringify(identifier)}:`);
+  const keys = keysOf(sm);
   json.raw('[');
   rebalances.forEach((rebalance, i) => {
     const { columns, weights, uncapped, cap, capped, redistributed, announced } = rebalance;
     json.raw(`${i === 0 ? '' : ','}{"date":"${formatDay(rebalance.date)}","weights":`);
-    const from = json.length;
+    const from = json.mark();
     writeWeights(json, keys, { columns, weights });
-    const to = json.length;
+    const to = json.mark();
     json.raw(',"uncapped_weights":');
     if (equal(weights, uncapped)) json.repeat(from, to);
     else writeWeights(json, keys, { columns, weights: uncapped });
@@ -206,10 +207,20 @@ function writeSnapshots(json: JsonWriter, sm: SessionMarket, rebalances: readonl
   json.raw(']');
 }
 
-function writeWeights(json: JsonWriter, keys: readonly string[], { columns, weights }: Pick<Composition, 'columns' | 'weights'>): void {
+const keysKept = new WeakMap<SessionMarket, Uint8Array[]>();
+
+/** Every identifier as a key behind a comma. */
+function keysOf(sm: SessionMarket): Uint8Array[] {
+  let keys = keysKept.get(sm);
+  if (!keys) keysKept.set(sm, (keys = sm.identifiers.map((identifier) => jsonToken(`,${JSON.stringify(identifier)}:`))));
+  return keys;
+}
+
+function writeWeights(json: JsonWriter, keys: readonly Uint8Array[], { columns, weights }: Pick<Composition, 'columns' | 'weights'>): void {
   json.raw('{');
   for (let k = 0; k < columns.length; k++) {
-    json.raw(k === 0 ? keys[columns[k]!]! : `,${keys[columns[k]!]!}`);
+    const key = keys[columns[k]!]!;
+    json.token(k === 0 ? key.subarray(1) : key);
     json.number(weights[k]!);
   }
   json.raw('}');
@@ -232,9 +243,9 @@ function writeIndexBook(json: JsonWriter, { book, days, compositions, coverage }
   json.raw('{"levels":');
   writeSeriesBody(json, { name: 'level', dates: daysText(days), values: book.value });
   json.raw(',"weights":');
-  const from = json.length;
+  const from = json.mark();
   writeWeightsFrame(json, book);
-  const to = json.length;
+  const to = json.mark();
   json.raw(`,"weights_dates_total":${book.length},"rebalances":`);
   writeSnapshots(json, book.sm, served.slice(-LIMITS.MAX_REBALANCES));
   json.raw(`,"rebalances_total":${served.length},"calendar_coverage":`);
@@ -338,45 +349,65 @@ function sameFrame(a: Book, b: Book): boolean {
 }
 
 function writePositions(json: JsonWriter, run: Run): void {
-  const { sm, columns } = run.portfolio;
-  const { rows, total } = positionRows(run, LIMITS.MAX_POSITION_ROWS);
+  const positions = latestPositions(run, LIMITS.MAX_POSITION_ROWS);
+  const text = rowTexts(run.portfolio);
+  const row = new Float64Array(4);
   json.raw(',"positions":');
   writeTable(json, {
     columns: ['date', 'asset_id', 'units', 'price', 'value', 'weight'],
-    count: rows.length,
+    count: positions.count,
     writeRow(i) {
-      const { session, slot, units, price, value, weight } = rows[i]!;
-      json.raw(`["${formatDay(sm.sessions[session]!)}",`);
-      json.string(sm.identifiers[columns[slot]!]!);
-      for (const figure of [units, price, value, weight]) {
-        json.raw(',');
-        json.number(figure);
-      }
-      json.raw(']');
+      json.token(text.dates[positions.session[i]! - run.portfolio.from]!);
+      json.token(text.names[positions.slot[i]!]!);
+      row[0] = positions.units[i]!;
+      row[1] = positions.price[i]!;
+      row[2] = positions.value[i]!;
+      row[3] = positions.weight[i]!;
+      json.numbers(row);
+      json.token(ROW_END);
     },
   });
-  json.raw(`,"positions_total":${total}`);
+  json.raw(`,"positions_total":${positions.total}`);
 }
 
 function writeTransactions(json: JsonWriter, run: Run): void {
-  const { sm, columns } = run.portfolio;
-  const rows = portfolioTransactions(run);
+  const { trades, plan } = run;
+  const { units, price } = tradePrices(run);
+  const text = rowTexts(run.portfolio);
+  const rate = plan.request.transaction_cost_bps / 10_000;
+  const rows = [...Array(trades.count).keys()].filter((i) => price[i]! > 0);
+  const row = new Float64Array(4);
   json.raw(',"transactions":');
   writeTable(json, {
     columns: ['date', 'asset_id', 'side', 'units', 'price', 'notional', 'cost', 'reason'],
     count: rows.length,
-    writeRow(i) {
-      const { session, slot, side, units, price, notional, cost, reason } = rows[i]!;
-      json.raw(`["${formatDay(sm.sessions[session]!)}",`);
-      json.string(sm.identifiers[columns[slot]!]!);
-      json.raw(`,"${side}"`);
-      for (const figure of [units, price, notional, cost]) {
-        json.raw(',');
-        json.number(figure);
-      }
-      json.raw(`,"${reason}"]`);
+    writeRow(position) {
+      const i = rows[position]!;
+      const money = Math.abs(trades.notional[i]!);
+      json.token(text.dates[trades.at[i]!]!);
+      json.token(text.names[trades.slot[i]!]!);
+      json.token(trades.notional[i]! > 0 ? BUY : SELL);
+      row[0] = units[i]!;
+      row[1] = price[i]!;
+      row[2] = money;
+      row[3] = trades.isFree[i] === 1 ? 0 : rate * money;
+      json.numbers(row);
+      json.token(REASONS[trades.reason[i]!]!);
     },
   });
+}
+
+const BUY = jsonToken('"buy",');
+const SELL = jsonToken('"sell",');
+const ROW_END = jsonToken(']');
+const REASONS = TRADE_REASONS.map((reason) => jsonToken(`,"${reason}"]`));
+
+/** Beginnings of long-form rows: `["2024-01-02",` by date of a book and `"AAPL",` by slot. */
+function rowTexts({ sm, from, length, columns }: Book): { readonly dates: readonly Uint8Array[]; readonly names: readonly Uint8Array[] } {
+  return {
+    dates: Array.from(sm.sessions.subarray(from, from + length), (day) => jsonToken(`["${formatDay(day)}",`)),
+    names: Array.from(columns, (column) => jsonToken(`${JSON.stringify(sm.identifiers[column]!)},`)),
+  };
 }
 
 interface TableInput {
@@ -388,7 +419,7 @@ interface TableInput {
 /** A long-form table with rows labelled 0 to n - 1. */
 function writeTable(json: JsonWriter, { columns, count, writeRow }: TableInput): void {
   json.raw('{"index":[');
-  for (let i = 0; i < count; i++) json.raw(i === 0 ? '0' : `,${i}`);
+  json.numbers(Float64Array.from({ length: count }, (_, i) => i));
   json.raw(`],"columns":${JSON.stringify(columns)},"data":[`);
   for (let i = 0; i < count; i++) {
     if (i > 0) json.raw(',');

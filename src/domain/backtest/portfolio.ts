@@ -3,69 +3,71 @@ import type { Book } from './book.js';
 import { eventsOn } from './book-events.js';
 import { indexTerms } from './index-run.js';
 import type { Run } from './run.js';
-import { tradesOf } from './trades.js';
 
-/** A holding at the close of a session. Units are on the share basis of the session, prices in the index currency. */
-export interface PositionRow {
-  readonly session: number;
-  readonly slot: number;
-  readonly units: number;
-  readonly price: number;
-  readonly value: number;
-  readonly weight: number;
+/** Holdings at closes as columns, by date then slot. Units are on the share basis of the date, prices in the index currency. */
+export interface Positions {
+  readonly count: number;
+  readonly session: Int32Array;
+  readonly slot: Int32Array;
+  readonly units: Float64Array;
+  readonly price: Float64Array;
+  readonly value: Float64Array;
+  readonly weight: Float64Array;
+  /** Rows of the whole panel. */
+  readonly total: number;
 }
 
-/** The most recent rows of the positions panel, by session then name, and how many the whole panel has. */
-export function positionRows({ portfolio, document }: Run, rowsMax: number): { readonly rows: readonly PositionRow[]; readonly total: number } {
+/** The most recent rows of the positions panel. */
+export function latestPositions({ portfolio, document }: Run, rowsMax: number): Positions {
   const { from, length, columns, weights, value, counts } = portfolio;
   const total = counts.reduce((sum, count) => sum + count, 0);
-  let first = length;
-  for (let served = 0; first > 0 && served < rowsMax; first--) served += counts[first - 1]!;
+  const count = Math.min(total, rowsMax);
+  const positions = {
+    count, total,
+    session: new Int32Array(count),
+    slot: new Int32Array(count),
+    units: new Float64Array(count),
+    price: new Float64Array(count),
+    value: new Float64Array(count),
+    weight: new Float64Array(count),
+  };
   const priceOf = pricesIn(portfolio, document.currency);
-  const rows: PositionRow[] = [];
-  for (let t = first; t < length; t++) {
-    for (let slot = 0; slot < columns.length; slot++) {
+  let row = count;
+  for (let t = length - 1; row > 0; t--) {
+    for (let slot = columns.length - 1; slot >= 0 && row > 0; slot--) {
       const weight = weights[t * columns.length + slot]!;
       if (!(weight > 0)) continue;
+      row--;
       const price = priceOf(from + t, columns[slot]!);
-      const held = weight * value[t]!;
-      rows.push({ session: from + t, slot, units: held / price, price, value: held, weight });
+      const money = weight * value[t]!;
+      positions.session[row] = from + t;
+      positions.slot[row] = slot;
+      positions.units[row] = money / price;
+      positions.price[row] = price;
+      positions.value[row] = money;
+      positions.weight[row] = weight;
     }
   }
-  return { rows: rows.slice(-rowsMax), total };
+  return positions;
 }
 
-export interface TransactionRow {
-  readonly session: number;
-  readonly slot: number;
-  readonly side: 'buy' | 'sell';
-  readonly units: number;
-  readonly price: number;
-  readonly notional: number;
-  readonly cost: number;
-  readonly reason: 'rebalance' | 'retry' | 'delisting';
-}
-
-/** Every trade of the portfolio, by session then name. */
-export function portfolioTransactions({ portfolio, index, plan, document }: Run): TransactionRow[] {
-  const { sm, from, columns, events } = portfolio;
+/** Units and prices of the trades of a run, one per trade. A name that left is priced at what it brought. */
+export function tradePrices({ portfolio, index, document, trades }: Run): { readonly units: Float64Array; readonly price: Float64Array } {
+  const { sm, from, columns } = portfolio;
   const rates = exchangeRates(sm, document.currency);
-  const terms = { sm, rates, treatment: index.compositions.treatment, growth: indexTerms(index.compositions) };
-  const rate = plan.request.transaction_cost_bps / 10_000;
   const priceOf = pricesIn(portfolio, document.currency);
-  const rows: TransactionRow[] = [];
-  for (const event of events) {
-    const session = from + event.at;
-    const exits = event.moves.length > 0 ? eventsOn(terms, session)?.exits : undefined;
-    for (const { slot, notional, reason, isFree } of tradesOf(portfolio, event)) {
-      const column = columns[slot]!;
-      const proceeds = isFree && notional < 0 ? exits?.get(column) : undefined;
-      const price = proceeds === undefined ? priceOf(session, column) : proceeds * rates.rateAt(session, column);
-      const money = Math.abs(notional);
-      rows.push({ session, slot, side: notional > 0 ? 'buy' : 'sell', units: money / price, price, notional: money, cost: isFree ? 0 : rate * money, reason });
-    }
+  const terms = { sm, rates, treatment: index.compositions.treatment, growth: indexTerms(index.compositions) };
+  const units = new Float64Array(trades.count);
+  const price = new Float64Array(trades.count);
+  for (let i = 0; i < trades.count; i++) {
+    const session = from + trades.at[i]!;
+    const column = columns[trades.slot[i]!]!;
+    const notional = trades.notional[i]!;
+    const proceeds = trades.isFree[i] === 1 && notional < 0 ? eventsOn(terms, session)?.exits.get(column) : undefined;
+    price[i] = proceeds === undefined ? priceOf(session, column) : proceeds * rates.rateAt(session, column);
+    units[i] = Math.abs(notional) / price[i]!;
   }
-  return rows;
+  return { units, price };
 }
 
 function pricesIn({ sm }: Book, currency: string): (session: number, column: number) => number {

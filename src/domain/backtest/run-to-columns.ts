@@ -6,7 +6,6 @@ import type { Book } from './book.js';
 import { indexTerms } from './index-run.js';
 import type { Run } from './run.js';
 import { createColumns, type BlockName, type ColumnsWriter, type RunLabels } from './run-columns.js';
-import { tradesOf } from './trades.js';
 
 /**
  * Writes a run as columns.
@@ -158,22 +157,29 @@ function scatter(row: Float64Array, slots: Int32Array, into: Float64Array): void
   for (let i = 0; i < slots.length; i++) into[i] = slots[i]! < 0 ? 0 : row[slots[i]!]!;
 }
 
-function writeEvents({ portfolio, plan }: Run, names: Int32Array, columns: ColumnsWriter, hasCosts: boolean): void {
+function writeEvents({ portfolio, trades, plan }: Run, names: Int32Array, columns: ColumnsWriter, hasCosts: boolean): void {
   const slots = slotsIn(portfolio, names);
   const at = columns.i32('eventAt');
   const before = columns.f64('before');
-  const costs = hasCosts ? columns.f64('eventCosts') : null;
-  const rate = plan.request.transaction_cost_bps / 10_000;
-  const paid = new Float64Array(portfolio.columns.length);
   portfolio.events.forEach((event, e) => {
     at[e] = event.at;
     scatter(event.before, slots, before.subarray(e * names.length));
-    if (!costs || event.at === 0) return;
-    paid.fill(0);
-    const valueBefore = portfolio.value[event.at - 1]!;
-    for (const { slot, notional, isFree } of tradesOf(portfolio, event)) if (!isFree) paid[slot]! += (rate * Math.abs(notional)) / valueBefore;
-    scatter(paid, slots, costs.subarray(e * names.length));
   });
+  if (hasCosts) writeCosts({ portfolio, trades, plan }, names, columns);
+}
+
+/** Costs of each name on sessions with trades, as a fraction of the value the close before; the first session has none. */
+function writeCosts({ portfolio, trades, plan }: Pick<Run, 'portfolio' | 'trades' | 'plan'>, names: Int32Array, columns: ColumnsWriter): void {
+  const costs = columns.f64('eventCosts');
+  const rate = plan.request.transaction_cost_bps / 10_000;
+  const places = new Map([...names].map((column, i) => [column, i]));
+  const placeOf = Int32Array.from(portfolio.columns, (column) => places.get(column) ?? -1);
+  const eventOf = new Map(portfolio.events.map((event, e) => [event.at, e]));
+  for (let i = 0; i < trades.count; i++) {
+    const at = trades.at[i]!;
+    if (trades.isFree[i] === 1 || at === 0) continue;
+    costs[eventOf.get(at)! * names.length + placeOf[trades.slot[i]!]!] = (rate * Math.abs(trades.notional[i]!)) / portfolio.value[at - 1]!;
+  }
 }
 
 function writeRebalances({ rebalances }: Run, names: Int32Array, columns: ColumnsWriter): void {

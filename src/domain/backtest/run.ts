@@ -12,6 +12,7 @@ import { simulateBook, type Book, type Gap, type Targets } from './book.js';
 import { createComposer, hasAnyBar, inForce, marketOn, type Composer, type Composition, type Compositions, type DeciderFactory } from './compositions.js';
 import { bookDays, indexBook, indexTerms, isCapped } from './index-run.js';
 import type { BacktestPlan } from './plan.js';
+import { tradesOf, type Trades } from './trades.js';
 import { requestedRange, type CalendarCoverage } from './window.js';
 
 /** Everything a backtest found out, on typed arrays: T dates of the run. */
@@ -30,6 +31,7 @@ export interface Run {
   readonly metrics: BacktestMetrics;
   readonly totalCosts: number;
   readonly portfolio: Book;
+  readonly trades: Trades;
   readonly index: IndexRun;
   /** The index that a derived index was made from. */
   readonly parent: IndexRun | null;
@@ -103,6 +105,7 @@ export function runBacktest({ market, calendars, plan, createDecider, report }: 
   const rebalances = rebalancesOf(compositions, from);
   return {
     plan, document, days, level, indexLevel, portfolio, index, parent, benchmark,
+    trades: tradesOf(portfolio),
     returns: returnsOf(level),
     drawdown: drawdownOf(level),
     annualReturns: annualReturns(days, level),

@@ -1,45 +1,88 @@
 import type { Book, BookEvent } from './book.js';
 
-/** One purchase or sale of a book at a close. */
-export interface Trade {
-  readonly slot: number;
+/** Why a trade was made. */
+export const TRADE_REASONS = ['rebalance', 'retry', 'delisting'] as const;
+const [REBALANCE, RETRY, DELISTING] = [0, 1, 2];
+
+/** The trades of a book as columns, by date then slot. */
+export interface Trades {
+  readonly count: number;
+  /** Position of the date in the book. */
+  readonly at: Int32Array;
+  readonly slot: Int32Array;
   /** Money bought, negative for a sale. */
-  readonly notional: number;
-  readonly reason: 'rebalance' | 'retry' | 'delisting';
-  /** A name that left at its price, or was received for another, costs nothing. */
-  readonly isFree: boolean;
+  readonly notional: Float64Array;
+  /** Position in TRADE_REASONS. */
+  readonly reason: Uint8Array;
+  /** 1 for a name that left at its price or was received for another: that costs nothing. */
+  readonly isFree: Uint8Array;
 }
 
 /** Notional below this fraction of the value is rounding, not a trade. */
 const NOTIONAL_MIN = 1e-12;
 
 /**
- * The trades of one session of a book, by slot: what holdings changed by beside drift.
- * @cost O(H)
+ * What holdings changed by beside drift.
+ * @cost O(E H)
  */
-export function tradesOf(book: Book, event: BookEvent): Trade[] {
-  const { value, weights, columns } = book;
-  const names = columns.length;
-  const row = event.at * names;
-  const valueAfter = value[event.at]!;
-  const free = freeTrades(event);
-  const retried = new Set(event.retried);
-  const trades: Trade[] = [];
-  const smallest = NOTIONAL_MIN * Math.abs(event.valueBefore);
-  const usual = event.rebalanced ? 'rebalance' : 'delisting';
-  for (let slot = 0; slot < names; slot++) {
-    const held = event.before[slot]! * event.valueBefore;
-    const given = free.get(slot) ?? 0;
-    if (Math.abs(given) > smallest) trades.push({ slot, notional: given, reason: 'delisting', isFree: true });
-    const notional = weights[row + slot]! * valueAfter - (held + given);
-    if (Math.abs(notional) > smallest) trades.push({ slot, notional, reason: retried.has(slot) ? 'retry' : usual, isFree: false });
-  }
+export function tradesOf(book: Book): Trades {
+  const names = book.columns.length;
+  const most = book.events.reduce((sum, { moves }) => sum + names + moves.length, 0);
+  const trades: MutableTrades = {
+    count: 0,
+    at: new Int32Array(most),
+    slot: new Int32Array(most),
+    notional: new Float64Array(most),
+    reason: new Uint8Array(most),
+    isFree: new Uint8Array(most),
+  };
+  for (const event of book.events) addTrades(trades, book, event);
   return trades;
 }
 
-/** Money of names that left or came without being traded, by slot. */
-function freeTrades({ moves, valueBefore }: BookEvent): Map<number, number> {
-  const free = new Map<number, number>();
-  for (const { slot, change } of moves) free.set(slot, (free.get(slot) ?? 0) + change * valueBefore);
-  return free;
+type MutableTrades = { -readonly [K in keyof Trades]: Trades[K] };
+
+function addTrades(trades: MutableTrades, { value, weights, columns }: Book, event: BookEvent): void {
+  const names = columns.length;
+  const row = event.at * names;
+  const { before, valueBefore } = event;
+  const valueAfter = value[event.at]!;
+  const moved = movedMoney(event, names);
+  const smallest = NOTIONAL_MIN * Math.abs(valueBefore);
+  const usual = event.rebalanced ? REBALANCE : DELISTING;
+  const retried = new Set(event.retried);
+  for (let slot = 0; slot < names; slot++) {
+    const given = moved === null ? 0 : moved[slot]!;
+    const notional = weights[row + slot]! * valueAfter - (before[slot]! * valueBefore + given);
+    if (given > smallest || given < -smallest) add(trades, { at: event.at, slot, notional: given, reason: DELISTING!, isFree: 1 });
+    if (notional > smallest || notional < -smallest) {
+      const reason = retried.size > 0 && retried.has(slot) ? RETRY! : usual!;
+      add(trades, { at: event.at, slot, notional, reason, isFree: 0 });
+    }
+  }
+}
+
+interface NewTrade {
+  readonly at: number;
+  readonly slot: number;
+  readonly notional: number;
+  readonly reason: number;
+  readonly isFree: 0 | 1;
+}
+
+function add(trades: MutableTrades, { at, slot, notional, reason, isFree }: NewTrade): void {
+  const position = trades.count++;
+  trades.at[position] = at;
+  trades.slot[position] = slot;
+  trades.notional[position] = notional;
+  trades.reason[position] = reason;
+  trades.isFree[position] = isFree;
+}
+
+/** Money of names that left or came without being traded, [H]; null when there are none. */
+function movedMoney({ moves, valueBefore }: BookEvent, names: number): Float64Array | null {
+  if (moves.length === 0) return null;
+  const money = new Float64Array(names);
+  for (const { slot, change } of moves) money[slot]! += change * valueBefore;
+  return money;
 }

@@ -1,0 +1,45 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+
+/** Real prices that lie beside the project and are not part of it; where they are absent the tests that need them say so. */
+export const REAL_SETS = resolve('../shared/data');
+export const hasRealSets = existsSync(REAL_SETS);
+if (!hasRealSets) console.warn(`skipped: there are no real sets at ${REAL_SETS}`);
+
+/** A table with one column a name, as published: `date,NAME,...`. */
+export function wideTable(file: string): { readonly names: string[]; readonly rows: readonly (readonly [string, readonly string[]])[] } {
+  const bytes = readFileSync(`${REAL_SETS}/${file}`);
+  const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
+  const [header = '', ...lines] = text.trim().split(/\r?\n/);
+  const rows = lines.map((line): [string, string[]] => {
+    const [date = '', ...cells] = line.split(',');
+    return [isoDate(date), cells];
+  });
+  return { names: header.split(',').slice(1), rows };
+}
+
+/** 3/10/2004 as 2004-03-10. */
+function isoDate(text: string): string {
+  const american = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(text);
+  if (american === null) return text.slice(0, 10);
+  return `${american[3]}-${american[1]!.padStart(2, '0')}-${american[2]!.padStart(2, '0')}`;
+}
+
+/** The long form that a store reads: one row a name and date that has a price; further tables become further columns. */
+export function longCsv(close: string, others: Readonly<Record<string, string>> = {}): string {
+  const { names, rows } = wideTable(close);
+  const more = Object.entries(others).map(([field, file]) => {
+    const table = wideTable(file);
+    return { field, position: new Map(table.names.map((name, i) => [name, i])), byDate: new Map(table.rows) };
+  });
+  const lines = [['identifier', 'date', 'CLOSE', ...more.map(({ field }) => field)].join(',')];
+  for (const [date, cells] of rows) {
+    names.forEach((name, i) => {
+      if ((cells[i] ?? '') === '') return;
+      const rest = more.map(({ position, byDate }) => byDate.get(date)?.[position.get(name) ?? -1] ?? '');
+      lines.push([name, date, cells[i], ...rest].join(','));
+    });
+  }
+  return `${lines.join('\n')}\n`;
+}

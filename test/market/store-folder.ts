@@ -1,0 +1,43 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Finding } from '#domain/findings.js';
+import { contentHash, type MarketContent } from '#market/content.js';
+import type { Dataset } from '#market/datasets.js';
+import { folderFiles } from '#market/folder.js';
+import { createLocations } from '#market/locations.js';
+import { createProblems } from '#market/problems.js';
+import { readSource, type SourceRead } from '#market/read-source.js';
+
+/** A folder as the reader finds it: what it holds, or what is wrong with it. */
+export interface FolderRead {
+  readonly read: SourceRead | undefined;
+  readonly findings: readonly Finding[];
+}
+
+/** Writes files into a folder, making folders below it as their names say. */
+export async function writeFiles(folder: string, files: Readonly<Record<string, string | Uint8Array>>): Promise<void> {
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), content);
+  }
+}
+
+/** Reads a folder the way a registration does, in this process. */
+export async function readFolder(folder: string, tables: Partial<Record<Dataset, string>> = {}): Promise<FolderRead> {
+  const problems = createProblems();
+  const files = await folderFiles(folder, tables, createLocations([folder]), problems);
+  const read = problems.errors > 0 ? undefined : await readSource(files, problems, () => {});
+  return { read, findings: problems.findings() };
+}
+
+/** The content of a folder that must be good. */
+export async function contentOf(folder: string): Promise<MarketContent> {
+  const { read, findings } = await readFolder(folder);
+  if (read === undefined) throw new Error(JSON.stringify(findings));
+  return read.content;
+}
+
+export const hashOf = async (folder: string) => contentHash(await contentOf(folder));
+
+/** Findings as a person would list them: code and place. */
+export const places = (findings: readonly Finding[]) => findings.map(({ code, path }) => `${code} ${path}`);

@@ -1,0 +1,156 @@
+import { describe, expect, test } from 'vitest';
+import { openCalendars } from '#market/calendar-files.js';
+import { contentHash, type MarketContent } from '#market/content.js';
+import { warnOfMarket } from '#market/market-warnings.js';
+import { createProblems } from '#market/problems.js';
+import { generateMarket } from '#market/synthetic/generate-market.js';
+import { ticker, TICKERS_MAX } from '#market/synthetic/names.js';
+import type { SyntheticSpec } from '#market/synthetic/spec.js';
+import { lastAtMost, firstAtLeast } from '#domain/search.js';
+import { dayFrom } from '#domain/days.js';
+
+const { sessions: all } = openCalendars().get('XNYS')!;
+const SESSIONS = all.slice(firstAtLeast(all, dayFrom('2005-01-01')), lastAtMost(all, dayFrom('2014-12-31')) + 1);
+
+const SPEC: SyntheticSpec = {
+  seed: 42, assets: 60, sessions: SESSIONS, exchange: 'XNYS', currency: 'USD', sectors: 8, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.25,
+  dividend_yield: 0.02, splits_per_year: 0.1, delistings_per_year: 0.03, listings_per_year: 0.05, missing_rate: 0,
+};
+
+const make = (changes: Partial<SyntheticSpec> = {}) => generateMarket({ ...SPEC, ...changes }, () => {});
+const market = make();
+
+const panel = ({ fields }: MarketContent, name: string) => fields.get(name)!;
+
+/** Bars with their place, in the order of the panel. */
+function* bars(content: MarketContent) {
+  const close = panel(content, 'CLOSE');
+  const names = content.identifiers.length;
+  for (let cell = 0; cell < close.length; cell++) if (!Number.isNaN(close[cell])) yield { cell, t: Math.floor(cell / names), n: cell % names, close: close[cell]! };
+}
+
+const typesOf = ({ actions }: MarketContent) => new Set(actions.map(({ type }) => type));
+
+describe('a synthetic market', () => {
+  test('is the same bits for the same request and others for another seed', () => {
+    const hash = contentHash(market);
+    expect(contentHash(make())).toBe(hash);
+    expect(contentHash(make({ seed: 43 }))).not.toBe(hash);
+  });
+
+  test('has bars whose high and low enclose open and close, on the price grid, with whole volumes', () => {
+    for (const { cell, close } of bars(market)) {
+      const [open, high, low] = ['OPEN', 'HIGH', 'LOW'].map((name) => panel(market, name)[cell]!);
+      expect(high).toBeGreaterThanOrEqual(Math.max(open!, close));
+      expect(low).toBeLessThanOrEqual(Math.min(open!, close));
+      expect(low).toBeGreaterThan(0);
+      const grid = close >= 1 ? 100 : 10_000;
+      expect(Math.round(close * grid) / grid).toBe(close);
+      expect(Number.isInteger(panel(market, 'VOLUME')[cell])).toBe(true);
+    }
+  });
+
+  test('knows listings, delistings, mergers, spin-offs, splits and dividends', () => {
+    const many = typesOf(make({ delistings_per_year: 0.2, listings_per_year: 0.4, splits_per_year: 0.5 }));
+    for (const type of ['DIVIDEND', 'SPECIAL_DIVIDEND', 'SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE', 'DELISTING', 'ACQUISITION', 'MERGER', 'SPIN_OFF'] as const) expect(many).toContain(type);
+  });
+
+  test('without dividends, splits, listings or delistings has none of them', () => {
+    const quiet = make({ dividend_yield: 0, splits_per_year: 0, delistings_per_year: 0, listings_per_year: 0 });
+    expect([...typesOf(quiet)].filter((type) => type !== 'SPLIT')).toEqual([]);
+    expect(quiet.identifiers).toHaveLength(SPEC.assets);
+    expect(quiet.universes.every(({ end }) => end === null)).toBe(true);
+  });
+
+  test('with a later end only adds to one with an earlier end', () => {
+    const earlier = make({ sessions: SESSIONS.slice(0, 1500) });
+    const position = new Map(market.identifiers.map((identifier, n) => [identifier, n]));
+    for (const name of market.fields.keys()) {
+      const [before, after] = [panel(earlier, name), panel(market, name)];
+      earlier.identifiers.forEach((identifier, n) => {
+        const other = position.get(identifier)!;
+        for (let t = 0; t < 1500; t++) {
+          const [a, b] = [before[t * earlier.identifiers.length + n]!, after[t * market.identifiers.length + other]!];
+          if (!Object.is(a, b)) throw new Error(`${name} of ${identifier} on session ${t}: ${a} and ${b}`);
+        }
+      });
+    }
+    const lastDay = SESSIONS[1499]!;
+    const shown = (content: MarketContent) => content.actions.filter(({ exDay }) => exDay <= lastDay).map(({ identifier, type, value, exDay }) => ({ identifier, type, value, exDay }));
+    expect(shown(earlier)).toEqual(shown(market));
+  });
+
+  test('keeps its universe point in time: a member has bars from its start to before its end', () => {
+    const close = panel(market, 'CLOSE');
+    const names = market.identifiers.length;
+    for (const { identifier, start, end } of market.universes) {
+      const n = market.identifiers.indexOf(identifier);
+      const from = market.dates.indexOf(start!);
+      const to = end === null ? market.dates.length : market.dates.indexOf(end);
+      expect(to).toBeGreaterThan(from);
+      for (let t = 0; t < market.dates.length; t++) expect(Number.isNaN(close[t * names + n])).toBe(t < from || t >= to);
+    }
+  });
+
+  test('says that a name is delisted only from that day on', () => {
+    const column = market.reference.columns.indexOf('DELISTED');
+    for (const rows of market.reference.rows.values()) expect(rows[0]!.values[column]).toBeNull();
+    expect([...market.reference.rows.values()].filter((rows) => rows.length === 2).length).toBe(market.universes.filter(({ end }) => end !== null).length);
+  });
+
+  test('has the volatility, tails and clustering that were asked for', () => {
+    const large = make({ assets: 200, delistings_per_year: 0, listings_per_year: 0, dividend_yield: 0, splits_per_year: 0 });
+    const names = large.identifiers.length;
+    const close = panel(large, 'CLOSE');
+    const shares = panel(large, 'SHARES_OUTSTANDING');
+    const splits = new Set(large.actions.map(({ identifier, exDay }) => `${identifier} ${exDay}`));
+    const index: number[] = [];
+    const single: number[] = [];
+    for (let t = 1; t < large.dates.length; t++) {
+      let before = 0;
+      let after = 0;
+      for (let n = 0; n < names; n++) {
+        if (splits.has(`${large.identifiers[n]} ${large.dates[t]}`)) continue;
+        const was = close[(t - 1) * names + n]! * shares[(t - 1) * names + n]!;
+        before += was;
+        after += (was * close[t * names + n]!) / close[(t - 1) * names + n]!;
+        single.push(close[t * names + n]! / close[(t - 1) * names + n]! - 1);
+      }
+      index.push(after / before - 1);
+    }
+    const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+    const moment = (values: readonly number[], power: number) => mean(values.map((value) => (value - mean1(values)) ** power));
+    const means = new Map<readonly number[], number>();
+    function mean1(values: readonly number[]): number {
+      if (!means.has(values)) means.set(values, mean(values));
+      return means.get(values)!;
+    }
+    expect(Math.sqrt(moment(index, 2) * 252)).toBeGreaterThan(0.11);
+    expect(Math.sqrt(moment(index, 2) * 252)).toBeLessThan(0.24);
+    expect(moment(single, 4) / moment(single, 2) ** 2).toBeGreaterThan(4); // a normal distribution has 3
+    const sizes = index.map(Math.abs);
+    const centred = sizes.map((value) => value - mean1(sizes));
+    const clustering = centred.slice(1).reduce((sum, value, i) => sum + value * centred[i]!, 0) / centred.reduce((sum, value) => sum + value * value, 0);
+    expect(clustering).toBeGreaterThan(3 / Math.sqrt(index.length)); // three standard errors of no clustering
+  });
+
+  test('loses the fraction of bars that was asked for and changes nothing else', () => {
+    const gappy = make({ missing_rate: 0.1 });
+    const kept = [...bars(gappy)].length;
+    const whole = [...bars(market)].length;
+    expect(kept / whole).toBeGreaterThan(0.89);
+    expect(kept / whole).toBeLessThan(0.91);
+    expect(gappy.actions).toEqual(market.actions);
+    for (const { cell, close } of bars(gappy)) expect(panel(market, 'CLOSE')[cell]).toBe(close);
+  });
+
+  test('raises no doubt but sudden bankruptcies', () => {
+    const problems = createProblems();
+    warnOfMarket(market, problems);
+    expect(problems.findings().filter(({ code }) => code !== 'PRICE_JUMP')).toEqual([]);
+  });
+
+  test('has one identifier a name', () => {
+    expect(new Set(Array.from({ length: TICKERS_MAX }, (_, k) => ticker(k))).size).toBe(TICKERS_MAX);
+  });
+});

@@ -1,0 +1,68 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { start, stop, type Running } from '#cli/serve.js';
+import { readSettings } from '#cli/settings.js';
+import type { ErrorDetail } from '#domain/refusal.js';
+import type { JobStatus } from '#jobs/status.js';
+
+export interface Answer<T> {
+  readonly status: number;
+  readonly body: T;
+  readonly etag: string | null;
+}
+
+/** A whole service on a home of its own, spoken to over HTTP. */
+export interface RunningService {
+  /** Folder that the service may read data from. */
+  readonly root: string;
+  ask<T = Record<string, unknown>>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>>;
+  /** The error of an answer that must be one. */
+  refusal(method: string, path: string, body?: unknown): Promise<ErrorDetail & { readonly status: number }>;
+  /** The job in its terminal state. */
+  finished(jobId: string): Promise<JobStatus>;
+  /** Stops the service and starts it again on the same home. */
+  restart(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function runService(): Promise<RunningService> {
+  const base = await mkdtemp(join(tmpdir(), 'divisor-service-'));
+  const { settings } = readSettings(['--home', join(base, 'home'), '--port', '0', '--workers', '1', '--drain-ms', '0', '--data-roots', base], {});
+  let running: Running = await start(settings, pino({ level: 'silent' }));
+
+  async function ask<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer<T>> {
+    const response = await fetch(running.server.url + path, {
+      method,
+      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, body: (text === '' ? null : JSON.parse(text)) as T, etag: response.headers.get('etag') };
+  }
+
+  return {
+    root: base,
+    ask,
+    async refusal(method, path, body) {
+      const answer = await ask<{ readonly error?: ErrorDetail }>(method, path, body);
+      if (answer.body?.error === undefined) throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 500)}`);
+      return { status: answer.status, ...answer.body.error };
+    },
+    async finished(jobId) {
+      for (;;) {
+        const { body } = await ask<JobStatus>('GET', `/jobs/${jobId}?wait=30`);
+        if (body.status !== 'pending' && body.status !== 'running') return body;
+      }
+    },
+    async restart() {
+      await stop({ ...running, drainMs: 0 });
+      running = await start(settings, pino({ level: 'silent' }));
+    },
+    async close() {
+      await stop({ ...running, drainMs: 0 });
+      await rm(base, { recursive: true, force: true });
+    },
+  };
+}

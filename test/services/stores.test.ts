@@ -1,0 +1,257 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { DataStore, DataStoreCollection, ImportResult } from '#contract/stores.js';
+import type { Finding } from '#domain/findings.js';
+import type { JobStatus } from '#jobs/status.js';
+import { runService, type RunningService } from './running-service.js';
+
+let service: RunningService;
+beforeAll(async () => {
+  service = await runService();
+});
+afterAll(() => service.close());
+
+const days = (count: number) => Array.from({ length: count }, (_, i) => new Date(Date.UTC(2024, 0, 2 + i)).toISOString().slice(0, 10));
+const marketCsv = (names: readonly string[], count = 5, price = 10) =>
+  `identifier,date,CLOSE\n${days(count).flatMap((day, t) => names.map((name, n) => `${name},${day},${price + t + n}`)).join('\n')}\n`;
+
+async function folderWith(name: string, files: Record<string, string>): Promise<string> {
+  const folder = join(service.root, name);
+  await mkdir(folder, { recursive: true });
+  for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text);
+  return folder;
+}
+
+async function registered(id: string, names = ['A', 'B'], activate = false): Promise<DataStore> {
+  const location = await folderWith(id, { 'market.csv': marketCsv(names) });
+  const { status, body } = await service.ask<DataStore>('POST', '/data/stores', { store_id: id, name: id, kind: 'folder', location, activate });
+  expect(status, JSON.stringify(body)).toBe(201);
+  return body;
+}
+
+const tables = (names: readonly string[], price = 10) => ({
+  market: { index: names.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data: names.map((name) => [name, '2024-01-02', price]) },
+});
+const store = async (id: string) => (await service.ask<DataStore>('GET', `/data/stores/${id}`)).body;
+const active = async () => (await service.ask<DataStoreCollection>('GET', '/data/stores')).body.active;
+const findingsOf = (error: { readonly detail: Readonly<Record<string, unknown>> | null }) => ((error.detail ?? {})['findings'] as Finding[]).map(({ code, path }) => `${code} ${path}`);
+
+describe('registering a folder', () => {
+  test('reads it in full and does not serve it', async () => {
+    expect(await registered('first')).toMatchObject({
+      store_id: 'first', kind: 'folder', managed: false, active: false, status: 'ready', refreshable: true, identifiers: 2, start: '2024-01-02', end: '2024-01-06', error: null,
+    });
+    expect((await store('first')).content_hash).toMatch(/^[0-9a-f]{64}$/);
+    expect((await store('first')).files).toMatchObject([{ label: 'market' }]);
+  });
+
+  test('serves it at once when asked to', async () => {
+    expect(await registered('served', ['A', 'B'], true)).toMatchObject({ active: true });
+    expect(await active()).toBe('served');
+    expect((await service.ask('GET', '/data/prices/A')).status).toBe(200);
+  });
+
+  test('makes an id of the name', async () => {
+    const location = await folderWith('named', { 'market.csv': marketCsv(['A']) });
+    expect((await service.ask<DataStore>('POST', '/data/stores', { name: 'US Large: Caps!', kind: 'folder', location })).body.store_id).toBe('us-large-caps');
+  });
+
+  test('is refused twice for one folder, whatever the way to it, and for a taken id', async () => {
+    const { location } = await registered('once');
+    expect(await service.refusal('POST', '/data/stores', { name: 'again', kind: 'folder', location: `${location}/../once` })).toMatchObject({ status: 409, code: 'FOLDER_REGISTERED' });
+    const other = await folderWith('once-more', { 'market.csv': marketCsv(['A']) });
+    expect(await service.refusal('POST', '/data/stores', { store_id: 'once', name: 'x', kind: 'folder', location: other })).toMatchObject({ status: 409, code: 'STORE_EXISTS' });
+  });
+
+  test('tells every problem and registers nothing', async () => {
+    const location = await folderWith('bad', { 'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,x\nA,2024-02-30,1\n' });
+    const error = await service.refusal('POST', '/data/stores', { store_id: 'bad', name: 'bad', kind: 'folder', location });
+    expect([error.status, ...findingsOf(error)]).toEqual([422, 'NOT_A_NUMBER market[row 1].CLOSE', 'BAD_DATE market[row 2].date']);
+    expect(await service.refusal('GET', '/data/stores/bad')).toMatchObject({ status: 404, code: 'STORE_NOT_FOUND' });
+  });
+
+  test('outside the roots is refused alike whether the place exists', async () => {
+    const [there, absent] = [await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: '/etc' }), await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: '/nowhere' })];
+    expect(findingsOf(there)).toEqual(['LOCATION_NOT_ALLOWED location']);
+    expect(findingsOf(absent)).toEqual(findingsOf(there));
+    expect(absent.message).toBe(there.message);
+  });
+
+  test('that is absent inside the roots is not found', async () => {
+    expect(findingsOf(await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: join(service.root, 'absent') }))).toEqual(['LOCATION_NOT_FOUND location']);
+  });
+});
+
+describe('activating', () => {
+  test('switches to the other store once it is read', async () => {
+    await registered('one', ['ONE'], true);
+    await registered('two', ['TWO']);
+    const { status, body } = await service.ask<JobStatus>('POST', '/data/stores/two/activate');
+    expect([status, body.job_id, body.kind]).toEqual([202, 'load:two', 'load']);
+    const job = await service.finished('load:two');
+    expect(job).toMatchObject({ status: 'succeeded', result: { store_id: 'two', active: true, status: 'ready' } });
+    expect(await active()).toBe('two');
+    expect((await store('one')).active).toBe(false);
+    expect((await service.ask('GET', '/data/prices/TWO')).status).toBe(200);
+    expect(await service.refusal('GET', '/data/prices/ONE')).toMatchObject({ status: 404, code: 'IDENTIFIER_NOT_FOUND' });
+  });
+
+  test('the served store is refused, and so is deleting it', async () => {
+    await registered('here', ['A'], true);
+    expect(await service.refusal('POST', '/data/stores/here/activate')).toMatchObject({ status: 409, code: 'STORE_ACTIVE' });
+    expect(await service.refusal('DELETE', '/data/stores/here')).toMatchObject({ status: 409, code: 'STORE_ACTIVE' });
+  });
+
+  test('a store whose files have gone bad fails, says why, and the old one goes on', async () => {
+    await registered('good', ['GOOD'], true);
+    const spoilt = await registered('spoilt', ['X']);
+    await writeFile(join(spoilt.location!, 'market.csv'), 'identifier,date,CLOSE\nX,2024-01-02,text\n');
+    await service.ask('POST', '/data/stores/spoilt/activate');
+    const job = await service.finished('load:spoilt');
+    expect(job).toMatchObject({ status: 'failed', result: null, error: { code: 'STORE_READ_FAILED' } });
+    expect(findingsOf(job.error!)).toEqual(['NOT_A_NUMBER market[row 1].CLOSE']);
+    expect(await store('spoilt')).toMatchObject({ status: 'error', error: { code: 'STORE_READ_FAILED' }, identifiers: 1 });
+    expect(await active()).toBe('good');
+    await writeFile(join(spoilt.location!, 'market.csv'), marketCsv(['X']));
+    await service.ask('POST', '/data/stores/spoilt/activate');
+    expect((await service.finished('load:spoilt')).status).toBe('succeeded');
+    expect(await store('spoilt')).toMatchObject({ status: 'ready', error: null });
+  });
+
+  test('an unknown store is not found', async () => {
+    expect(await service.refusal('POST', '/data/stores/none/activate')).toMatchObject({ status: 404, code: 'STORE_NOT_FOUND' });
+  });
+});
+
+describe('importing tables', () => {
+  test('writes a managed store that reads back as it came, and deletes its folder with it', async () => {
+    const { status, body } = await service.ask<ImportResult>('POST', '/data/import', { store_id: 'imported', name: 'Imported', tables: tables(['A', 'B']) });
+    expect(status).toBe(201);
+    expect(body).toMatchObject({ identifiers: 2, start: '2024-01-02', end: '2024-01-02', rows: { market: 2 }, findings: [], store: { kind: 'imported', managed: true, refreshable: false, source: null, active: false } });
+    await service.ask('POST', '/data/stores/imported/activate');
+    expect(await service.finished('load:imported')).toMatchObject({ status: 'succeeded', result: { content_hash: body.store.content_hash } });
+    await registered('beside', ['A'], true);
+    expect(existsSync(body.store.location!)).toBe(true);
+    expect((await service.ask('DELETE', '/data/stores/imported')).status).toBe(204);
+    expect(existsSync(body.store.location!)).toBe(false);
+  });
+
+  test('tells every problem with its row and writes nothing', async () => {
+    const before = await readdir(join(service.root, 'home', 'stores'));
+    const bad = { market: { index: [0, 1], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', '1,5'], ['A', '2024-01-03']] } };
+    const error = await service.refusal('POST', '/data/import', { store_id: 'bad-import', name: 'x', tables: bad });
+    expect(findingsOf(error)).toEqual(['NOT_A_NUMBER market[row 1].CLOSE', 'UNREADABLE_FILE market[row 2]']);
+    expect(await readdir(join(service.root, 'home', 'stores'))).toEqual(before);
+    expect(await service.refusal('GET', '/data/stores/bad-import')).toMatchObject({ status: 404 });
+  });
+
+  test('needs exactly one of content and tables', async () => {
+    expect(await service.refusal('POST', '/data/import', { name: 'x' })).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+    expect(await service.refusal('POST', '/data/import', { name: 'x', content: 'eA==', tables: tables(['A']) })).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+  });
+
+  test('refuses a taken id unless it is to replace, which keeps the store served', async () => {
+    await service.ask('POST', '/data/import', { store_id: 'twice', name: 'x', tables: tables(['A']), activate: true });
+    expect(await service.refusal('POST', '/data/import', { store_id: 'twice', name: 'x', tables: tables(['A']) })).toMatchObject({ status: 409, code: 'STORE_EXISTS' });
+    const { body } = await service.ask<ImportResult>('POST', '/data/import', { store_id: 'twice', name: 'x', tables: tables(['NEW']), on_exists: 'replace' });
+    expect(body.store).toMatchObject({ active: true, identifiers: 1 });
+    expect((await service.ask('GET', '/data/prices/NEW')).status).toBe(200);
+    expect((await readdir(join(service.root, 'home', 'stores'))).filter((name) => name.startsWith('twice.'))).toHaveLength(1);
+  });
+
+  test('an unknown table is named with the accepted ones', async () => {
+    const error = await service.refusal('POST', '/data/import', { name: 'x', tables: { ...tables(['A']), prices: { index: [], columns: [], data: [] } } });
+    expect(findingsOf(error)).toEqual(['UNKNOWN_FIELD tables.prices']);
+  });
+});
+
+describe('changing a store', () => {
+  test('renames it under its etag', async () => {
+    await registered('rename');
+    const before = await service.ask('GET', '/data/stores/rename');
+    expect(before.etag).not.toBeNull();
+    expect((await service.ask<{ error: { code: string } }>('PATCH', '/data/stores/rename', { name: 'x' }, { 'if-match': '"other"' })).body.error.code).toBe('PRECONDITION_FAILED');
+    const after = await service.ask<DataStore>('PATCH', '/data/stores/rename', { name: 'New name' }, { 'if-match': before.etag! });
+    expect([after.status, after.body.name]).toEqual([200, 'New name']);
+    expect(after.etag).not.toBe(before.etag);
+    expect((await service.ask('GET', '/data/stores/rename', undefined, { 'if-none-match': after.etag! })).status).toBe(304);
+  });
+
+  test('needs something to change, and a place that is allowed', async () => {
+    await registered('patch');
+    expect(await service.refusal('PATCH', '/data/stores/patch', {})).toMatchObject({ status: 422 });
+    expect(findingsOf(await service.refusal('PATCH', '/data/stores/patch', { source: '/etc' }))).toEqual(['LOCATION_NOT_ALLOWED source']);
+    expect(await service.refusal('PATCH', '/data/stores/patch', { colour: 'red' })).toMatchObject({ status: 422 });
+  });
+
+  test('declares prices adjusted, also while it is served', async () => {
+    await registered('declare', ['A'], true);
+    expect((await service.ask<DataStore>('PATCH', '/data/stores/declare', { adjustment: 'total' })).body).toMatchObject({ adjustment: 'total', active: true });
+  });
+
+  test('deleting a folder store leaves its folder', async () => {
+    const { location } = await registered('leave');
+    expect((await service.ask('DELETE', '/data/stores/leave')).status).toBe(204);
+    expect(existsSync(join(location!, 'market.csv'))).toBe(true);
+    expect(await service.refusal('DELETE', '/data/stores/leave')).toMatchObject({ status: 404, code: 'STORE_NOT_FOUND' });
+  });
+});
+
+describe('synthetic data', () => {
+  const small = { assets: 5, start: '2020-01-01', end: '2020-12-31' };
+
+  test('is listed while it is written, then served', async () => {
+    const { status, body } = await service.ask<JobStatus>('POST', '/data/synthetic', { store_id: 'made', ...small });
+    expect([status, body.job_id]).toEqual([202, 'generate:made']);
+    expect(await store('made')).toMatchObject({ kind: 'synthetic', managed: true, active: false });
+    expect(await service.finished('generate:made')).toMatchObject({ status: 'succeeded', result: { store_id: 'made', status: 'ready', active: true, start: '2020-01-02', end: '2020-12-31' } });
+    expect(await active()).toBe('made');
+  });
+
+  test('has the same content for the same request under another id, and names itself', async () => {
+    const first = await store('made');
+    const { body } = await service.ask<JobStatus>('POST', '/data/synthetic', { ...small, activate: false });
+    expect(body.job_id).toBe('generate:synthetic-42-1');
+    await service.finished(body.job_id);
+    expect(await store('synthetic-42-1')).toMatchObject({ content_hash: first.content_hash, active: false, files: first.files });
+  });
+
+  test('that is cancelled leaves nothing', async () => {
+    await service.ask('POST', '/data/synthetic', { store_id: 'stopped', assets: 1000, start: '2000-01-01', end: '2020-12-31' });
+    expect((await service.ask<JobStatus>('DELETE', '/jobs/generate:stopped')).body.status).toBe('cancelled');
+    expect(await service.refusal('GET', '/data/stores/stopped')).toMatchObject({ status: 404 });
+    expect((await service.ask<DataStoreCollection>('GET', '/data/stores')).body.stores.map(({ store_id }) => store_id)).not.toContain('stopped');
+  });
+
+  test.each([
+    [{ calendar: 'NONE' }, 'UNKNOWN_CALENDAR calendar'],
+    [{ start: '2020-01-04', end: '2020-01-05' }, 'EMPTY_RANGE start'],
+    [{ assets: 5000, start: '1990-01-01', end: '2020-01-01' }, 'OUT_OF_RANGE assets'],
+  ])('is refused for %j', async (request, place) => {
+    expect(findingsOf(await service.refusal('POST', '/data/synthetic', request))).toEqual([place]);
+  });
+});
+
+describe('after a restart', () => {
+  test('the store that was served is served again, and lost folders are gone', async () => {
+    await service.ask('POST', '/data/import', { store_id: 'kept', name: 'kept', tables: tables(['KEPT']), activate: true });
+    const lost = join(service.root, 'home', 'stores', 'lost.00000000');
+    await mkdir(lost);
+    await writeFile(join(lost, '.divisor-store.json'), '{"format":1,"store_id":"lost"}');
+    await service.restart();
+    await expect.poll(active, { timeout: 20_000 }).toBe('kept');
+    expect((await service.ask('GET', '/data/prices/KEPT')).status).toBe(200);
+    expect(existsSync(lost)).toBe(false);
+  });
+
+  test('a store that cannot be read again says why and nothing is served', async () => {
+    const gone = await registered('gone', ['A'], true);
+    rmSync(gone.location!, { recursive: true });
+    await service.restart();
+    await expect.poll(async () => (await store('gone')).status, { timeout: 20_000 }).toBe('error');
+    expect(await service.refusal('GET', '/data/prices/A')).toMatchObject({ status: 503, code: 'NO_DATA_SOURCE' });
+    expect((await service.ask('GET', '/data/source')).body).toEqual({ configured: false, identifiers: 0 });
+  });
+});

@@ -4,41 +4,27 @@ import type { Target } from './shrinkage-target.js';
 /** Squared relative distance that rounding alone can put between a matrix and the target it equals (two names, duplicated names). */
 const ROUNDING = (16 * Number.EPSILON) ** 2;
 
-/**
- * Ledoit-Wolf's analytic shrinkage intensity towards a constant-correlation or scaled-identity target.
- *
- * @param deviations   [observations x assets] row-major, column means (weighted alike) removed.
- * @param covariance   [assets x assets] row-major, S = sum_t v_t x_t x_t'.
- * @param target       Target of S; `common` 0 with an equal `own` is the scaled identity, which has no rho.
- * @param options      `rowFactors` v [observations] (1/(T-1) each for equal weights), their `dispersion` (sum v^2 / sum v),
- *                     and `isConstantCorrelation`.
- * @returns            Intensity in [0, 1]: the weight on the target; 0 when S is its own target.
- * @throws             KernelFault on a shape mismatch.
- * @cost               6 passes over the panel and 2 over the matrix: no product of order observations * assets^2 is formed again.
- * @source             Ledoit & Wolf (2004), J. Multivariate Analysis 88(2), 365-411 (identity); Ledoit & Wolf (2004),
- *                     J. Portfolio Management 30(4), 110-119, appendix B (constant correlation); with n = T - 1 as in the authors' code.
- */
-export function ledoitWolfIntensity(
-  deviations: Float64Array,
-  covariance: Float64Array,
-  target: Target,
-  options: { readonly rowFactors: Float64Array; readonly dispersion: number; readonly isConstantCorrelation: boolean },
-): number {
-  const assets = target.own.length;
-  const { rowFactors, dispersion, isConstantCorrelation } = options;
-  assert(deviations.length === assets * rowFactors.length, `deviations: ${deviations.length} values for ${rowFactors.length} x ${assets}`);
-  assert(covariance.length === assets * assets, `covariance: ${covariance.length} values for ${assets} assets`);
-
-  const { frobenius2, gamma } = distances(covariance, target);
-  if (gamma <= ROUNDING * frobenius2) return 0;
-  const pi = fourthMoment(deviations, assets, rowFactors) - frobenius2;
-  const rho = isConstantCorrelation ? rhoOf(deviations, target.scale, target.common, rowFactors) : 0;
-  return Math.min(Math.max(((pi - rho) / gamma) * dispersion, 0), 1);
+/** How far a sample covariance is from its target. */
+export interface Distances {
+  /** |S|^2, the sum of all squared entries. */
+  readonly frobenius2: number;
+  /** |F - S|^2 */
+  readonly gamma: number;
 }
 
-/** |S|^2 and |F - S|^2, summed pair by pair over the rows. */
-function distances(covariance: Float64Array, target: Target): { frobenius2: number; gamma: number } {
+/**
+ * Distance of a covariance matrix from its shrinkage target.
+ *
+ * @param covariance  [assets x assets] row-major, symmetric.
+ * @param target      Its target.
+ * @returns           |S|^2 and |F - S|^2.
+ * @throws            KernelFault on a shape mismatch.
+ * @cost              One pass over half the matrix.
+ * @source            Ledoit & Wolf (2004), J. Portfolio Management 30(4), appendix B.
+ */
+export function targetDistances(covariance: Float64Array, target: Target): Distances {
   const assets = target.own.length;
+  assert(covariance.length === assets * assets, `covariance: ${covariance.length} values for ${assets} assets`);
   let frobenius2 = 0;
   let gamma = 0;
   for (let i = 0; i < assets; i++) {
@@ -53,20 +39,49 @@ function distances(covariance: Float64Array, target: Target): { frobenius2: numb
       gaps += gap * gap;
     }
     // The diagonal of a constant-correlation target is that of S by definition: rounding must not make a distance of it.
-    const ownGap = target.common === 0 && target.scale[i] === 0 ? target.own[i]! - own : 0;
+    const ownGap = target.kind === 'scaled_identity' ? target.own[i]! - own : 0;
     frobenius2 += own * own + 2 * squares;
     gamma += ownGap * ownGap + 2 * gaps;
   }
   return { frobenius2, gamma };
 }
 
-/** sum_t v_t |x_t|^4 = sum_ij sum_t v_t x_ti^2 x_tj^2. */
-function fourthMoment(deviations: Float64Array, assets: number, rowFactors: Float64Array): number {
+/**
+ * Ledoit-Wolf's analytic shrinkage intensity towards a constant-correlation or scaled-identity target.
+ *
+ * @param panel      [observations x assets] row-major, demeaned and scaled so that S = X'X: as `sampleCovariance` leaves it.
+ * @param target     Target of S.
+ * @param distances  Of S from the target.
+ * @param weights    What `sampleCovariance` returned: the factor of each row and their dispersion (1/(T - 1) for equal weights).
+ * @returns          Intensity in [0, 1]: the weight on the target; 0 when S is its own target.
+ * @throws           KernelFault on a shape mismatch.
+ * @cost             Two passes over the panel: no product of order observations * assets^2 is formed again.
+ * @source           Ledoit & Wolf (2004), J. Multivariate Analysis 88(2), 365-411 (identity); Ledoit & Wolf (2004),
+ *                   J. Portfolio Management 30(4), 110-119, appendix B (constant correlation); with n = T - 1 as in the authors' code.
+ */
+export function ledoitWolfIntensity(
+  panel: Float64Array,
+  target: Target,
+  distances: Distances,
+  weights: { readonly rowFactors: Float64Array; readonly dispersion: number },
+): number {
+  const assets = target.own.length;
+  const { rowFactors, dispersion } = weights;
+  assert(panel.length === assets * rowFactors.length, `panel: ${panel.length} values for ${rowFactors.length} x ${assets}`);
+  const { frobenius2, gamma } = distances;
+  if (gamma <= ROUNDING * frobenius2) return 0;
+  const pi = fourthMoment(panel, assets, rowFactors) - frobenius2;
+  const rho = target.kind === 'constant_correlation' ? rhoOf(panel, target.scale, target.common, rowFactors) : 0;
+  return Math.min(Math.max(((pi - rho) / gamma) * dispersion, 0), 1);
+}
+
+/** sum_t v_t |x_t|^4 = sum_ij sum_t v_t x_ti^2 x_tj^2, from rows y_t = sqrt(v_t) x_t. */
+function fourthMoment(panel: Float64Array, assets: number, rowFactors: Float64Array): number {
   let total = 0;
   for (let t = 0, at = 0; t < rowFactors.length; t++) {
     let norm2 = 0;
-    for (const end = at + assets; at < end; at++) norm2 += deviations[at]! * deviations[at]!;
-    total += rowFactors[t]! * norm2 * norm2;
+    for (const end = at + assets; at < end; at++) norm2 += panel[at]! * panel[at]!;
+    if (rowFactors[t]! > 0) total += (norm2 * norm2) / rowFactors[t]!;
   }
   return total;
 }
@@ -75,7 +90,7 @@ function fourthMoment(deviations: Float64Array, assets: number, rowFactors: Floa
  * rho of the constant-correlation target, sum_i pi_ii + rbar sum_{i != j} (s_j / s_i) theta_ij. The double sum factors over a row:
  * sum_ij (s_j / s_i) sum_t v_t x_ti^3 x_tj = sum_t v_t (sum_i x_ti^3 / s_i)(sum_j s_j x_tj), and its second part is s'Ss.
  */
-function rhoOf(deviations: Float64Array, volatilities: Float64Array, rbar: number, rowFactors: Float64Array): number {
+function rhoOf(panel: Float64Array, volatilities: Float64Array, rbar: number, rowFactors: Float64Array): number {
   const assets = volatilities.length;
   const inverses = volatilities.map((volatility) => (volatility > 0 ? 1 / volatility : 0));
   let fourths = 0; // sum_i sum_t v_t x_ti^4
@@ -86,15 +101,16 @@ function rhoOf(deviations: Float64Array, volatilities: Float64Array, rbar: numbe
     let linear = 0;
     let rowFourths = 0;
     for (let i = 0; i < assets; i++) {
-      const x = deviations[row + i]!;
-      const cube = x * x * x;
+      const y = panel[row + i]!;
+      const cube = y * y * y;
       cubes += cube * inverses[i]!;
-      linear += x * volatilities[i]!;
-      rowFourths += cube * x;
+      linear += y * volatilities[i]!;
+      rowFourths += cube * y;
     }
-    fourths += rowFactors[t]! * rowFourths;
-    crossed += rowFactors[t]! * cubes * linear;
-    quadratic += rowFactors[t]! * linear * linear;
+    quadratic += linear * linear;
+    if (rowFactors[t] === 0) continue;
+    fourths += rowFourths / rowFactors[t]!;
+    crossed += (cubes * linear) / rowFactors[t]!;
   }
   let variances2 = 0;
   for (let i = 0; i < assets; i++) variances2 += volatilities[i]! ** 4;

@@ -9,6 +9,7 @@ export type ShrinkageTarget = (typeof SHRINKAGE_TARGETS)[number];
  * Constant correlation: common = rbar, s the volatilities, own_i = (1 - rbar) s_i^2. Scaled identity: common = 0, own = mean variance.
  */
 export interface Target {
+  readonly kind: ShrinkageTarget;
   readonly common: number;
   readonly scale: Float64Array;
   readonly own: Float64Array;
@@ -74,9 +75,9 @@ export function targetOf(target: ShrinkageTarget, variances: Float64Array, corre
   assert(variances.length >= 1, 'variances: 0 names, at least 1 needed');
   if (target === 'scaled_identity') {
     const mean = pairwiseSum(variances) / variances.length;
-    return { common: 0, scale: new Float64Array(variances.length), own: new Float64Array(variances.length).fill(mean) };
+    return { kind: target, common: 0, scale: new Float64Array(variances.length), own: new Float64Array(variances.length).fill(mean) };
   }
-  return { common: correlation, scale: variances.map(Math.sqrt), own: variances.map((variance) => (1 - correlation) * variance) };
+  return { kind: target, common: correlation, scale: variances.map(Math.sqrt), own: variances.map((variance) => (1 - correlation) * variance) };
 }
 
 /**

@@ -1,8 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { demean } from '#kernels/moments/demean.js';
-import { ledoitWolfIntensity } from '#kernels/moments/ledoit-wolf.js';
+import { ledoitWolfIntensity, targetDistances } from '#kernels/moments/ledoit-wolf.js';
 import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { averageCorrelation, shrinkageTarget, type ShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import { matrices } from '../arbitraries.js';
@@ -12,16 +11,14 @@ import type { CovarianceCase } from './sample-covariance.test.js';
 function intensityOf(returns: Float64Array, assets: number, kind: ShrinkageTarget, ddof = 1): number {
   const observations = returns.length / assets;
   const covariance = new Float64Array(assets * assets);
-  sampleCovariance(returns.slice(), assets, covariance);
-  const factor = 1 / (observations - ddof);
-  for (let k = 0; k < covariance.length; k++) covariance[k]! *= (observations - 1) * factor;
-  const deviations = returns.slice();
-  demean(deviations, assets, undefined, new Float64Array(assets));
-  return ledoitWolfIntensity(deviations, covariance, shrinkageTarget(kind, covariance, assets, averageCorrelation(covariance, assets)), {
-    rowFactors: new Float64Array(observations).fill(factor),
-    dispersion: factor,
-    isConstantCorrelation: kind === 'constant_correlation',
-  });
+  const panel = returns.slice();
+  sampleCovariance(panel, assets, covariance);
+  const rescale = (observations - 1) / (observations - ddof);
+  for (let k = 0; k < covariance.length; k++) covariance[k]! *= rescale;
+  for (let k = 0; k < panel.length; k++) panel[k]! *= Math.sqrt(rescale);
+  const target = shrinkageTarget(kind, covariance, assets, averageCorrelation(covariance, assets));
+  const dispersion = 1 / (observations - ddof);
+  return ledoitWolfIntensity(panel, target, targetDistances(covariance, target), { rowFactors: new Float64Array(observations).fill(dispersion), dispersion });
 }
 
 /** The published formulas with every product formed. Slow on purpose, and it shares nothing with the kernel. */
@@ -102,7 +99,8 @@ describe('ledoitWolfIntensity', () => {
 
   test('refuses a panel of another shape', () => {
     const target = shrinkageTarget('scaled_identity', Float64Array.of(1), 1, 0);
-    const options = { rowFactors: new Float64Array(3), dispersion: 1, isConstantCorrelation: false };
-    expect(() => ledoitWolfIntensity(new Float64Array(2), Float64Array.of(1), target, options)).toThrow(KernelFault);
+    const weights = { rowFactors: new Float64Array(3), dispersion: 1 };
+    expect(() => ledoitWolfIntensity(new Float64Array(2), target, { frobenius2: 1, gamma: 1 }, weights)).toThrow(KernelFault);
+    expect(() => targetDistances(new Float64Array(2), target)).toThrow(KernelFault);
   });
 });

@@ -1,0 +1,200 @@
+import { assert } from '../assert.js';
+import type { Engine } from '../engines/engine.js';
+import { demean } from './demean.js';
+import { ledoitWolfIntensity, targetDistances, type Distances } from './ledoit-wolf.js';
+import { targetOf, type ShrinkageTarget, type Target } from './shrinkage-target.js';
+
+/** What an engine must offer to shrink a covariance that is never formed. */
+type PanelEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'gemv' | 'gemvTransposed' | 'scaleRows' | 'allocate' | 'scope'>;
+
+/** How a covariance is estimated from a panel of returns. */
+export interface Shrinkage {
+  readonly target: ShrinkageTarget;
+  /** Weight on the target in [0, 1]; null decides by the method. */
+  readonly intensity: number | null;
+  /** `shape`: names / (names + observations). `ledoit_wolf`: from the data. */
+  readonly method: 'shape' | 'ledoit_wolf';
+  /** [observations] summing to 1; equal weights when absent. */
+  readonly weights?: Float64Array;
+  /** Factor on everything: the periods of a year. */
+  readonly scale: number;
+}
+
+/**
+ * A shrunk covariance as it comes from its panel, Sigma = scale (keep X'X + common s s' + diag(own)): products with it cost
+ * two passes over X, and nothing of order assets^2 exists.
+ */
+export interface LowRankCovariance {
+  /** [observations x assets] row-major: X'X is the sample covariance. */
+  readonly panel: Float64Array;
+  readonly observations: number;
+  readonly assets: number;
+  /** Weight on the target. */
+  readonly intensity: number;
+  readonly target: Target;
+  readonly scale: number;
+  /** Variances of the sample covariance, [assets]. */
+  readonly variances: Float64Array;
+}
+
+/**
+ * Estimates a shrunk covariance and leaves it in low-rank form.
+ *
+ * @param engine     Engine that multiplies.
+ * @param panel      [observations x assets] row-major returns, finite. Spent: it becomes part of the result.
+ * @param assets     Columns of `panel`, at least 1.
+ * @param shrinkage  Target, intensity, weights and scale.
+ * @returns          The covariance; its panel is `panel`.
+ * @throws           KernelFault on a shape mismatch, fewer than two observations or an intensity outside [0, 1].
+ * @cost             Four passes over the panel; the Ledoit-Wolf intensity multiplies the panel once with itself, the shorter way.
+ * @source           Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; mean correlation in one pass:
+ *                   sum_ij r_ij = sum_t (sum_i x_ti / s_i)^2.
+ */
+export function lowRankCovariance(engine: PanelEngine, panel: Float64Array, assets: number, shrinkage: Shrinkage): LowRankCovariance {
+  const demeaned = demean(panel, assets, shrinkage.weights, new Float64Array(assets));
+  engine.scaleRows(panel, assets, demeaned.rowFactors);
+  const observations = demeaned.rowFactors.length;
+  const variances = variancesOf(panel, assets);
+  const target = targetOf(shrinkage.target, variances, meanCorrelation(panel, variances));
+  let { intensity } = shrinkage;
+  if (intensity === null) {
+    intensity = shrinkage.method === 'shape' ? assets / (assets + observations) : ledoitWolfIntensity(panel, target, distancesOf(engine, panel, observations, target), demeaned);
+  }
+  assert(intensity >= 0 && intensity <= 1, `intensity: ${intensity}, outside [0, 1]`);
+  return { panel, observations, assets, intensity, target, scale: shrinkage.scale, variances };
+}
+
+/**
+ * Product of a low-rank covariance with a vector.
+ *
+ * @param engine      Engine that multiplies.
+ * @param covariance  The covariance.
+ * @param v           [assets].
+ * @param out         [assets], overwritten; must not be `v`.
+ * @returns           Nothing; the product is in `out`.
+ * @throws            KernelFault on a shape mismatch.
+ * @cost              2 * observations * assets multiply-adds, two passes over the panel.
+ * @source            (keep X'X + common s s' + D) v, from the right.
+ */
+export function multiplyLowRank(engine: PanelEngine, covariance: LowRankCovariance, v: Float64Array, out: Float64Array): void {
+  const { panel, observations, assets, intensity, target, scale } = covariance;
+  assert(v.length === assets && out.length === assets, `v: ${v.length}, out: ${out.length} values for ${assets} assets`);
+  engine.scope(() => {
+    const projected = engine.allocate(observations);
+    engine.gemv(panel, v, projected);
+    engine.gemvTransposed(panel, projected, out);
+  });
+  let along = 0;
+  for (let i = 0; i < assets; i++) along += target.scale[i]! * v[i]!;
+  const keep = scale * (1 - intensity);
+  const pull = scale * intensity;
+  const common = target.common * along;
+  for (let i = 0; i < assets; i++) out[i] = keep * out[i]! + pull * (common * target.scale[i]! + target.own[i]! * v[i]!);
+}
+
+/**
+ * The covariance as a matrix.
+ *
+ * @param engine      Engine that multiplies.
+ * @param covariance  The covariance.
+ * @param out         [assets x assets] row-major, overwritten; exactly symmetric.
+ * @returns           Nothing; the matrix is in `out`.
+ * @throws            KernelFault on a shape mismatch.
+ * @cost              observations * assets^2 / 2 multiply-adds and one pass over the matrix.
+ * @source            Definition.
+ */
+export function denseCovariance(engine: Pick<Engine, 'symmetricRankK'>, covariance: LowRankCovariance, out: Float64Array): void {
+  const { panel, assets, intensity, target, scale } = covariance;
+  assert(out.length === assets * assets, `out: ${out.length} values for ${assets} assets`);
+  engine.symmetricRankK(panel, assets, out);
+  const keep = scale * (1 - intensity);
+  const pull = scale * intensity;
+  for (let i = 0; i < assets; i++) {
+    const row = i * assets;
+    const common = pull * target.common * target.scale[i]!;
+    out[row + i] = keep * out[row + i]! + common * target.scale[i]! + pull * target.own[i]!;
+    for (let j = i + 1; j < assets; j++) out[row + j] = keep * out[row + j]! + common * target.scale[j]!;
+  }
+  mirrorUpper(out, assets);
+}
+
+/** Copies the upper triangle to the lower one, in squares of 32 so that both sides stay in the cache. */
+function mirrorUpper(out: Float64Array, n: number): void {
+  for (let ib = 0; ib < n; ib += 32) {
+    for (let jb = ib; jb < n; jb += 32) mirrorSquare(out, n, ib, jb);
+  }
+}
+
+function mirrorSquare(out: Float64Array, n: number, ib: number, jb: number): void {
+  const iEnd = Math.min(ib + 32, n);
+  const jEnd = Math.min(jb + 32, n);
+  for (let j = jb; j < jEnd; j++) {
+    for (let i = ib; i < Math.min(iEnd, j); i++) out[j * n + i] = out[i * n + j]!;
+  }
+}
+
+/** Column sums of squares, each in the order of the rows. */
+function variancesOf(panel: Float64Array, assets: number): Float64Array {
+  const variances = new Float64Array(assets);
+  for (let row = 0; row < panel.length; row += assets) {
+    for (let i = 0; i < assets; i++) variances[i]! += panel[row + i]! * panel[row + i]!;
+  }
+  return variances;
+}
+
+/** Mean off-diagonal correlation; a name without variance counts with correlation 0. */
+function meanCorrelation(panel: Float64Array, variances: Float64Array): number {
+  const assets = variances.length;
+  if (assets === 1) return 0;
+  const inverses = variances.map((variance) => (variance > 0 ? 1 / Math.sqrt(variance) : 0));
+  let moving = 0;
+  for (let i = 0; i < assets; i++) if (variances[i]! > 0) moving++;
+  let total = 0;
+  for (let row = 0; row < panel.length; row += assets) {
+    let sum = 0;
+    for (let i = 0; i < assets; i++) sum += panel[row + i]! * inverses[i]!;
+    total += sum * sum;
+  }
+  return (total - moving) / (assets * (assets - 1));
+}
+
+/** |S|^2 and |F - S|^2, by the smaller of X'X and XX': both have the same squares. */
+function distancesOf(engine: PanelEngine, panel: Float64Array, observations: number, target: Target): Distances {
+  const assets = target.own.length;
+  return engine.scope(() => {
+    if (assets <= observations) {
+      const covariance = engine.allocate(assets * assets);
+      engine.symmetricRankK(panel, assets, covariance);
+      return targetDistances(covariance, target);
+    }
+    const gram = engine.allocate(observations * observations);
+    engine.gemm({ rows: observations, inner: assets, columns: observations, transposeB: true }, panel, panel, gram);
+    return distancesByGram(gram, panel, target);
+  });
+}
+
+/** |F - S|^2 = |F|^2 - 2 <F, S> + |S|^2, the last from the T x T products of the rows. */
+function distancesByGram(gram: Float64Array, panel: Float64Array, target: Target): Distances {
+  const assets = target.own.length;
+  let frobenius2 = 0;
+  for (let k = 0; k < gram.length; k++) frobenius2 += gram[k]! * gram[k]!;
+  let along = 0; // s'Ss
+  for (let row = 0; row < panel.length; row += assets) {
+    let sum = 0;
+    for (let i = 0; i < assets; i++) sum += panel[row + i]! * target.scale[i]!;
+    along += sum * sum;
+  }
+  const variances = variancesOf(panel, assets);
+  let length2 = 0; // |s|^2
+  let ownOwn = 0;
+  let ownCommon = 0;
+  let ownSample = 0;
+  for (let i = 0; i < assets; i++) {
+    length2 += target.scale[i]! ** 2;
+    ownOwn += target.own[i]! ** 2;
+    ownCommon += target.own[i]! * target.scale[i]! ** 2;
+    ownSample += target.own[i]! * variances[i]!;
+  }
+  const targetNorm2 = target.common ** 2 * length2 ** 2 + 2 * target.common * ownCommon + ownOwn;
+  return { frobenius2, gamma: Math.max(0, targetNorm2 - 2 * (target.common * along + ownSample) + frobenius2) };
+}

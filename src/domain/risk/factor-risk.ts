@@ -1,0 +1,103 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import { referenceAt } from '../market/market-data.js';
+import { principalFactors } from './principal-factors.js';
+import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
+import { activePositions, type Positions } from './risk-contributions.js';
+import { sectorFactors } from './sector-factors.js';
+
+export const FACTOR_MODELS = ['market_sector', 'statistical'] as const;
+export type FactorModelName = (typeof FACTOR_MODELS)[number];
+
+/** A factor model of n names: returns are exposures times factor returns plus something of their own. */
+export interface FactorModel {
+  /** Names of the factors, [K]. */
+  readonly factors: readonly string[];
+  /** B, [n x K]. */
+  readonly exposures: Float64Array;
+  /** F, annualised, [K x K]. */
+  readonly covariance: Float64Array;
+  /** D, annualised, [n]. */
+  readonly specific: Float64Array;
+}
+
+/** Active variance split into what factors explain and what they do not. */
+export interface FactorRisk {
+  readonly model: FactorModelName;
+  readonly factors: readonly string[];
+  /** Active exposure to each factor, B'a. */
+  readonly exposures: Readonly<Record<string, number>>;
+  /** Share of each factor in the factor variance; they sum to 1, all 0 without any. */
+  readonly contributions: Readonly<Record<string, number>>;
+  readonly factorVariance: number;
+  readonly specificVariance: number;
+  readonly totalVariance: number;
+  /** Factor variance over total variance, 0 when that is 0. */
+  readonly factorShare: number;
+  readonly trackingError: number;
+}
+
+export interface FactorRiskRequest {
+  readonly weights: Positions;
+  readonly benchmark: Positions;
+  readonly model: FactorModelName;
+  /** Principal components of the statistical model. */
+  readonly factors: number;
+}
+
+/**
+ * Decomposes the active variance of holdings against a benchmark over the covered names of both.
+ * Exposures are those known at the window's last session.
+ * @throws Refusal RISK_INSUFFICIENT_DATA
+ * @cost four passes over the returns; the statistical model solves an eigenproblem of min(names, observations)
+ */
+export function factorRiskOf(engine: Engine, window: ReturnWindow, { weights, benchmark, model, factors }: FactorRiskRequest): FactorRisk {
+  const active = activePositions(weights, benchmark);
+  const coverage = coverageOf(window, [...active.keys()]);
+  assertEstimable(coverage);
+  const { columns, sessions } = coverage;
+  const fitted = engine.scope(() => {
+    const panel = engine.allocate(sessions.length * columns.length);
+    readReturns(window, coverage, panel);
+    if (model === 'statistical') return principalFactors(engine, panel, columns.length, factors);
+    return sectorFactors(panel, Array.from(columns, (column) => sectorOf(window, column)));
+  });
+  return decompose(model, fitted, Float64Array.from(columns, (column) => active.get(column)!));
+}
+
+function sectorOf({ sm, to }: ReturnWindow, column: number): string {
+  const sector = referenceAt(sm.market.reference, sm.identifiers[column]!, 'SECTOR', sm.sessions[to]!);
+  return typeof sector === 'string' && sector !== '' ? sector : UNCLASSIFIED;
+}
+
+/** Names without a sector form one of their own. */
+const UNCLASSIFIED = 'UNCLASSIFIED';
+
+function decompose(model: FactorModelName, { factors, exposures: b, covariance, specific }: FactorModel, active: Float64Array): FactorRisk {
+  const K = factors.length;
+  const exposures = new Float64Array(K);
+  let specificVariance = 0;
+  for (let i = 0; i < active.length; i++) {
+    for (let k = 0; k < K; k++) exposures[k]! += b[i * K + k]! * active[i]!;
+    specificVariance += active[i]! * active[i]! * specific[i]!;
+  }
+  const parts = Float64Array.from(exposures, (exposure, k) => exposure * rowTimes(covariance, k, exposures));
+  const factorVariance = Math.max(0, parts.reduce((total, part) => total + part, 0));
+  const totalVariance = factorVariance + specificVariance;
+  return {
+    model,
+    factors,
+    exposures: Object.fromEntries(factors.map((factor, k) => [factor, exposures[k]!])),
+    contributions: Object.fromEntries(factors.map((factor, k) => [factor, factorVariance === 0 ? 0 : parts[k]! / factorVariance])),
+    factorVariance,
+    specificVariance,
+    totalVariance,
+    factorShare: totalVariance === 0 ? 0 : factorVariance / totalVariance,
+    trackingError: Math.sqrt(totalVariance),
+  };
+}
+
+function rowTimes(matrix: Float64Array, row: number, vector: Float64Array): number {
+  let total = 0;
+  for (let k = 0; k < vector.length; k++) total += matrix[row * vector.length + k]! * vector[k]!;
+  return total;
+}

@@ -1,0 +1,105 @@
+import { LIMITS } from '../limits.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { Refusal } from '../refusal.js';
+
+/** Share of a window's sessions on which a name must have a price to be estimated. */
+const COVERAGE_MIN = 0.8;
+
+/** Where returns are read: growth factors over the sessions of a window. */
+export interface ReturnWindow {
+  readonly sm: SessionMarket;
+  /** Growth factors of a unit of value, [S x N]: `growthOf(sm, growthTerms(..., 'total'))`. */
+  readonly growth: Float64Array;
+  /** First session of the window; it has no return. */
+  readonly from: number;
+  /** Last session of the window. */
+  readonly to: number;
+}
+
+/** Which names of a window can be estimated together, and over which sessions. */
+export interface Coverage {
+  /** Columns of the market that are covered, in the order asked for. */
+  readonly columns: Int32Array;
+  /** Sessions on which every covered name has a return, ascending, [T]. */
+  readonly sessions: Int32Array;
+  /** Columns left out, with the reason in words. */
+  readonly excluded: ReadonlyMap<number, string>;
+}
+
+/**
+ * The coverage rule. A return needs a bar on its session and on the one before, both inside the window; names with too few
+ * returns or prices are left out first, then sessions on which one of the others has none.
+ * @param asked columns of the market, each once.
+ * @cost O(sessions * names), two passes
+ */
+export function coverageOf(window: ReturnWindow, asked: ArrayLike<number>): Coverage {
+  const { from, to } = window;
+  const columns: number[] = [];
+  const excluded = new Map<number, string>();
+  const counts = countBars(window, asked);
+  const sessions = to - from + 1;
+  for (let k = 0; k < asked.length; k++) {
+    const why = reasonToExclude({ bars: counts.bars[k]!, returns: counts.returns[k]!, sessions });
+    if (why === undefined) columns.push(asked[k]!);
+    else excluded.set(asked[k]!, why);
+  }
+  return { columns: Int32Array.from(columns), sessions: columns.length > 0 ? completeSessions(window, columns) : new Int32Array(0), excluded };
+}
+
+/** @throws Refusal RISK_INSUFFICIENT_DATA when a coverage is too small to estimate anything from */
+export function assertEstimable({ columns, sessions, excluded }: Coverage): void {
+  if (columns.length >= 1 && sessions.length >= LIMITS.MIN_MODEL_OBSERVATIONS) return;
+  const asked = columns.length + excluded.size;
+  throw new Refusal(
+    'RISK_INSUFFICIENT_DATA',
+    `${columns.length} of ${asked} names are covered, with ${sessions.length} complete observations; at least 1 name and ${LIMITS.MIN_MODEL_OBSERVATIONS} observations are needed.`,
+    { assets: columns.length, observations: sessions.length, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS },
+  );
+}
+
+/** Writes the returns of a coverage row by row. @param out [T x n], overwritten */
+export function readReturns({ sm, growth }: ReturnWindow, { columns, sessions }: Coverage, out: Float64Array): void {
+  const n = columns.length;
+  for (let t = 0; t < sessions.length; t++) {
+    const row = sessions[t]! * sm.names;
+    for (let k = 0; k < n; k++) out[t * n + k] = growth[row + columns[k]!]! - 1;
+  }
+}
+
+function reasonToExclude({ bars, returns, sessions }: { readonly bars: number; readonly returns: number; readonly sessions: number }): string | undefined {
+  if (bars === 0) return 'no price in the window';
+  if (returns < LIMITS.MIN_NAME_OBSERVATIONS) return `${returns} returns in the window; ${LIMITS.MIN_NAME_OBSERVATIONS} are needed`;
+  if (bars < COVERAGE_MIN * sessions) return `prices on ${bars} of ${sessions} sessions; ${Math.ceil(COVERAGE_MIN * sessions)} are needed`;
+  return undefined;
+}
+
+function countBars(window: ReturnWindow, asked: ArrayLike<number>): { readonly bars: Int32Array; readonly returns: Int32Array } {
+  const { sm, from, to } = window;
+  const bars = new Int32Array(asked.length);
+  const returns = new Int32Array(asked.length);
+  for (let s = from; s <= to; s++) {
+    for (let k = 0; k < asked.length; k++) {
+      if (sm.lastBar[s * sm.names + asked[k]!] === s) bars[k]!++;
+      if (hasReturn(window, s, asked[k]!)) returns[k]!++;
+    }
+  }
+  return { bars, returns };
+}
+
+function hasReturn({ sm, growth, from }: ReturnWindow, session: number, column: number): boolean {
+  if (session <= from) return false;
+  const at = session * sm.names + column;
+  if (sm.lastBar[at] !== session || sm.lastBar[at - sm.names] !== session - 1) return false;
+  const factor = growth[at]!;
+  return factor === factor; // An exchange rate may be missing where prices are not.
+}
+
+function completeSessions(window: ReturnWindow, columns: readonly number[]): Int32Array {
+  const complete: number[] = [];
+  for (let s = window.from + 1; s <= window.to; s++) {
+    let k = 0;
+    while (k < columns.length && hasReturn(window, s, columns[k]!)) k++;
+    if (k === columns.length) complete.push(s);
+  }
+  return Int32Array.from(complete);
+}

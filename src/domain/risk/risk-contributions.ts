@@ -1,0 +1,96 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import { lowRankCovariance, multiplyLowRank, type LowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
+import { LIMITS } from '../limits.js';
+import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
+
+/** Weights by column of the market. */
+export type Positions = ReadonlyMap<number, number>;
+
+/** A volatility and what each name adds to it. */
+export interface RiskShares {
+  /** Annualised, of the covered names at their real weights. */
+  readonly volatility: number;
+  /** Weight of the covered holdings; of active positions, the covered share of the sum of their magnitudes. */
+  readonly coveredWeight: number;
+  /** Contribution of each covered name by column; they sum to the volatility. All 0 when it is 0. */
+  readonly contributions: ReadonlyMap<number, number>;
+  /** Columns without an estimate, ascending. */
+  readonly uncovered: readonly number[];
+}
+
+/**
+ * Volatility of holdings and its decomposition: RC_i = w_i (Sigma w)_i / sigma with the default covariance of the window
+ * (constant correlation, intensity by shape, total returns). Nothing of order names^2 is formed.
+ * @param weights of the holdings; names of weight 0 are left out.
+ * @throws Refusal RISK_INSUFFICIENT_DATA
+ * @cost four passes over the returns, [T x n]
+ */
+export function riskOf(engine: Engine, window: ReturnWindow, weights: Positions): RiskShares {
+  const positions = held(weights);
+  const shares = sharesOf(engine, window, positions);
+  return { ...shares, coveredWeight: sumOver(shares.contributions.keys(), positions) };
+}
+
+/**
+ * Tracking error of holdings against a benchmark and its decomposition over the union of both, by active weights.
+ * @throws Refusal RISK_INSUFFICIENT_DATA
+ * @cost four passes over the returns, [T x n]
+ */
+export function activeRiskOf(engine: Engine, window: ReturnWindow, weights: Positions, benchmark: Positions): RiskShares {
+  const active = activePositions(weights, benchmark);
+  const gross = new Map([...active].map(([column, weight]) => [column, Math.abs(weight)]));
+  const shares = sharesOf(engine, window, active);
+  const total = sumOver(gross.keys(), gross);
+  return { ...shares, coveredWeight: total === 0 ? 1 : sumOver(shares.contributions.keys(), gross) / total };
+}
+
+/** Weight less benchmark weight over the union of names, by column ascending. */
+export function activePositions(weights: Positions, benchmark: Positions): Map<number, number> {
+  const union = [...new Set([...held(weights).keys(), ...held(benchmark).keys()])].toSorted((a, b) => a - b);
+  return new Map(union.map((column) => [column, (weights.get(column) ?? 0) - (benchmark.get(column) ?? 0)]));
+}
+
+/** Names with a weight, by column ascending: sums do not depend on the order in which weights came. */
+function held(weights: Positions): Map<number, number> {
+  return new Map([...weights].filter(([, weight]) => weight !== 0).toSorted(([a], [b]) => a - b));
+}
+
+function sumOver(columns: Iterable<number>, weights: Positions): number {
+  let total = 0;
+  for (const column of columns) total += weights.get(column)!;
+  return total;
+}
+
+function sharesOf(engine: Engine, window: ReturnWindow, positions: Positions): Omit<RiskShares, 'coveredWeight'> {
+  const coverage = coverageOf(window, [...positions.keys()]);
+  assertEstimable(coverage);
+  const { columns } = coverage;
+  const vector = Float64Array.from(columns, (column) => positions.get(column)!);
+  const { volatility, shares } = engine.scope(() => {
+    const panel = engine.allocate(coverage.sessions.length * columns.length);
+    readReturns(window, coverage, panel);
+    return contributionsOf(engine, defaultCovariance(engine, panel, columns.length), vector);
+  });
+  const contributions = new Map(Array.from(columns, (column, k) => [column, shares[k]!]));
+  return { volatility, contributions, uncovered: [...coverage.excluded.keys()] };
+}
+
+/** Constant correlation, intensity by shape, annualised: the covariance of a request that asks for nothing else. Spends the panel. */
+function defaultCovariance(engine: Engine, panel: Float64Array, assets: number): LowRankCovariance {
+  return lowRankCovariance(engine, panel, assets, { target: 'constant_correlation', intensity: null, method: 'shape', scale: LIMITS.PERIODS_PER_YEAR });
+}
+
+function contributionsOf(engine: Engine, covariance: LowRankCovariance, weights: Float64Array): { readonly volatility: number; readonly shares: Float64Array } {
+  const shares = new Float64Array(weights.length);
+  multiplyLowRank(engine, covariance, weights, shares);
+  let variance = 0;
+  for (let i = 0; i < weights.length; i++) {
+    shares[i]! *= weights[i]!;
+    variance += shares[i]!;
+  }
+  // Rounding may leave a variance of 0 slightly negative: there is no risk to share then.
+  const volatility = Math.sqrt(Math.max(variance, 0));
+  if (volatility === 0) return { volatility: 0, shares: shares.fill(0) };
+  for (let i = 0; i < weights.length; i++) shares[i]! /= volatility;
+  return { volatility, shares };
+}

@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest';
+import { factorRiskOf } from '#domain/risk/factor-risk.js';
+import { referenceEngine } from '#kernels/engines/reference.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { covarianceByDefinition, randomReturns, windowOf } from './window.js';
+
+const weights = new Map([[0, 0.5], [1, 0.3], [2, 0.2]]);
+const benchmark = new Map([[1, 0.25], [2, 0.25], [3, 0.25], [4, 0.25]]);
+const active = [0.5, 0.05, -0.05, -0.25, -0.25];
+const sectors = ['Energy', 'Energy', 'Health', 'Health', 'Health'];
+const returns = randomReturns(90, 5);
+const sum = (values: Iterable<number>) => [...values].reduce((a, b) => a + b, 0);
+
+describe('market and sector factors', () => {
+  const risk = factorRiskOf(referenceEngine, windowOf({ returns, sectors }), { weights, benchmark, model: 'market_sector', factors: 5 });
+
+  test('have the exposures of the active weights', () => {
+    expect(risk.factors).toEqual(['MARKET', 'Energy', 'Health']);
+    expect(risk.exposures.MARKET).toBeCloseTo(0, 15);
+    expect(risk.exposures.Energy).toBeCloseTo(0.55, 15);
+    expect(risk.exposures.Health).toBeCloseTo(-0.55, 15);
+  });
+
+  test('are the least-squares fit of each session with sector returns averaging zero', () => {
+    // Normal equations by hand for two sectors: fitted returns are sector means, the market is the mean of the two.
+    const rows = returns.slice(1).map((row) => {
+      const energy = (row[0]! + row[1]!) / 2;
+      const health = (row[2]! + row[3]! + row[4]!) / 3;
+      const market = (energy + health) / 2;
+      return { factors: [market, energy - market, health - market], residuals: row.map((value, i) => value - (i < 2 ? energy : health)) };
+    });
+    const x = [sum(active), 0.55, -0.55];
+    const f = covarianceByDefinition([[], ...rows.map(({ factors }) => factors)]);
+    const factorVariance = sum(x.map((xi, i) => xi * sum(x.map((xj, j) => xj * f[i]![j]!))));
+    const d = covarianceByDefinition([[], ...rows.map(({ residuals }) => residuals)]).map((row, i) => row[i]!);
+    expect(risk.factorVariance).toBeCloseTo(factorVariance, 13);
+    expect(risk.specificVariance).toBeCloseTo(sum(active.map((a, i) => a * a * d[i]!)), 13);
+    expect(risk.contributions.Energy).toBeCloseTo((0.55 * sum(x.map((xj, j) => xj * f[1]![j]!))) / factorVariance, 12);
+  });
+
+  test('split the total variance without remainder', () => {
+    expect(risk.totalVariance).toBe(risk.factorVariance + risk.specificVariance);
+    expect(risk.trackingError).toBe(Math.sqrt(risk.totalVariance));
+    expect(risk.factorShare).toBeCloseTo(risk.factorVariance / risk.totalVariance, 15);
+    expect(sum(Object.values(risk.contributions))).toBeCloseTo(1, 12);
+  });
+
+  test('put names without a sector in one of their own', () => {
+    const { factors } = factorRiskOf(referenceEngine, windowOf({ returns, sectors: ['Energy'] }), { weights, benchmark, model: 'market_sector', factors: 5 });
+    expect(factors).toEqual(['MARKET', 'Energy', 'UNCLASSIFIED']);
+  });
+});
+
+describe('statistical factors', () => {
+  const risk = (factors: number, from = returns, engine = wasmEngine()) => factorRiskOf(engine, windowOf({ returns: from }), { weights, benchmark, model: 'statistical', factors });
+
+  test('explain everything when there are as many as names', () => {
+    const s = covarianceByDefinition(returns);
+    const variance = sum(active.map((ai, i) => ai * sum(active.map((aj, j) => aj * s[i]![j]!))));
+    const all = risk(20);
+    expect(all.factors).toEqual(['PC1', 'PC2', 'PC3', 'PC4', 'PC5']);
+    expect(all.factorVariance).toBeCloseTo(variance, 12);
+    expect(all.specificVariance).toBeCloseTo(0, 12);
+  });
+
+  test('leave each name its own variance: with active weight in one name the total is its variance', () => {
+    const s = covarianceByDefinition(returns);
+    const one = factorRiskOf(referenceEngine, windowOf({ returns }), { weights: new Map([[0, 1]]), benchmark: new Map([[1, 1e-300]]), model: 'statistical', factors: 1 });
+    expect(one.totalVariance).toBeCloseTo(s[0]![0]!, 12);
+  });
+
+  test('agree whether names or observations are fewer', () => {
+    // 30 names on 22 returns go by the product of the observations; on 60 returns by that of the names.
+    const wide = randomReturns(23, 30);
+    const few = new Map(Array.from({ length: 30 }, (_, i) => [i, i % 2 === 0 ? 1 / 15 : 0]));
+    const even = new Map(Array.from({ length: 30 }, (_, i) => [i, 1 / 30]));
+    const request = { weights: few, benchmark: even, model: 'statistical' as const, factors: 20 };
+    const s = covarianceByDefinition(wide);
+    const a = Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? 1 / 15 : 0) - 1 / 30);
+    const exact = sum(a.map((ai, i) => ai * sum(a.map((aj, j) => aj * s[i]![j]!))));
+    const split = factorRiskOf(referenceEngine, windowOf({ returns: wide }), request);
+    expect(split.factorVariance).toBeLessThanOrEqual(exact * (1 + 1e-12));
+    expect(split.factorVariance).toBeGreaterThan(0.9 * exact);
+    const fast = factorRiskOf(wasmEngine(), windowOf({ returns: wide }), request);
+    expect(fast.factorVariance).toBeCloseTo(split.factorVariance, 12);
+    expect(fast.specificVariance).toBeCloseTo(split.specificVariance, 12);
+  });
+
+  test('say nothing is at risk when nothing is active', () => {
+    const same = new Map([[0, 1]]);
+    const none = factorRiskOf(referenceEngine, windowOf({ returns }), { weights: same, benchmark: same, model: 'statistical', factors: 3 });
+    expect(none).toMatchObject({ factorVariance: 0, specificVariance: 0, totalVariance: 0, factorShare: 0, trackingError: 0, contributions: { PC1: 0 } });
+  });
+});

@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest';
+import { assertEstimable, coverageOf, readReturns } from '#domain/risk/return-panel.js';
+import { randomReturns, windowOf } from './window.js';
+
+const withHoles = (sessions: number, names: number, holes: readonly (readonly [session: number, name: number])[]): (number | null)[][] => {
+  const returns: (number | null)[][] = randomReturns(sessions, names);
+  for (const [session, name] of holes) returns[session]![name] = null;
+  return returns;
+};
+
+describe('coverage', () => {
+  test('gives n sessions n - 1 returns', () => {
+    const window = windowOf({ returns: randomReturns(41, 3) });
+    const coverage = coverageOf(window, [0, 1, 2]);
+    expect(coverage.sessions).toHaveLength(40);
+    expect(coverage.sessions[0]).toBe(1);
+    expect(coverage.excluded.size).toBe(0);
+  });
+
+  test('a gap of one session loses two returns of everybody', () => {
+    const coverage = coverageOf(windowOf({ returns: withHoles(41, 3, [[10, 1]]) }), [0, 1, 2]);
+    expect([...coverage.columns]).toEqual([0, 1, 2]);
+    expect(coverage.sessions).toHaveLength(38);
+    expect([...coverage.sessions]).not.toContain(10);
+    expect([...coverage.sessions]).not.toContain(11);
+  });
+
+  test('a late listing is left out before rows are dropped for its sake', () => {
+    const late = Array.from({ length: 30 }, (_, s) => [s, 2] as const);
+    const coverage = coverageOf(windowOf({ returns: withHoles(60, 3, late) }), [0, 1, 2]);
+    expect([...coverage.columns]).toEqual([0, 1]);
+    expect(coverage.sessions).toHaveLength(59);
+    expect(coverage.excluded.get(2)).toBe('prices on 30 of 60 sessions; 48 are needed');
+  });
+
+  test('a name needs 20 returns even when it has most of a short window', () => {
+    const coverage = coverageOf(windowOf({ returns: withHoles(23, 2, [[21, 1], [22, 1]]) }), [0, 1]);
+    expect([...coverage.columns]).toEqual([0, 1]);
+    expect(coverageOf(windowOf({ returns: withHoles(22, 2, [[20, 1], [21, 1]]) }), [0, 1]).excluded.get(1)).toBe('19 returns in the window; 20 are needed');
+  });
+
+  test('80 % of the sessions are enough, one fewer is not', () => {
+    const last = (missing: number) => withHoles(100, 2, Array.from({ length: missing }, (_, k) => [99 - k, 1] as const));
+    expect(coverageOf(windowOf({ returns: last(20) }), [0, 1]).excluded.size).toBe(0);
+    expect(coverageOf(windowOf({ returns: last(21) }), [0, 1]).excluded.get(1)).toContain('prices on 79 of 100');
+  });
+
+  test('a name without any price says so', () => {
+    const coverage = coverageOf(windowOf({ returns: withHoles(30, 2, Array.from({ length: 30 }, (_, s) => [s, 0] as const)) }), [0, 1]);
+    expect(coverage.excluded.get(0)).toBe('no price in the window');
+  });
+
+  test('reads the returns of what is covered, in the order asked for', () => {
+    const returns = randomReturns(30, 3);
+    const window = windowOf({ returns });
+    const coverage = coverageOf(window, [2, 0]);
+    const out = new Float64Array(29 * 2);
+    readReturns(window, coverage, out);
+    expect(out[2 * 7]).toBeCloseTo(returns[8]![2]!, 15);
+    expect(out[2 * 7 + 1]).toBeCloseTo(returns[8]![0]!, 15);
+  });
+
+  test('19 complete observations are refused with both numbers, 20 are not', () => {
+    expect(() => assertEstimable(coverageOf(windowOf({ returns: randomReturns(21, 2) }), [0, 1]))).not.toThrow();
+    // Each name alone has 21 returns, but their gaps do not coincide.
+    const apart = windowOf({ returns: withHoles(24, 2, [[5, 0], [15, 1]]) });
+    expect(() => assertEstimable(coverageOf(apart, [0, 1]))).toThrow(/2 of 2 names are covered, with 19 complete observations; at least 1 name and 20 observations/);
+    expect(() => assertEstimable(coverageOf(windowOf({ returns: randomReturns(10, 2) }), [0, 1]))).toThrow(expect.objectContaining({ code: 'RISK_INSUFFICIENT_DATA' }));
+  });
+});

@@ -1,0 +1,48 @@
+import type { ReturnWindow } from '#domain/risk/return-panel.js';
+import type { SessionMarket } from '#domain/market/session-market.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+
+export interface WindowInput {
+  /** Returns by session (the first is not read) and name; null where the name has no bar. */
+  readonly returns: readonly (readonly (number | null)[])[];
+  readonly sectors?: readonly string[];
+}
+
+/** A window as wide as its returns, over a market made of what risk reads of one. */
+export function windowOf({ returns, sectors = [] }: WindowInput): ReturnWindow {
+  const names = returns[0]!.length;
+  const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(3, '0')}`);
+  const lastBar = new Int32Array(returns.length * names);
+  const growth = new Float64Array(returns.length * names);
+  returns.forEach((row, s) => {
+    row.forEach((value, i) => {
+      lastBar[s * names + i] = value === null ? (s === 0 ? -1 : lastBar[(s - 1) * names + i]!) : s;
+      growth[s * names + i] = s === 0 ? Number.NaN : 1 + (value ?? 0);
+    });
+  });
+  const sm: Pick<SessionMarket, 'names' | 'identifiers' | 'lastBar' | 'sessions'> & { market: { reference: SessionMarket['market']['reference'] } } = {
+    names,
+    identifiers,
+    lastBar,
+    sessions: Int32Array.from(returns, (_, s) => 15_000 + s),
+    market: { reference: { columns: ['SECTOR'], rows: new Map(sectors.map((sector, i) => [identifiers[i]!, [{ validFrom: null, values: [sector] }]])) } },
+  };
+  return { sm: sm as unknown as SessionMarket, growth, from: 0, to: returns.length - 1 }; // Risk reads nothing else of a market.
+}
+
+/** Returns with a market factor; the first session has none. */
+export function randomReturns(sessions: number, names: number, seed = 1): number[][] {
+  const random = counterRandom({ seed, stream: names });
+  const betas = Array.from({ length: names }, () => 0.5 + random.uniform());
+  return Array.from({ length: sessions }, () => {
+    const market = 0.01 * random.normal();
+    return betas.map((beta) => beta * market + 0.015 * random.normal());
+  });
+}
+
+/** Annualised sample covariance of the returns after the first row, by definition. */
+export function covarianceByDefinition(returns: readonly (readonly number[])[]): number[][] {
+  const rows = returns.slice(1);
+  const means = rows[0]!.map((_, i) => rows.reduce((total, row) => total + row[i]!, 0) / rows.length);
+  return means.map((mi, i) => means.map((mj, j) => (252 * rows.reduce((total, row) => total + (row[i]! - mi) * (row[j]! - mj), 0)) / (rows.length - 1)));
+}

@@ -1,0 +1,94 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { KernelFault } from '#kernels/assert.js';
+import { referenceEngine } from '#kernels/engines/reference.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import { ledoitWolfIntensity, targetDistances } from '#kernels/moments/ledoit-wolf.js';
+import { denseCovariance, lowRankCovariance, multiplyLowRank, type Shrinkage } from '#kernels/moments/low-rank-covariance.js';
+import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
+import { averageCorrelation, shrink, shrinkageTarget } from '#kernels/moments/shrinkage-target.js';
+import { matrices } from '../arbitraries.js';
+import { expectClose, expectCovariance } from '../closeness.js';
+import { randomPanel } from '../engines/agreement.js';
+
+/** The same estimate with every matrix formed. */
+function estimateByMatrices(returns: Float64Array, assets: number, shrinkage: Shrinkage) {
+  const panel = returns.slice();
+  const covariance = new Float64Array(assets * assets);
+  const demeaned = sampleCovariance(panel, assets, covariance, shrinkage.weights === undefined ? {} : { weights: shrinkage.weights });
+  const target = shrinkageTarget(shrinkage.target, covariance, assets, averageCorrelation(covariance, assets));
+  const observations = returns.length / assets;
+  const intensity = shrinkage.intensity ?? (shrinkage.method === 'shape' ? assets / (assets + observations) : ledoitWolfIntensity(panel, target, targetDistances(covariance, target), demeaned));
+  shrink(covariance, target, intensity, shrinkage.scale);
+  return { covariance, intensity };
+}
+
+const shrinkages = fc.record({
+  target: fc.constantFrom('constant_correlation' as const, 'scaled_identity' as const),
+  intensity: fc.oneof(fc.constant(null), fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true })),
+  method: fc.constantFrom('shape' as const, 'ledoit_wolf' as const),
+  scale: fc.constant(252),
+});
+
+describe('lowRankCovariance', () => {
+  test('is the shrunk covariance of matrices, for more and for fewer observations than names', () => {
+    fc.assert(
+      fc.property(matrices({ rowsMin: 3, rowsMax: 15, columnsMin: 1, columnsMax: 12 }), shrinkages, ({ columns, data }, shrinkage) => {
+        const expected = estimateByMatrices(data, columns, shrinkage);
+        const actual = lowRankCovariance(referenceEngine, data.slice(), columns, shrinkage);
+        const out = new Float64Array(columns * columns);
+        denseCovariance(referenceEngine, actual, out);
+        // A sample that is its own target has no intensity to agree on, but the matrix is the same whatever it is.
+        expectCovariance(out, expected.covariance, columns, 1e-12);
+        for (let i = 0; i < columns; i++) for (let j = 0; j < i; j++) expect(out[i * columns + j]).toBe(out[j * columns + i]);
+      }),
+    );
+  });
+
+  test.each([[60, 20], [20, 60], [40, 40]])('finds the same Ledoit-Wolf intensity either way, %i observations of %i names', (observations, assets) => {
+    const returns = randomPanel(observations, assets, 12);
+    for (const target of ['constant_correlation', 'scaled_identity'] as const) {
+      const shrinkage: Shrinkage = { target, intensity: null, method: 'ledoit_wolf', scale: 1 };
+      const expected = estimateByMatrices(returns, assets, shrinkage).intensity;
+      expect(lowRankCovariance(wasmEngine(), returns.slice(), assets, shrinkage).intensity).toBeCloseTo(expected, 12);
+    }
+  });
+
+  test('multiplies as its matrix does, weighted too', () => {
+    const engine = wasmEngine();
+    for (const [observations, assets] of [[50, 9], [9, 50]] as const) {
+      const weights = new Float64Array(observations);
+      halfLifeWeights(12, weights);
+      const model = lowRankCovariance(engine, randomPanel(observations, assets, 13), assets, { target: 'constant_correlation', intensity: 0.3, method: 'shape', weights, scale: 252 });
+      const matrix = new Float64Array(assets * assets);
+      denseCovariance(engine, model, matrix);
+      const v = randomPanel(assets, 1, 14);
+      const expected = new Float64Array(assets);
+      engine.symv(matrix, v, expected);
+      const actual = new Float64Array(assets);
+      multiplyLowRank(engine, model, v, actual);
+      expectClose(actual, expected, 1e-12);
+    }
+  });
+
+  test('intensity 0 is the sample covariance and 1 the target, to the last bits', () => {
+    const returns = randomPanel(30, 6, 15);
+    const sample = new Float64Array(36);
+    sampleCovariance(returns.slice(), 6, sample);
+    const at = (intensity: number) => {
+      const out = new Float64Array(36);
+      denseCovariance(referenceEngine, lowRankCovariance(referenceEngine, returns.slice(), 6, { target: 'scaled_identity', intensity, method: 'shape', scale: 1 }), out);
+      return out;
+    };
+    expect([...at(0)]).toEqual([...sample]);
+    const mean = sample.reduce((total, value, k) => total + (k % 7 === 0 ? value / 6 : 0), 0);
+    expectClose(at(1), Float64Array.from({ length: 36 }, (_, k) => (k % 7 === 0 ? mean : 0)), 1e-14);
+  });
+
+  test('refuses an intensity outside its range and one observation', () => {
+    const shrinkage: Shrinkage = { target: 'scaled_identity', intensity: 2, method: 'shape', scale: 1 };
+    expect(() => lowRankCovariance(referenceEngine, new Float64Array(6), 2, shrinkage)).toThrow(KernelFault);
+    expect(() => lowRankCovariance(referenceEngine, new Float64Array(2), 2, { ...shrinkage, intensity: 0 })).toThrow(KernelFault);
+  });
+});

@@ -1,0 +1,38 @@
+import { describe, expect, test } from 'vitest';
+import { KernelFault } from '#kernels/assert.js';
+import { referenceEngine as plain } from '#kernels/engines/reference.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { principalComponents } from '#kernels/moments/principal-components.js';
+import { expectClose } from '../closeness.js';
+import { randomPanel } from '../engines/agreement.js';
+
+describe('principalComponents', () => {
+  test.each([[40, 6], [6, 40], [9, 9]])('are eigenpairs of X\'X for %i x %i', (rows, columns) => {
+    const panel = randomPanel(rows, columns, 21);
+    const products = new Float64Array(columns * columns);
+    plain.symmetricRankK(panel, columns, products);
+    for (const engine of [plain, wasmEngine()]) {
+      const { values, vectors } = principalComponents(engine, panel, columns, 4);
+      for (let k = 0; k < 4; k++) {
+        const v = vectors.subarray(k * columns, (k + 1) * columns);
+        const stretched = new Float64Array(columns);
+        plain.symv(products, v, stretched);
+        expectClose(stretched, v.map((entry) => entry * values[k]!), 1e-11, values[0]!);
+        if (k > 0) expect(values[k]!).toBeLessThanOrEqual(values[k - 1]!);
+      }
+    }
+  });
+
+  test('end where the panel has no more', () => {
+    const panel = Float64Array.of(1, 2, 3, 2, 4, 6); // rank 1, |row|^2 = 14 and 56
+    const { values, vectors } = principalComponents(plain, panel, 3, 3);
+    expect(values[0]).toBeCloseTo(70, 12);
+    expect([...values.subarray(1)]).toEqual([0, 0]);
+    expect([...vectors.subarray(3)]).toEqual([0, 0, 0, 0, 0, 0]);
+    expectClose(vectors.subarray(0, 3), [1, 2, 3].map((x) => x / Math.sqrt(14)), 1e-14);
+  });
+
+  test('refuse more components than columns', () => {
+    expect(() => principalComponents(plain, new Float64Array(6), 3, 4)).toThrow(KernelFault);
+  });
+});

@@ -1,0 +1,138 @@
+import { addMonths, civilOf, dayFrom } from '#domain/days.js';
+import { ACTION_KINDS, type MarketData } from '#domain/market/market-data.js';
+
+/**
+ * The datapoints of a market by their definitions, one value at a time and with nothing shared with the code under test.
+ * The market's dates are its sessions, every name trades on them, and every price is in index currency.
+ */
+export function slowMarket(market: MarketData, staleMax = 5) {
+  const { identifiers, dates } = market;
+  const column = (name: string) => identifiers.indexOf(name);
+  const cell = (field: string, name: string, t: number): number | null => {
+    const value = t < 0 ? NaN : market.fields.get(field)![t * identifiers.length + column(name)]!;
+    return Number.isNaN(value) ? null : value;
+  };
+  const barBefore = (name: string, t: number): number => {
+    for (let s = t; s >= 0; s--) if (cell('CLOSE', name, s) !== null) return s;
+    return -1;
+  };
+  const actionsOf = (name: string) => market.actions.filter((action) => action.identifier === name && action.status !== 'cancelled');
+  const splitBetween = (name: string, after: number, upTo: number): number =>
+    actionsOf(name)
+      .filter(({ type, exDay }) => ACTION_KINDS[type] === 'ratio' && exDay > dates[after]! && exDay <= dates[upTo]!)
+      .reduce((product, { value }) => product * value, 1);
+  const isPriceable = (name: string, t: number): boolean => {
+    const bar = barBefore(name, t);
+    return bar >= 0 && t - bar <= staleMax;
+  };
+  const carriedClose = (name: string, t: number): number | null => {
+    const bar = barBefore(name, t);
+    return bar < 0 ? null : cell('CLOSE', name, bar)! / splitBetween(name, bar, t);
+  };
+  const reference = (name: string, columnName: string) => market.reference.rows.get(name)?.[0]?.values[market.reference.columns.indexOf(columnName)] ?? null;
+
+  /** What a session itself says of a datapoint. */
+  const own = (field: string, name: string, t: number): number | null => {
+    const times = (a: number | null, b: number | null) => (a === null || b === null ? null : a * b);
+    switch (field) {
+      case 'MARKET_CAP': return times(cell('CLOSE', name, t), cell('SHARES_OUTSTANDING', name, t));
+      case 'FREE_FLOAT_MARKET_CAP': {
+        let float: number | null = null;
+        for (let s = t; s >= Math.max(0, t - staleMax) && float === null; s--) float = cell('FREE_FLOAT', name, s);
+        return times(own('MARKET_CAP', name, t), float ?? 1);
+      }
+      case 'VALUE_TRADED': return times(cell('CLOSE', name, t), cell('VOLUME', name, t));
+      case 'RETURN': return growth(name, t) === null ? null : growth(name, t)! - 1;
+      case 'AGE': {
+        const first = dates.findIndex((_, s) => cell('CLOSE', name, s) !== null);
+        return first < 0 || first > t ? null : t - first;
+      }
+      case 'DIVIDEND_YIELD': {
+        const close = cell('CLOSE', name, t);
+        const day = dates[t]!;
+        const paid = actionsOf(name)
+          .filter(({ type, exDay }) => type === 'DIVIDEND' && exDay > addMonths(day, -12) && exDay <= day)
+          .reduce((total, { value, exDay }) => total + value / splitBetween(name, dates.findIndex((date) => date >= exDay), t), 0);
+        return close === null ? null : paid / close;
+      }
+      default: return market.fields.has(field) ? cell(field, name, t) : null;
+    }
+  };
+
+  /** Total growth from the session before: splits, then cash on the new share basis. */
+  const growth = (name: string, t: number): number | null => {
+    if (t < 1) return null;
+    const before = carriedClose(name, t - 1);
+    if (before === null) return null;
+    const today = actionsOf(name).filter(({ exDay }) => exDay > dates[t - 1]! && exDay <= dates[t]!);
+    const ratio = today.filter(({ type }) => ACTION_KINDS[type] === 'ratio').reduce((product, { value }) => product * value, 1);
+    const cash = today.filter(({ type }) => ACTION_KINDS[type] === 'cash').reduce((total, { value }) => total + value, 0);
+    const price = cell('CLOSE', name, t) ?? before / ratio;
+    return (ratio * (price + cash)) / before;
+  };
+
+  const latest = (field: string, name: string, t: number): number | null => {
+    for (let s = t; s >= Math.max(0, t - staleMax); s--) {
+      const value = field === 'CLOSE' ? (cell('CLOSE', name, s) === null ? null : carriedClose(name, t)) : own(field, name, s);
+      if (value !== null) return value;
+    }
+    return null;
+  };
+
+  const windowValues = (field: string, name: string, t: number, window: number): number[] => {
+    const values: number[] = [];
+    for (let s = Math.max(0, t - window + 1); s <= t; s++) {
+      const value = own(field, name, s);
+      if (value !== null) values.push(value);
+    }
+    return values;
+  };
+
+  /** A statistic of at least half of a window's sessions. */
+  const over = (field: string, name: string, t: number, window: number, statistic: (values: number[]) => number | null): number | null => {
+    const values = windowValues(field, name, t, window);
+    return values.length === 0 || values.length < window / 2 ? null : statistic(values);
+  };
+
+  const volatility = (name: string, t: number, window = 252) => over('RETURN', name, t, window, (values) => (values.length < 2 ? null : deviation(values) * Math.sqrt(252)));
+  const momentum = (name: string, t: number, window: number, lag: number) => (t - lag < 0 ? null : over('RETURN', name, t - lag, window, (values) => values.reduce((product, value) => product * (1 + value), 1) - 1));
+  const paidInYears = (name: string, t: number, years: number): boolean => {
+    const { year } = civilOf(dates[t]!);
+    return Array.from({ length: years }, (_, i) => year - 1 - i).every((y) =>
+      actionsOf(name).some(({ type, exDay }) => type === 'DIVIDEND' && exDay >= dayFrom(`${y}-01-01`) && exDay <= dayFrom(`${y}-12-31`)),
+    );
+  };
+
+  return { identifiers, dates, cell, isPriceable, latest, windowValues, over, volatility, momentum, growth, reference, paidInYears, carriedClose };
+}
+
+export type SlowMarket = ReturnType<typeof slowMarket>;
+
+export const mean = (values: readonly number[]) => values.reduce((total, value) => total + value, 0) / values.length;
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return sorted.length % 2 === 1 ? sorted[Math.floor(middle)]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+export function deviation(values: readonly number[]): number {
+  const centre = mean(values);
+  return Math.sqrt(values.reduce((total, value) => total + (value - centre) ** 2, 0) / (values.length - 1));
+}
+
+export function zScores(values: ReadonlyMap<string, number | null>): Map<string, number | null> {
+  const present = [...values.values()].filter((value) => value !== null);
+  const centre = mean(present);
+  const spread = Math.sqrt(mean(present.map((value) => (value - centre) ** 2)));
+  return new Map([...values].map(([name, value]) => [name, value === null ? null : spread === 0 ? 0 : (value - centre) / spread]));
+}
+
+/** Names by value, best first, ties by name; names without a value last when they are wanted at all. */
+export function rankedNames(values: ReadonlyMap<string, number | null>, options: { readonly ascending?: boolean; readonly include?: boolean } = {}): string[] {
+  const names = [...values.keys()].toSorted();
+  const present = names.filter((name) => values.get(name) !== null);
+  const sign = options.ascending ? 1 : -1;
+  const sorted = present.toSorted((a, b) => sign * (values.get(a)! - values.get(b)!) || (a < b ? -1 : 1));
+  return options.include ? [...sorted, ...names.filter((name) => values.get(name) === null)] : sorted;
+}

@@ -1,0 +1,191 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { applyCaps, type CapInput, type Capped } from '#domain/rules/capping.js';
+
+const cap = (input: Partial<CapInput> & Pick<CapInput, 'raw'>): Capped => {
+  const result = applyCaps({ cap: null, floor: null, groups: [], ...input });
+  if (result.kind === 'infeasible') throw new Error(result.message);
+  return result;
+};
+
+const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
+const normalised = (values: readonly number[]) => Float64Array.from(values, (value) => value / sumOf(values));
+
+const rawWeights = fc.array(fc.double({ min: 0.001, max: 10, noNaN: true }), { minLength: 1, maxLength: 40 }).map(normalised);
+const fraction = fc.double({ min: 0.01, max: 1, noNaN: true });
+
+describe('the single cap', () => {
+  test('the cascade of the golden vector', () => {
+    const { weights, capped, redistributed } = cap({ raw: Float64Array.of(0.5, 0.24, 0.14, 0.12), cap: 0.3 });
+    [0.3, 0.3, 0.21538461538461537, 0.18461538461538463].forEach((weight, i) => expect(weights[i]).toBeCloseTo(weight, 14));
+    expect(Array.from(capped)).toEqual([0, 1]);
+    expect(redistributed).toBeCloseTo(0.2, 14);
+  });
+
+  test('a name that lands on the cap by redistribution is not capped', () => {
+    const raw = normalised([1000, 600, 200, 100]); // the golden first date: B lands on 0.4
+    const { weights, capped } = cap({ raw, cap: 0.4 });
+    expect(weights[1]).toBeCloseTo(0.4, 12);
+    expect(Array.from(capped)).toEqual([0]);
+  });
+
+  test('it is the fixed point: min(cap, lambda u) with sum 1, in which capping again changes nothing', () => {
+    fc.assert(
+      fc.property(rawWeights, fraction, (raw, limit) => {
+        const { weights, cap: effective, scales, capped, redistributed } = cap({ raw, cap: limit });
+        expect(effective).toBe(Math.max(limit, 1 / raw.length));
+        expect(Math.abs(sumOf(weights) - 1)).toBeLessThan(1e-12);
+        weights.forEach((weight, i) => {
+          expect(weight).toBeLessThanOrEqual(effective! + 1e-12);
+          expect(Math.abs(weight - Math.min(effective!, scales[i]! * raw[i]!))).toBeLessThan(2e-12);
+        });
+        expect(redistributed).toBeCloseTo(sumOf(raw.map((u, i) => Math.abs(u - weights[i]!))) / 2, 12);
+        for (const position of capped) expect(weights[position]).toBe(effective);
+        cap({ raw: weights, cap: limit }).weights.forEach((weight, i) => expect(weight).toBeCloseTo(weights[i]!, 11));
+      }),
+    );
+  });
+
+  test('its rounds replayed by hand give the weights', () => {
+    fc.assert(
+      fc.property(rawWeights, fraction, (raw, limit) => {
+        const { weights, rounds, cap: effective } = cap({ raw, cap: limit });
+        const joined = new Set<number>();
+        for (const round of rounds) {
+          for (const position of round.joined) expect(raw[position]! * round.scale).toBeGreaterThan(effective!);
+          round.joined.forEach((position) => joined.add(position));
+        }
+        const replayed = raw.map((u, i) => (joined.has(i) ? effective! : u * rounds.at(-1)!.scale));
+        expect(Array.from(replayed)).toEqual(Array.from(weights));
+      }),
+    );
+  });
+
+  test('the order of names does not matter', () => {
+    fc.assert(
+      fc.property(rawWeights, fraction, (raw, limit) => {
+        const reversed = cap({ raw: raw.toReversed(), cap: limit }).weights.toReversed();
+        cap({ raw, cap: limit }).weights.forEach((weight, i) => expect(weight).toBeCloseTo(reversed[i]!, 13));
+      }),
+    );
+  });
+
+  test('without a cap nothing changes', () => {
+    expect(cap({ raw: Float64Array.of(0.7, 0.3) })).toMatchObject({ weights: Float64Array.of(0.7, 0.3), cap: null, redistributed: 0 });
+  });
+});
+
+describe('a floor', () => {
+  test('weights are clip(lambda u, floor, cap) with sum 1 for one lambda', () => {
+    fc.assert(
+      fc.property(rawWeights, fraction, fraction, (raw, limit, share) => {
+        const floor = limit * share * 0.999;
+        const { weights, scales, cap: effective, floor: used } = cap({ raw, cap: limit, floor });
+        expect(used).toBe(Math.min(floor, 1 / raw.length));
+        expect(Math.abs(sumOf(weights) - 1)).toBeLessThan(1e-12);
+        weights.forEach((weight, i) => expect(weight).toBeCloseTo(Math.min(effective!, Math.max(used, scales[0]! * raw[i]!)), 12));
+      }),
+    );
+  });
+
+  test('by hand: 0.90, 0.06, 0.04 with a floor of 0.10 gives 0.80, 0.10, 0.10', () => {
+    const { weights } = cap({ raw: Float64Array.of(0.9, 0.06, 0.04), floor: 0.1 });
+    expect(Array.from(weights)).toEqual([expect.closeTo(0.8, 14), expect.closeTo(0.1, 14), expect.closeTo(0.1, 14)]);
+  });
+
+  test('a floor above equal weight gives equal weights', () => {
+    for (const weight of cap({ raw: Float64Array.of(0.7, 0.2, 0.1), floor: 0.9 }).weights) expect(weight).toBeCloseTo(1 / 3, 14);
+  });
+});
+
+describe('group caps', () => {
+  test('by hand: a group of 0.6 capped at 0.45 is scaled down and the rest grows in proportion', () => {
+    const raw = Float64Array.of(0.4, 0.2, 0.3, 0.1);
+    const { weights } = cap({ raw, groups: [{ groupOf: Int32Array.of(0, 0, 1, 2), caps: Float64Array.of(0.45, 0.45, 0.45) }] });
+    expect(Array.from(weights)).toEqual([0.3, 0.15, 0.4125, 0.1375].map((weight) => expect.closeTo(weight, 13)));
+  });
+
+  test('a group that is pushed over its cap by the redistribution is capped too', () => {
+    const raw = Float64Array.of(0.6, 0.3, 0.1);
+    const { weights } = cap({ raw, groups: [{ groupOf: Int32Array.of(0, 1, 2), caps: Float64Array.of(0.4, 0.4, 0.4) }] });
+    expect(Array.from(weights)).toEqual([0.4, 0.4, 0.2].map((weight) => expect.closeTo(weight, 13)));
+  });
+
+  test('caps that leave too little room are infeasible, with both numbers', () => {
+    const result = applyCaps({ raw: Float64Array.of(0.5, 0.5), cap: null, floor: null, groups: [{ groupOf: Int32Array.of(0, 1), caps: Float64Array.of(0.3, 0.4) }] });
+    expect(result).toEqual({ kind: 'infeasible', message: 'The group caps reach only 0.7 of the weight of 1 that is needed.' });
+  });
+
+  test('caps that just reach 1 hold', () => {
+    const { weights } = cap({ raw: Float64Array.of(0.7, 0.1, 0.1, 0.1), groups: [{ groupOf: Int32Array.of(0, 1, 2, 3), caps: new Float64Array(4).fill(0.25) }] });
+    for (const weight of weights) expect(weight).toBeCloseTo(0.25, 12);
+  });
+
+  /** Names in 2 to 4 sectors and 2 to 3 countries with caps that leave some slack. */
+  const grouped = fc.integer({ min: 4, max: 30 }).chain((n) =>
+    fc.record({
+      raw: fc.array(fc.double({ min: 0.01, max: 10, noNaN: true }), { minLength: n, maxLength: n }).map(normalised),
+      sectors: fc.array(fc.integer({ min: 0, max: 3 }), { minLength: n, maxLength: n }),
+      countries: fc.array(fc.integer({ min: -1, max: 2 }), { minLength: n, maxLength: n }),
+      sectorCap: fc.double({ min: 0.3, max: 0.9, noNaN: true }),
+      countryCap: fc.double({ min: 0.4, max: 0.9, noNaN: true }),
+      limit: fc.option(fc.double({ min: 0.2, max: 1, noNaN: true }), { nil: null }),
+    }),
+  );
+
+  test('no group is above its cap, no name above the single cap, and the weights sum to 1', () => {
+    fc.assert(
+      fc.property(grouped, ({ raw, sectors, countries, sectorCap, countryCap, limit }) => {
+        const groups = [
+          { groupOf: Int32Array.from(sectors), caps: new Float64Array(4).fill(sectorCap) },
+          { groupOf: Int32Array.from(countries), caps: new Float64Array(3).fill(countryCap) },
+        ];
+        const result = applyCaps({ raw, cap: limit, floor: null, groups });
+        if (result.kind === 'infeasible') return;
+        expect(Math.abs(sumOf(result.weights) - 1)).toBeLessThan(1e-10);
+        for (const { groupOf, caps } of groups) {
+          caps.forEach((most, group) => expect(sumOf(result.weights.filter((_, i) => groupOf[i] === group))).toBeLessThanOrEqual(most + 1e-11));
+        }
+        if (result.cap !== null) for (const weight of result.weights) expect(weight).toBeLessThanOrEqual(result.cap + 1e-12);
+        result.weights.forEach((weight, i) => expect(weight).toBeCloseTo(Math.min(result.cap ?? 1, result.scales[i]! * raw[i]!), 11));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('names of one group that no cap binds keep their proportions', () => {
+    fc.assert(
+      fc.property(grouped, ({ raw, sectors, sectorCap }) => {
+        const result = applyCaps({ raw, cap: null, floor: null, groups: [{ groupOf: Int32Array.from(sectors), caps: new Float64Array(4).fill(sectorCap) }] });
+        if (result.kind === 'infeasible') return;
+        for (let i = 0; i < raw.length; i++) {
+          for (let j = 0; j < i; j++) if (sectors[i] === sectors[j]) expect(result.weights[i]! * raw[j]!).toBeCloseTo(result.weights[j]! * raw[i]!, 12);
+        }
+      }),
+    );
+  });
+
+  test('the answer is the closest in relative entropy: no small feasible move lowers it', () => {
+    const raw = normalised([8, 5, 4, 2, 1, 1]);
+    const groups = [
+      { groupOf: Int32Array.of(0, 0, 1, 1, 2, 2), caps: Float64Array.of(0.5, 0.5, 0.5) },
+      { groupOf: Int32Array.of(0, 1, 0, 1, 0, 1), caps: Float64Array.of(0.55, 0.55) },
+    ];
+    const { weights } = cap({ raw, cap: 0.35, groups });
+    const entropy = (w: Float64Array) => sumOf(w.map((weight, i) => weight * Math.log(weight / raw[i]!)));
+    const isFeasible = (w: Float64Array) =>
+      w.every((weight) => weight <= 0.35 && weight > 0) && groups.every(({ groupOf, caps }) => caps.every((most, group) => sumOf(w.filter((_, i) => groupOf[i] === group)) <= most));
+    const least = entropy(weights);
+    for (let i = 0; i < 6; i++) {
+      for (let j = 0; j < 6; j++) {
+        for (let k = 0; k < 6; k++) {
+          const moved = weights.slice();
+          moved[i]! += 2e-5;
+          moved[j]! -= 1e-5;
+          moved[k]! -= 1e-5;
+          if (isFeasible(moved)) expect(entropy(moved)).toBeGreaterThan(least - 1e-12);
+        }
+      }
+    }
+  });
+});

@@ -120,7 +120,11 @@ const curveQuery = {
   borrow_rate: queryRate('Stock borrow.'),
 };
 
-export const RollQuery = z.strictObject({ front_expiry: IsoDate, back_expiry: IsoDate, ...curveQuery });
+export const RollQuery = z.strictObject({
+  front_expiry: IsoDate.meta({ description: 'Contract expiry rolled out of.' }),
+  back_expiry: IsoDate.meta({ description: 'Contract expiry rolled into, after the front one.' }),
+  ...curveQuery,
+});
 export type RollQuery = z.infer<typeof RollQuery>;
 
 export const RollResponse = z

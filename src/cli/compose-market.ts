@@ -1,5 +1,5 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
-import type { JobEngine } from '#jobs/engine.js';
+import type { JobEngine } from '#jobs/job-engine.js';
 import { createLocations } from '#market/locations.js';
 import { createManagedFolders } from '#market/managed-folder.js';
 import { createServedMarkets, type ServedMarkets } from '#market/served-markets.js';

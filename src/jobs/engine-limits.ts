@@ -1,5 +1,5 @@
 import { LIMITS } from '#domain/limits.js';
-import type { EngineLimits } from './engine.js';
+import type { EngineLimits } from './job-engine.js';
 
 /** Light jobs at once: their one thread, and the work that runs beside it. */
 const LIGHT_RUNNING_MAX = 4;

@@ -39,6 +39,16 @@ export function toStatus(identity: JobIdentity, life: Life, request: unknown): J
   };
 }
 
+/** The two halves of a record, without the body as accepted. */
+export function splitRecord(record: JobRecord): { readonly identity: JobIdentity; readonly life: Life } {
+  const { job_id, kind, created_at, input_hash, sequence, estimated_bytes, owner } = record;
+  const { status, attempt, crashes, progress, message, error, result, started_at, finished_at, heartbeat_at } = record;
+  return {
+    identity: { job_id, kind, created_at, input_hash, sequence, estimated_bytes, owner },
+    life: { status, attempt, crashes, progress, message, error, result, started_at, finished_at, heartbeat_at },
+  };
+}
+
 /** A stored body as a record, or undefined when it is none. */
 export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
   if (typeof body !== 'object' || body === null) return undefined;

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { JobCollection } from '#contract/jobs.js';
 import { LIMITS } from '#domain/limits.js';
 import { Refusal } from '#domain/refusal.js';
-import type { FoundJob, JobEngine, JobQuery } from '#jobs/engine.js';
+import type { FoundJob, JobEngine, JobQuery } from '#jobs/job-engine.js';
 import { isTerminal } from '#jobs/life-cycle.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactStore } from '#store/artifacts.js';

@@ -1,0 +1,70 @@
+import type { ArtifactRef } from '#store/artifacts.js';
+import type { Lane } from './compute-pool.js';
+import type { JobKind, Jobs } from './job-kind.js';
+import type { JobKindName, JobState, JobStatus } from './status.js';
+
+/** The job engine as the service's root and the job routes see it. */
+export interface JobEngine extends Jobs {
+  /** Makes a kind known. Every kind is registered before `start`, so that jobs of the last process can run. */
+  register<P>(kind: JobKind<P>): void;
+  /** Reads the stored jobs, queues what the last process left and begins to work. Nothing is submitted before. */
+  start(): Promise<void>;
+  /** @throws Refusal DOCUMENT_UNREADABLE */
+  find(jobId: string): FoundJob | undefined;
+  /** Newest first, results null. */
+  list(query: JobQuery): JobStatus[];
+  /** Calls after every change of a job's status, progress included (at most four times a second); returns how to stop. */
+  watch(jobId: string, listener: () => void): () => void;
+  counts(): JobCounts;
+  /** Refuses new jobs and starts none from now on. */
+  drain(): void;
+  /** Gives running jobs back to the queue, durably, and ends the threads. */
+  stop(): Promise<void>;
+}
+
+export interface JobQuery {
+  readonly kind?: JobKindName | undefined;
+  readonly statuses?: readonly JobState[] | undefined;
+  readonly limit: number;
+  /** Only jobs submitted before this one; none when it is unknown. */
+  readonly before?: string | undefined;
+}
+
+/** A job with its result where it lies. */
+export interface FoundJob {
+  /** `result` is null when the result is an artifact. */
+  readonly status: JobStatus;
+  /** Result of a succeeded job that is kept as JSON bytes. */
+  readonly artifact: ArtifactRef | null;
+  /** Grows with every change of any job, over restarts too. */
+  readonly revision: number;
+}
+
+export interface JobCounts {
+  readonly pending: number;
+  readonly running: number;
+}
+
+export interface EngineLimits {
+  /** Starts that may end in a crash. */
+  readonly attemptsMax: number;
+  /** Jobs that may wait. */
+  readonly queueMax: number;
+  /** Jobs that run at once in each lane. */
+  readonly runningMax: Readonly<Record<Lane, number>>;
+  /** Bytes that running jobs may be expected to need together. */
+  readonly memoryBytes: number;
+  readonly heartbeatTimeoutMs: number;
+  readonly jobMsMax: number;
+  /** Time an ended attempt has before its place is given away. */
+  readonly cancelGraceMs: number;
+  /** Wall time of interactive work. */
+  readonly queryMsMax: number;
+}
+
+/** Structured log; pino has this shape. */
+export interface JobLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}

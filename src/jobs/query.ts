@@ -1,0 +1,37 @@
+import { Refusal } from '#domain/refusal.js';
+import type { Clock } from './clock.js';
+import type { ComputePool } from './compute-pool.js';
+import type { TaskInput, TaskName, TaskOutput } from './tasks.js';
+
+export interface QueryOrder<N extends TaskName> {
+  readonly task: N;
+  readonly input: TaskInput<N>;
+  /** Aborted when the client goes away. */
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Interactive work in the light lane: no state, a time limit, and no job that a failure could be written into.
+ * @throws Refusal as the task refused, OVERLOADED when it takes too long or too much memory
+ */
+export async function runQuery<N extends TaskName>(
+  { task, input, signal }: QueryOrder<N>,
+  { pool, clock, msMax }: { readonly pool: ComputePool; readonly clock: Clock; readonly msMax: number },
+): Promise<TaskOutput<N>> {
+  const timeout = new AbortController();
+  const callOff = clock.after(msMax, () => timeout.abort());
+  const either = signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]);
+  try {
+    return await pool.run({ lane: 'light', task, input, signal: either }).output;
+  } catch (thrown) {
+    if (timeout.signal.aborted) {
+      throw new Refusal('OVERLOADED', `The computation took longer than ${msMax / 1000} seconds.`, null, { cause: thrown });
+    }
+    if (thrown instanceof Refusal && thrown.code === 'WORKER_OUT_OF_MEMORY') {
+      throw new Refusal('OVERLOADED', 'The computation ran out of memory.', null, { cause: thrown });
+    }
+    throw thrown;
+  } finally {
+    callOff();
+  }
+}

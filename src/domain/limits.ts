@@ -51,6 +51,14 @@ export const LIMITS = {
   MAX_EXPRESSION_DEPTH: 16,
   /** Nodes of an expression tree. */
   MAX_EXPRESSION_NODES: 256,
+  /** Blocks of a report template. */
+  MAX_REPORT_BLOCKS: 100,
+  /** Pages of a rendered report. */
+  MAX_REPORT_PAGES: 200,
+  /** Points drawn in one chart: four for every half point of an A3 page's width. */
+  MAX_REPORT_POINTS: 20_000,
+  /** Wall time of one rendering. */
+  MAX_RENDER_SECONDS: 30,
 } as const;
 
 export type LimitName = keyof typeof LIMITS;

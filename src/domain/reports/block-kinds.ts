@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import type { BlockKind, RunUse } from './block.js';
+import { barChart } from './blocks/bar-chart.js';
+import { chart } from './blocks/chart.js';
+import { header } from './blocks/header.js';
+import { statGrid } from './blocks/stat-grid.js';
+import { table } from './blocks/table.js';
+import { text } from './blocks/text.js';
+
+/** Every kind of block by the name a template uses. */
+export const BLOCK_KINDS = {
+  bar_chart: barChart,
+  chart,
+  header,
+  stat_grid: statGrid,
+  table,
+  text,
+} as const;
+
+export type BlockKindName = keyof typeof BLOCK_KINDS;
+
+/** The block of one kind. */
+export type BlockOf<K extends BlockKindName> = z.output<(typeof BLOCK_KINDS)[K]['schema']>;
+
+export const ReportBlock = z
+  .discriminatedUnion('kind', [barChart.schema, chart.schema, header.schema, statGrid.schema, table.schema, text.schema])
+  .meta({ id: 'ReportBlock', description: Object.entries(BLOCK_KINDS).map(([kind, { help }]) => `\`${kind}\`: ${help}`).join('\n\n') });
+export type ReportBlock = z.infer<typeof ReportBlock>;
+
+export function runUseOf(block: ReportBlock): RunUse {
+  // The entry found by a block's kind reads blocks of that kind.
+  const entry = BLOCK_KINDS[block.kind] as unknown as BlockKind;
+  return entry.runUse(block);
+}
+
+/** The indices whose runs a report is drawn from, in the order of its blocks. */
+export function boundIndices({ blocks }: { readonly blocks: readonly ReportBlock[] }): string[] {
+  return [...new Set(blocks.flatMap((block) => (block.index_id === null || runUseOf(block) === 'never' ? [] : [block.index_id])))];
+}

@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import { blockFields, blockKind } from '../block.js';
+
+export const header = blockKind({
+  help: 'The head of a report: a large title (the name of the bound index where none is given), a subtitle and the last date of the run.',
+  schema: z
+    .strictObject({
+      kind: z.literal('header'),
+      ...blockFields,
+      subtitle: z.string().max(400).nullable().default(null).meta({ description: 'Printed below the title.' }),
+      stamp: z.boolean().default(true).meta({ description: 'Whether to print the last date of the run.' }),
+    })
+    .meta({ id: 'HeaderBlock' }),
+  example: { kind: 'header', title: 'Large hundred', subtitle: 'Index factsheet', index_id: 'LARGE-100', stamp: true },
+  runUse: () => 'if-bound',
+});

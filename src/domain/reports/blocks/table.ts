@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { blockFields, blockKind } from '../block.js';
+
+export const TABLE_SOURCES = ['constituents', 'rebalances', 'annual_returns', 'monthly_returns', 'attribution', 'risk', 'literal'] as const;
+export type TableSource = (typeof TABLE_SOURCES)[number];
+
+/** A universe of the largest size in one table: some 120 pages. */
+const ROWS_MAX = 5000;
+const COLUMNS_MAX = 40;
+
+const Cell = z.union([z.string().max(400), z.number(), z.boolean(), z.null()]);
+
+/** A table that a template brings along. */
+export const LiteralTable = z
+  .strictObject({
+    index: z.array(z.union([z.string().max(200), z.int()])).max(ROWS_MAX),
+    columns: z.array(z.string().max(200)).max(COLUMNS_MAX),
+    data: z.array(z.array(Cell).max(COLUMNS_MAX)).max(ROWS_MAX),
+  })
+  .superRefine(({ index, columns, data }, context) => {
+    const refuse = (message: string, path: (string | number)[]) => context.addIssue({ code: 'custom', message, path, params: { finding: 'WRONG_TYPE' } });
+    if (data.length !== index.length) refuse(`has ${data.length} rows for ${index.length} labels`, ['data']);
+    const odd = data.findIndex((row) => row.length !== columns.length);
+    if (odd >= 0) refuse(`has ${data[odd]!.length} cells for ${columns.length} columns`, ['data', odd]);
+  })
+  .meta({ id: 'LiteralTable', description: 'A table in pandas "split" form.' });
+export type LiteralTable = z.infer<typeof LiteralTable>;
+
+export const table = blockKind({
+  help: 'A table of a run (constituents, rebalances, returns by year or month, attribution, risk), or one given by the template.',
+  schema: z
+    .strictObject({
+      kind: z.literal('table'),
+      ...blockFields,
+      source: z.enum(TABLE_SOURCES).default('constituents').meta({ description: 'What the rows are.' }),
+      limit: z.int().min(1).max(ROWS_MAX).default(10).meta({ description: 'At most so many rows: the largest names, the latest rebalances, years of returns.' }),
+      frame: LiteralTable.nullable().default(null).meta({ description: 'The rows of a literal table.' }),
+    })
+    .superRefine(({ source, frame }, context) => {
+      if (source === 'literal' && frame === null) context.addIssue({ code: 'custom', message: 'is required for a literal table', path: ['frame'], params: { finding: 'REQUIRED' } });
+    })
+    .meta({ id: 'TableBlock' }),
+  example: { kind: 'table', title: 'Largest constituents', index_id: 'LARGE-100', source: 'constituents', limit: 10 },
+  runUse: ({ source }) => (source === 'literal' ? 'never' : 'always'),
+});

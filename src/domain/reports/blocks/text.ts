@@ -1,0 +1,18 @@
+import { z } from 'zod';
+import { blockFields, blockKind } from '../block.js';
+
+/** Some six printed pages. */
+const CHARACTERS_MAX = 20_000;
+
+export const text = blockKind({
+  help: 'Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.',
+  schema: z
+    .strictObject({
+      kind: z.literal('text'),
+      ...blockFields,
+      text: z.string().max(CHARACTERS_MAX).meta({ description: 'The paragraphs.' }),
+    })
+    .meta({ id: 'TextBlock' }),
+  example: { kind: 'text', title: 'Method', text: 'The **hundred largest** companies.\n\n- reviewed quarterly\n- weighted by free-float capitalisation' },
+  runUse: () => 'never',
+});

@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { LIMITS } from '../limits.js';
+import { Id } from '../shape.js';
+import { ReportBlock } from './block-kinds.js';
+
+export const PAGE_SIZES = {
+  A4: { width: 595.28, height: 841.89 },
+  LETTER: { width: 612, height: 792 },
+  A3: { width: 841.89, height: 1190.55 },
+} as const;
+export type PageSize = keyof typeof PAGE_SIZES;
+
+export const ReportPage = z
+  .strictObject({
+    size: z.enum(['A4', 'LETTER', 'A3']).default('A4'),
+    orientation: z.enum(['portrait', 'landscape']).default('portrait'),
+    margin: z.number().min(0).max(144).default(36).meta({ description: 'Points on every side.' }),
+  })
+  .meta({ id: 'ReportPage' });
+export type ReportPage = z.infer<typeof ReportPage>;
+
+export const ReportTemplateDocument = z
+  .strictObject({
+    template_id: Id.meta({ description: 'Used in the URL.' }),
+    name: z.string().min(1).max(200).meta({ description: 'Title of what is rendered.' }),
+    blocks: z.array(ReportBlock).max(LIMITS.MAX_REPORT_BLOCKS).default([]).meta({ description: 'Drawn top to bottom. A template without blocks can be stored but not rendered.' }),
+    page: ReportPage.prefault({}),
+  })
+  .meta({ id: 'ReportTemplateDocument' });
+export type ReportTemplateDocument = z.infer<typeof ReportTemplateDocument>;

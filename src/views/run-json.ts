@@ -102,9 +102,20 @@ function estimatedBytes({ portfolio, index, rebalances }: Run): number {
   return 1_000_000 + 24 * (2 * rows * index.book.columns.length + rebalances.length * index.book.columns.length * 6);
 }
 
+/** Days between which texts are kept: 1900 to 2100, far more than a market has. */
+const DAY_TEXTS_FROM = -25_567;
+const DAY_TEXTS_TO = 47_482;
+const dayTexts: (string | undefined)[] = [];
+
+/** A day as a JSON string, made once per thread. */
+function dayText(day: number): string {
+  if (day < DAY_TEXTS_FROM || day > DAY_TEXTS_TO) return `"${formatDay(day)}"`;
+  return (dayTexts[day - DAY_TEXTS_FROM] ??= `"${formatDay(day)}"`);
+}
+
 /** Dates as JSON strings between commas. */
 function daysText(days: Int32Array): string {
-  return Array.from(days, (day) => `"${formatDay(day)}"`).join(',');
+  return Array.from(days, dayText).join(',');
 }
 
 interface SeriesInput {
@@ -191,7 +202,7 @@ function writeSnapshots(json: JsonWriter, sm: SessionMarket, rebalances: readonl
   json.raw('[');
   rebalances.forEach((rebalance, i) => {
     const { columns, weights, uncapped, cap, capped, redistributed, announced } = rebalance;
-    json.raw(`${i === 0 ? '' : ','}{"date":"${formatDay(rebalance.date)}","weights":`);
+    json.raw(`${i === 0 ? '' : ','}{"date":${dayText(rebalance.date)},"weights":`);
     const from = json.mark();
     writeWeights(json, keys, { columns, weights });
     const to = json.mark();
@@ -375,14 +386,12 @@ function writeTransactions(json: JsonWriter, run: Run): void {
   const { units, price } = tradePrices(run);
   const text = rowTexts(run.portfolio);
   const rate = plan.request.transaction_cost_bps / 10_000;
-  const rows = [...Array(trades.count).keys()].filter((i) => price[i]! > 0);
   const row = new Float64Array(4);
   json.raw(',"transactions":');
   writeTable(json, {
     columns: ['date', 'asset_id', 'side', 'units', 'price', 'notional', 'cost', 'reason'],
-    count: rows.length,
-    writeRow(position) {
-      const i = rows[position]!;
+    count: trades.count,
+    writeRow(i) {
       const money = Math.abs(trades.notional[i]!);
       json.token(text.dates[trades.at[i]!]!);
       json.token(text.names[trades.slot[i]!]!);
@@ -397,6 +406,7 @@ function writeTransactions(json: JsonWriter, run: Run): void {
   });
 }
 
+const COMMA = jsonToken(',');
 const BUY = jsonToken('"buy",');
 const SELL = jsonToken('"sell",');
 const ROW_END = jsonToken(']');
@@ -405,7 +415,7 @@ const REASONS = TRADE_REASONS.map((reason) => jsonToken(`,"${reason}"]`));
 /** Beginnings of long-form rows: `["2024-01-02",` by date of a book and `"AAPL",` by slot. */
 function rowTexts({ sm, from, length, columns }: Book): { readonly dates: readonly Uint8Array[]; readonly names: readonly Uint8Array[] } {
   return {
-    dates: Array.from(sm.sessions.subarray(from, from + length), (day) => jsonToken(`["${formatDay(day)}",`)),
+    dates: Array.from(sm.sessions.subarray(from, from + length), (day) => jsonToken(`[${dayText(day)},`)),
     names: Array.from(columns, (column) => jsonToken(`${JSON.stringify(sm.identifiers[column]!)},`)),
   };
 }
@@ -422,7 +432,7 @@ function writeTable(json: JsonWriter, { columns, count, writeRow }: TableInput):
   json.numbers(Float64Array.from({ length: count }, (_, i) => i));
   json.raw(`],"columns":${JSON.stringify(columns)},"data":[`);
   for (let i = 0; i < count; i++) {
-    if (i > 0) json.raw(',');
+    if (i > 0) json.token(COMMA);
     writeRow(i);
   }
   json.raw(']}');

@@ -1,6 +1,6 @@
 import type { TreatmentSpec } from '../documents/index-document.js';
 import type { ExchangeRates } from '../market/exchange-rates.js';
-import { effectsOn, type GrowthTerms } from '../market/growth.js';
+import { effectOn, effectTable, type GrowthTerms } from '../market/growth.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 /** What corporate actions do to a book on one session, by column. */
@@ -83,7 +83,7 @@ interface ExitInput extends EventTerms {
 /** What the growth to the close is multiplied by when a share is worth its proceeds instead. */
 export function exitFactor({ sm, growth, session, column, proceeds }: ExitInput): number {
   const close = sm.carriedClose(session, column);
-  const cash = effectsOn(sm, growth, session)?.get(column)?.cash ?? 0;
+  const cash = effectOn(effectTable(sm, growth), session, column)?.cash ?? 0;
   return (proceeds + cash) / (close + cash);
 }
 

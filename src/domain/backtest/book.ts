@@ -1,6 +1,6 @@
 import type { TreatmentSpec } from '../documents/index-document.js';
 import { exchangeRates, requireRate } from '../market/exchange-rates.js';
-import { effectsOn, growthOf, type GrowthTerms } from '../market/growth.js';
+import { effectOn, effectTable, growthOf, type EffectTable, type GrowthTerms } from '../market/growth.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { formatDay } from '../days.js';
 import { Refusal } from '../refusal.js';
@@ -33,6 +33,10 @@ export interface BookInput {
   readonly fills: 'all' | 'priceable';
   /** A name is traded only when its weight is further than this from its target. */
   readonly tolerance?: number;
+  /** Only the level is wanted: weights are not kept from session to session, nor what was traded. */
+  readonly isBrief?: boolean;
+  /** Terms of the factors to start from when they differ from `growth` in cash alone: one panel then serves every variant. */
+  readonly factorsOf?: GrowthTerms;
   /** Stops between sessions when the run was cancelled. */
   readonly tick?: (fraction: number) => void;
 }
@@ -52,12 +56,14 @@ export interface Book {
   readonly divisor: Float64Array;
   /** Costs paid on the session, [T]. */
   readonly costs: Float64Array;
-  /** Held weights, 0 where not held, [T x H]. */
+  /** Held weights, 0 where not held, [T x H]; of the last session alone in a brief book. */
   readonly weights: Float64Array;
   /** Fraction held in cash, [T]. */
   readonly cash: Float64Array;
   /** Names held, [T]. */
   readonly counts: Int32Array;
+  /** 1 for names held at some close, [H]. */
+  readonly everHeld: Uint8Array;
   /** Sessions on which something but drift happened, ascending. */
   readonly events: readonly BookEvent[];
   readonly unfilled: readonly UnfilledOrder[];
@@ -125,9 +131,10 @@ export function simulateBook(input: BookInput): Book {
     state.counts[session - from] = state.count;
     if (tick && (session - from) % TICK_SESSIONS === 0) tick((session - from) / (to - from + 1));
   }
-  const { sm, columns, value, gross, divisor, costs, weights, cash, counts, events, gaps, silent } = state;
+  const { sm, columns, value, gross, divisor, costs, cash, counts, everHeld, events, gaps, silent } = state;
   return {
-    sm, from, length: to - from + 1, columns, value, gross, divisor, costs, weights, cash, counts, events, gaps, silent,
+    sm, from, length: to - from + 1, columns, value, gross, divisor, costs, cash, counts, everHeld, events, gaps, silent,
+    weights: input.isBrief ? state.weights.slice(rowOf(state, to - from), rowOf(state, to - from) + columns.length) : state.weights,
     unfilled: state.orders,
   };
 }
@@ -144,6 +151,9 @@ interface Child {
 interface State extends EventTerms {
   readonly input: BookInput;
   readonly factors: Float64Array;
+  readonly effects: EffectTable;
+  /** Effects that the factors have in them, when those differ. */
+  readonly inFactors: EffectTable | null;
   readonly columns: Int32Array;
   readonly slotOf: Int32Array;
   readonly targetsOn: ReadonlyMap<number, Targets>;
@@ -154,6 +164,7 @@ interface State extends EventTerms {
   readonly weights: Float64Array;
   readonly cash: Float64Array;
   readonly counts: Int32Array;
+  readonly everHeld: Uint8Array;
   readonly events: BookEvent[];
   readonly gaps: Gap[];
   readonly silent: Gap[];
@@ -163,7 +174,9 @@ interface State extends EventTerms {
   /** Slots held, ascending, in the first `count` places. */
   readonly held: Int32Array;
   count: number;
-  /** Columns among the held ones, and targets, that have no bar on the session though their exchange is open. */
+  /** Held columns that may have no bar on the session: nothing moved them, or their factor does not tell. */
+  suspects: number[];
+  /** Columns among the held ones, and targets, that have no bar on the session. */
   missing: number[];
   /** Spun-off names that have had no price yet. */
   children: Child[];
@@ -181,21 +194,26 @@ function openBook(input: BookInput): State {
   const slotOf = new Int32Array(sm.names).fill(-1);
   columns.forEach((column, slot) => (slotOf[column] = slot));
   const length = to - from + 1;
+  const { factorsOf = growth, isBrief = false } = input;
   return {
     input, sm, treatment, growth, columns, slotOf,
     rates: exchangeRates(sm, growth.currency),
-    factors: growthOf(sm, growth),
+    factors: growthOf(sm, factorsOf),
+    effects: effectTable(sm, growth),
+    inFactors: factorsOf === growth ? null : effectTable(sm, factorsOf),
     targetsOn: new Map(targets.map((entry) => [entry.session, entry])),
     value: new Float64Array(length),
     gross: new Float64Array(length).fill(1),
     divisor: new Float64Array(length).fill(1),
     costs: new Float64Array(length),
-    weights: new Float64Array(length * columns.length),
+    weights: new Float64Array((isBrief ? ROWS_BRIEF : length) * columns.length),
     cash: new Float64Array(length),
     counts: new Int32Array(length),
+    everHeld: new Uint8Array(columns.length),
     events: [], gaps: [], silent: [], orders: [], waiting: [],
     held: new Int32Array(columns.length),
     count: 0,
+    suspects: [],
     missing: [],
     children: [],
     renamed: new Map(),
@@ -203,39 +221,80 @@ function openBook(input: BookInput): State {
   };
 }
 
+/** Rows a brief book keeps: the session and the one before. */
+const ROWS_BRIEF = 2;
+
+/** Beginning of a session's row of weights. */
+function rowOf({ input, columns }: State, at: number): number {
+  return (input.isBrief ? at % ROWS_BRIEF : at) * columns.length;
+}
+
 /** Moves the book from the close before to this close: growth, proceeds of names that leave, spun-off names. */
 function driftTo(state: State, session: number): void {
-  const { input, sm, factors, columns, weights, cash, value, gross, divisor } = state;
-  const names = columns.length;
+  const { input, sm, columns, weights, cash, value, gross, divisor, held } = state;
   const at = session - input.from;
-  const row = at * names;
+  const row = rowOf(state, at);
+  const before = rowOf(state, at - 1);
+  if (input.isBrief) weights.fill(0, row, row + columns.length);
   state.today = eventsOn(state, session);
-  growHeld(state, { factors, from: session * sm.names, row });
-  noteRenamed(state, session);
+  growHeld(state, { session, row, before });
+  noteRenamed(state, session, row);
   for (const [column, proceeds] of state.today?.exits ?? []) {
     if (proceeds !== undefined && slotHeld(state, column, row)) scaleHeld(state, { column, factor: exitFactor({ ...state, session, column, proceeds }), row });
   }
-  enterChildren(state, session, row);
+  enterChildren(state, session, { row, before });
+  const { count } = state;
   let sum = cash[at - 1]!;
-  for (let k = 0; k < state.count; k++) sum += weights[row + state.held[k]!]!;
+  for (let k = 0; k < count; k++) sum += weights[row + held[k]!]!;
   if (!Number.isFinite(sum)) throw new Refusal('NUMERIC_FAILURE', `The growth of the book is not finite on ${formatDay(sm.sessions[session]!)}.`);
   gross[at] = sum;
   value[at] = value[at - 1]! * sum;
   cash[at] = sum > 0 ? cash[at - 1]! / sum : 1;
-  for (let k = 0; k < state.count; k++) {
-    const slot = state.held[k]!;
+  for (let k = 0; k < count; k++) {
+    const slot = held[k]!;
     weights[row + slot] = sum > 0 ? weights[row + slot]! / sum : 0;
   }
   if (!(sum > 0)) state.count = 0;
   divisor[at] = divisor[at - 1]! * reinvested(state, session, row);
 }
 
-function growHeld({ columns, weights, held, count }: State, { factors, from, row }: { readonly factors: Float64Array; readonly from: number; readonly row: number }): void {
-  const before = row - columns.length;
+interface GrowInput {
+  readonly session: number;
+  readonly row: number;
+  readonly before: number;
+}
+
+/** Grows the held weights; names that did not move, or whose factor has more in it than the price, may lack a bar. */
+function growHeld(state: State, { session, row, before }: GrowInput): void {
+  const { sm, columns, weights, held, count, factors, effects, inFactors, rates } = state;
+  const from = session * sm.names;
+  const suspects: number[] = [];
   for (let k = 0; k < count; k++) {
     const slot = held[k]!;
-    weights[row + slot] = weights[before + slot]! * factors[from + columns[slot]!]!;
+    const factor = factors[from + columns[slot]!]!;
+    weights[row + slot] = weights[before + slot]! * factor;
+    if (factor === 1) suspects.push(columns[slot]!);
   }
+  if (rates.isForeign) for (let k = 0; k < count; k++) if (!rates.isNative(columns[held[k]!]!)) suspects.push(columns[held[k]!]!);
+  for (const table of inFactors ? [effects, inFactors] : [effects]) {
+    for (let e = table.starts[session]!; e < table.starts[session + 1]!; e++) {
+      const { column } = table.effects[e]!;
+      if (!slotHeld(state, column, before)) continue;
+      suspects.push(column);
+      if (inFactors) adjustCash(state, session, { column, row, before });
+    }
+  }
+  state.suspects = suspects;
+}
+
+/** Replaces the cash in a factor by that of the book's own terms. */
+function adjustCash({ sm, slotOf, columns, weights, factors, effects, inFactors }: State, session: number, { column, row, before }: Omit<GrowInput, 'session'> & { readonly column: number }): void {
+  const own = effectOn(effects, session, column)?.cash ?? 0;
+  const other = effectOn(inFactors!, session, column)?.cash ?? 0;
+  const price = sm.carriedClose(session, column);
+  const slot = slotOf[column]!;
+  const factor = factors[session * sm.names + columns[slot]!]! * ((price + own) / (price + other));
+  weights[row + slot] = weights[before + slot]! * factor;
 }
 
 function scaleHeld({ slotOf, weights }: State, { column, factor, row }: { readonly column: number; readonly factor: number; readonly row: number }): void {
@@ -248,35 +307,32 @@ function slotHeld({ slotOf, weights }: State, column: number, row: number): bool
 }
 
 /** Spun-off names enter at zero; they are worth something from their first bar on. */
-function enterChildren(state: State, session: number, row: number): void {
-  const { sm, rates, input, slotOf, columns, weights, value, treatment, growth } = state;
-  const before = session - 1 - input.from;
-  if (state.children.length > 0) {
-    const effects = effectsOn(sm, growth, session);
-    for (const child of state.children) child.units *= effects?.get(child.column)?.ratio ?? 1;
-  }
+function enterChildren(state: State, session: number, { row, before }: Omit<GrowInput, 'session'>): void {
+  const { sm, rates, input, slotOf, weights, value, treatment, effects } = state;
+  const valueBefore = value[session - 1 - input.from]!;
+  for (const child of state.children) child.units *= effectOn(effects, session, child.column)?.ratio ?? 1;
   for (const { parent, child, units } of state.today?.spinOffs ?? []) {
-    const slot = slotOf[parent]!;
-    if (slot < 0 || !(weights[row - columns.length + slot]! > 0)) continue;
-    const money = weights[row - columns.length + slot]! * value[before]!;
+    if (!slotHeld(state, parent, before)) continue;
+    const money = weights[before + slotOf[parent]!]! * valueBefore;
     const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
-    const ratio = effectsOn(sm, growth, session)?.get(parent)?.ratio ?? 1;
+    const ratio = effectOn(effects, session, parent)?.ratio ?? 1;
     state.children.push({ slot: slotOf[child]!, column: child, since: session, units: (money / price) * ratio * units });
   }
   if (state.children.length === 0) return;
   state.children = state.children.filter((child) => {
     if (!sm.isPriceable(session, child.column, treatment.max_stale_sessions)) return session - child.since < treatment.max_stale_sessions;
     requireRate(rates, sm, session, child.column);
-    weights[row + child.slot]! += (child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column)) / value[before]!;
+    weights[row + child.slot]! += (child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column)) / valueBefore;
     hold(state, child.slot);
     return false;
   });
 }
 
 /** Factor on the divisor for money that left or entered at this close without a price move and stays invested in its name. */
-function reinvested({ sm, growth, slotOf, weights }: State, session: number, row: number): number {
+function reinvested({ sm, effects: { effects, starts }, slotOf, weights }: State, session: number, row: number): number {
   let kept = 1;
-  for (const [column, { ratio, cash, rights, subscription }] of effectsOn(sm, growth, session) ?? []) {
+  for (let e = starts[session]!; e < starts[session + 1]!; e++) {
+    const { column, ratio, cash, rights, subscription } = effects[e]!;
     const slot = slotOf[column]!;
     const weight = slot < 0 ? 0 : weights[row + slot]!;
     if (weight === 0) continue;
@@ -288,26 +344,21 @@ function reinvested({ sm, growth, slotOf, weights }: State, session: number, row
 
 /** Notes which of the names held into the session, and of its targets, have a gap. */
 function findGaps(state: State, session: number, targets: Targets | undefined): void {
-  const { sm, columns, held, count, gaps } = state;
+  const { sm, gaps, suspects } = state;
   const bars = session * sm.names;
-  state.missing = [];
-  for (let k = 0; k < count; k++) {
-    const column = columns[held[k]!]!;
-    if (sm.lastBar[bars + column] !== session) state.missing.push(column);
-  }
-  let asked = 0;
-  for (const column of targets?.columns ?? []) {
-    if (sm.lastBar[bars + column] === session || state.missing.includes(column)) continue;
-    state.missing.push(column);
-    asked++;
-  }
-  if (asked > 0) state.missing.sort((a, b) => a - b);
+  const missing = new Set<number>();
+  for (const column of suspects) if (sm.lastBar[bars + column] !== session) missing.add(column);
+  if (targets) for (const column of targets.columns) if (sm.lastBar[bars + column] !== session) missing.add(column);
+  state.missing = missing.size === 0 ? NONE : [...missing].toSorted((a, b) => a - b);
+  state.suspects = NONE;
   for (const column of state.missing) {
     if (!sm.isOpen(session, column)) continue;
     if (state.treatment.missing_prices === 'fail') throw missingPrice(sm, { session, column });
     gaps.push({ session, column });
   }
 }
+
+const NONE: number[] = [];
 
 function missingPrice(sm: SessionMarket, { session, column }: Gap): Refusal {
   const identifier = sm.identifiers[column]!;
@@ -319,7 +370,7 @@ function missingPrice(sm: SessionMarket, { session, column }: Gap): Refusal {
 function closeSession(state: State, session: number, targets: Targets | undefined): void {
   const { input, columns, weights, value } = state;
   const at = session - input.from;
-  const row = at * columns.length;
+  const row = rowOf(state, at);
   if (at === 0) {
     value[0] = input.initialValue;
     state.cash[0] = 1;
@@ -328,7 +379,7 @@ function closeSession(state: State, session: number, targets: Targets | undefine
   const leaving = leavingOn(state, session, { targets, conversions });
   const fillable = targets ? [] : fillableOn(state, session);
   if (!targets && conversions.size === 0 && leaving.length === 0 && fillable.length === 0) return;
-  const before = weights.slice(row, row + columns.length);
+  const before = input.isBrief ? null : weights.slice(row, row + columns.length);
   const valueBefore = value[at]!;
   const moves = convertNames(state, conversions, row);
   const sold = releaseNames(state, leaving, at);
@@ -338,6 +389,7 @@ function closeSession(state: State, session: number, targets: Targets | undefine
     for (const order of fillable) fillOrder(state, order, at);
   }
   state.costs[at] = valueBefore - value[at]!;
+  if (before === null) return;
   state.events.push({
     at, valueBefore, before,
     moves: [...moves, ...sold],
@@ -362,10 +414,9 @@ function conversionsOn(state: State, session: number): Map<number, number> {
 }
 
 /** A held name whose ticker changed without a bar of its own since is worth what its new one is once that has a price. */
-function noteRenamed(state: State, session: number): void {
-  const { sm, slotOf, treatment, columns } = state;
+function noteRenamed(state: State, session: number, row: number): void {
+  const { sm, slotOf, treatment } = state;
   const { all, starts } = sm.actions;
-  const row = (session - state.input.from) * columns.length;
   for (let a = starts[session]!; a < starts[session + 1]!; a++) {
     const { column, action } = all[a]!;
     const related = action.type === 'TICKER_CHANGE' && action.related !== null ? sm.columnOf(action.related) : -1;
@@ -420,8 +471,8 @@ function convertNames(state: State, conversions: ReadonlyMap<number, number>, ro
 
 /** Takes names out at their price. */
 function releaseNames(state: State, leaving: readonly number[], at: number): Move[] {
-  const { columns, slotOf, weights, cash, divisor } = state;
-  const row = at * columns.length;
+  const { slotOf, weights, cash, divisor } = state;
+  const row = rowOf(state, at);
   const sold = leaving.map((column): Move => ({ slot: slotOf[column]!, change: -weights[row + slotOf[column]!]! }));
   for (const { slot } of sold) drop(state, slot, row);
   if (sold.length > 0 && state.count > 0) divisor[at]! *= 1 - proceedsOf(sold) / (1 - cash[at]!);
@@ -434,8 +485,8 @@ function proceedsOf(sold: readonly Move[]): number {
 
 /** Spreads proceeds over what is left in proportion to the weights, paying for the purchase; without a name left they stay cash. */
 function spreadProceeds(state: State, sold: readonly Move[], at: number): void {
-  const { input, columns, weights, cash, value, held, count } = state;
-  const row = at * columns.length;
+  const { input, weights, cash, value, held, count } = state;
+  const row = rowOf(state, at);
   const proceeds = proceedsOf(sold);
   if (proceeds === 0) return;
   let rest = 0;
@@ -456,7 +507,7 @@ function spreadProceeds(state: State, sold: readonly Move[], at: number): void {
 function takeTargets(state: State, targets: Targets, at: number): void {
   const { input, sm, rates, columns, slotOf, weights, cash, value, held } = state;
   const session = input.from + at;
-  const row = at * columns.length;
+  const row = rowOf(state, at);
   const asked = new Float64Array(columns.length);
   targets.columns.forEach((column, k) => {
     requireRate(rates, sm, session, column);
@@ -474,7 +525,10 @@ function takeTargets(state: State, targets: Targets, at: number): void {
   for (const slot of slots) {
     const weight = frozen.has(slot) ? before[slot]! / kept : asked[slot]! * scale;
     weights[row + slot] = weight;
-    if (weight > 0) held[state.count++] = slot;
+    if (weight > 0) {
+      held[state.count++] = slot;
+      state.everHeld[slot] = 1;
+    }
   }
   value[at]! *= kept;
   cash[at] = left;
@@ -539,7 +593,7 @@ function fillableOn({ sm, columns, waiting }: State, session: number): Order[] {
 /** Fills an order with what waits for it, or sells down to the weight that was asked for. */
 function fillOrder(state: State, order: Order, at: number): void {
   const { input, columns, weights, cash, value } = state;
-  const row = at * columns.length;
+  const row = rowOf(state, at);
   const { slot, side, target } = order;
   const weight = weights[row + slot]!;
   const spend = side === 'buy' ? Math.min(order.notional / value[at]!, cash[at]!) : 0;
@@ -569,6 +623,7 @@ function hold(state: State, slot: number): void {
   held.copyWithin(k + 1, k, state.count);
   held[k] = slot;
   state.count++;
+  state.everHeld[slot] = 1;
 }
 
 function drop(state: State, slot: number, row: number): void {

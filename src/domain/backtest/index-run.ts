@@ -12,19 +12,24 @@ export interface IndexBookInput {
   readonly compositions: Compositions;
   /** Last session. */
   readonly to: number;
+  /** Another variant than the index's own. */
   readonly variant?: ReturnVariant;
   /** Runs on the weights before capping. */
   readonly uncapped?: boolean;
+  /** Keeps levels and divisor alone. */
+  readonly isBrief?: boolean;
   readonly tick?: (fraction: number) => void;
 }
 
 /** The index as a book without costs, from its first composition on, starting at its base value. @cost O(T H) */
-export function indexBook({ compositions, to, variant, uncapped = false, tick }: IndexBookInput): Book {
+export function indexBook({ compositions, to, variant, uncapped = false, isBrief = false, tick }: IndexBookInput): Book {
   const { sm, treatment, document, first, list } = compositions;
   return simulateBook({
     sm,
     treatment,
     growth: indexTerms(compositions, variant),
+    ...(variant ? { factorsOf: indexTerms(compositions) } : {}),
+    isBrief,
     from: first,
     to,
     targets: list

@@ -1,6 +1,6 @@
 import { formatDay } from '../days.js';
 import { exchangeRates } from '../market/exchange-rates.js';
-import { effectsOn } from '../market/growth.js';
+import { effectTable } from '../market/growth.js';
 import { referenceAt } from '../market/market-data.js';
 import type { Book } from './book.js';
 import { indexTerms } from './index-run.js';
@@ -13,7 +13,8 @@ import { createColumns, type BlockName, type ColumnsWriter, type RunLabels } fro
  */
 export function runToColumns(run: Run, { contentHash }: { readonly contentHash: string }): Uint8Array<ArrayBuffer> {
   const { portfolio, index, rebalances, plan, document, variants, uncapped, benchmark } = run;
-  const names = namesHeld(run);
+  const indexRows = sameWeights(run) ? null : index.book;
+  const names = namesHeld(run, indexRows !== null);
   const rates = exchangeRates(portfolio.sm, document.currency);
   const foreign = [...names].filter((column) => !rates.isNative(column));
   const effects = effectsOf(run, names);
@@ -24,7 +25,6 @@ export function runToColumns(run: Run, { contentHash }: { readonly contentHash: 
   const E = portfolio.events.length;
   const B = index.book.length;
   const hasCosts = plan.request.transaction_cost_bps > 0;
-  const indexRows = sameWeights(run) ? null : index.book;
   const { identifiers } = portfolio.sm;
   const f64 = (length: number) => ({ type: 'f64', length }) as const;
   const columns = createColumns(
@@ -91,16 +91,12 @@ export function runToColumns(run: Run, { contentHash }: { readonly contentHash: 
 }
 
 /** Columns of the market that the run held or was asked to hold, ascending. */
-function namesHeld({ portfolio, index, rebalances }: Run): Int32Array {
+function namesHeld({ portfolio, index, rebalances }: Run, indexDiffers: boolean): Int32Array {
   const held = new Uint8Array(portfolio.sm.names);
-  const note = ({ columns, weights }: Book, fromRow: number): void => {
-    const names = columns.length;
-    for (let at = fromRow * names; at < weights.length; at += names) {
-      for (let slot = 0; slot < names; slot++) if (weights[at + slot]! > 0) held[columns[slot]!] = 1;
-    }
-  };
-  note(portfolio, 0);
-  if (!sameColumns(portfolio, index.book)) note(index.book, portfolio.from - index.book.from);
+  portfolio.columns.forEach((column, slot) => {
+    if (portfolio.everHeld[slot] === 1) held[column] = 1;
+  });
+  if (indexDiffers) noteHeld(held, index.book, portfolio.from - index.book.from);
   for (const { columns } of rebalances) for (const column of columns) held[column] = 1;
   return Int32Array.from([...held.keys()].filter((column) => held[column] === 1));
 }
@@ -113,6 +109,14 @@ function labelsOf({ portfolio, days }: Run, names: Int32Array): RunLabels {
       return value === null ? null : String(value);
     });
   return { names: textsOf('NAME'), sectors: textsOf('SECTOR') };
+}
+
+/** Marks the columns that a book held from a date on. */
+function noteHeld(held: Uint8Array, { columns, weights }: Book, from: number): void {
+  const names = columns.length;
+  for (let at = from * names; at < weights.length; at += names) {
+    for (let slot = 0; slot < names; slot++) if (weights[at + slot]! > 0) held[columns[slot]!] = 1;
+  }
 }
 
 function sameColumns(a: Book, b: Book): boolean {
@@ -215,17 +219,28 @@ function writePrices({ portfolio }: Run, names: Int32Array, into: Float64Array):
   }
 }
 
+const EFFECT_WIDTH = 6;
+
 /** Rows of name, date, ratio, cash, rights and subscription price, by name then date. */
 function effectsOf({ portfolio, index }: Run, names: Int32Array): Float64Array {
   const { sm, from, length } = portfolio;
-  const terms = indexTerms(index.compositions);
-  const position = new Map([...names].map((column, i) => [column, i]));
-  const rows: number[][] = [];
+  const { effects, starts } = effectTable(sm, indexTerms(index.compositions));
+  const places = new Int32Array(sm.names).fill(-1);
+  names.forEach((column, i) => (places[column] = i));
+  // Counting sort by name: dates come in order.
+  const ends = new Int32Array(names.length + 1);
+  for (let e = starts[from]!; e < starts[from + length]!; e++) {
+    const place = places[effects[e]!.column]!;
+    if (place >= 0) ends[place + 1]!++;
+  }
+  for (let i = 0; i < names.length; i++) ends[i + 1]! += ends[i]!;
+  const rows = new Float64Array(EFFECT_WIDTH * ends[names.length]!);
   for (let t = 0; t < length; t++) {
-    for (const [column, { ratio, cash, rights, subscription }] of effectsOn(sm, terms, from + t) ?? []) {
-      const name = position.get(column);
-      if (name !== undefined) rows.push([name, t, ratio, cash, rights, subscription]);
+    for (let e = starts[from + t]!; e < starts[from + t + 1]!; e++) {
+      const { column, ratio, cash, rights, subscription } = effects[e]!;
+      const place = places[column]!;
+      if (place >= 0) rows.set([place, t, ratio, cash, rights, subscription], EFFECT_WIDTH * ends[place]!++);
     }
   }
-  return Float64Array.from(rows.toSorted((a, b) => a[0]! - b[0]! || a[1]! - b[1]!).flat());
+  return rows;
 }

@@ -116,7 +116,7 @@ export function runBacktest({ market, calendars, plan, createDecider, report }: 
     gaps: gapsWithin([index.book, portfolio], from),
     findings: findingsOf(index, portfolio),
     variants: variantsOf(index, to),
-    uncapped: isCapped(compositions) ? indexBook({ compositions, to, uncapped: true }).value : null,
+    uncapped: isCapped(compositions) ? indexBook({ compositions, to, uncapped: true, isBrief: true }).value : null,
   };
 }
 
@@ -229,9 +229,14 @@ function unadjustedRights({ sm, from, length, columns, weights }: Book): Gap[] {
 }
 
 function variantsOf({ compositions, book }: IndexRun, to: number): Run['variants'] {
-  const own = compositions.treatment.dividends;
+  const { dividends: own, withholding_tax: tax } = compositions.treatment;
+  const known = new Map<ReturnVariant, Book>([[own, book]]);
+  // Without a tax the net return is the total return.
+  if (tax === 0 && own !== 'price') known.set('total', book).set('net', book);
   const entries = RETURN_VARIANTS.map((variant) => {
-    const { value, divisor } = variant === own ? book : indexBook({ compositions, to, variant });
+    const same = variant === 'net' && tax === 0 ? known.get('total') : known.get(variant);
+    const { value, divisor } = same ?? indexBook({ compositions, to, variant, isBrief: true });
+    if (!same) known.set(variant, { ...book, value, divisor });
     return [variant, { level: value, divisor }] as const;
   });
   // Object.fromEntries forgets that every variant is among the entries.

@@ -17,6 +17,8 @@ export interface ExchangeRates {
   rateAt(session: number, column: number): number;
   /** The rates of one name on every session, [S]. @cost O(S) when its currency changes over time, else none */
   seriesOf(column: number): Float64Array;
+  /** Whether any name is not native. */
+  readonly isForeign: boolean;
   /** True when every price of the name is in the target currency already: its rate is 1 always. */
   isNative(column: number): boolean;
   /** The market identifier that would give the missing rate of a name, undefined when the rate is known. */
@@ -72,6 +74,7 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
   };
   return {
     currency,
+    isForeign: native.includes(false),
     rateAt,
     isNative: (column) => native[column]!,
     seriesOf: (column) => {

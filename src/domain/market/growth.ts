@@ -36,10 +36,37 @@ export interface SessionEffect {
   readonly subscription: number;
 }
 
-/** Growth panels kept per aligned market: three variants and the one of the moment. */
-const PANELS_MAX = 4;
+/** An effect on one name. */
+export interface PlacedEffect extends SessionEffect {
+  readonly column: number;
+}
 
-const kept = new WeakMap<SessionMarket, Map<string, Float64Array>>();
+/** Effects of every session, by session then column. */
+export interface EffectTable {
+  readonly effects: readonly PlacedEffect[];
+  /** Position in `effects` of the first of each session, [S + 1]. */
+  readonly starts: Int32Array;
+}
+
+/** Growth panels kept per aligned market: a definition and what it is compared with. */
+const PANELS_MAX = 3;
+
+interface Kept {
+  readonly panels: Map<string, Float64Array>;
+  readonly tables: Map<string, EffectTable>;
+}
+
+const keptOf = new WeakMap<SessionMarket, Kept>();
+
+function keptFor(sm: SessionMarket): Kept {
+  let kept = keptOf.get(sm);
+  if (!kept) keptOf.set(sm, (kept = { panels: new Map(), tables: new Map() }));
+  return kept;
+}
+
+function keyOf({ variant, withholdingTax, specialDividends, splits, currency }: GrowthTerms): string {
+  return JSON.stringify([variant, withholdingTax, specialDividends, splits, currency]);
+}
 
 /**
  * Growth factors of one unit of value from the close before to the close of each session, in the index currency, [S x N].
@@ -51,9 +78,8 @@ const kept = new WeakMap<SessionMarket, Map<string, Float64Array>>();
 export function growthOf(sm: SessionMarket, terms: GrowthTerms, used: Iterable<number> = []): Float64Array {
   const rates = exchangeRates(sm, terms.currency);
   for (const column of used) requireRate(rates, sm, sm.sessions.length - 1, column);
-  let panels = kept.get(sm);
-  if (!panels) kept.set(sm, (panels = new Map()));
-  const key = JSON.stringify([terms.variant, terms.withholdingTax, terms.specialDividends, terms.splits, terms.currency]);
+  const { panels } = keptFor(sm);
+  const key = keyOf(terms);
   let panel = panels.get(key);
   if (panel) panels.delete(key);
   else panel = growthPanel(sm, terms);
@@ -62,24 +88,52 @@ export function growthOf(sm: SessionMarket, terms: GrowthTerms, used: Iterable<n
   return panel;
 }
 
-/** The effects of a session by column; undefined when no action changes a value on it. */
-export function effectsOn(sm: SessionMarket, terms: GrowthTerms, session: number): ReadonlyMap<number, SessionEffect> | undefined {
-  const { all, starts } = sm.actions;
-  let effects: Map<number, SessionEffect> | undefined;
-  for (let a = starts[session]!; a < starts[session + 1]!; a++) {
-    const placed = all[a]!;
+/** Terms under which effects are kept: more than a definition has variants. */
+const TABLES_MAX = 8;
+
+/** What actions change under given terms. @cost O(A) once per market and terms */
+export function effectTable(sm: SessionMarket, terms: GrowthTerms): EffectTable {
+  const { tables } = keptFor(sm);
+  const key = keyOf(terms);
+  let table = tables.get(key);
+  if (!table) {
+    tables.set(key, (table = readEffects(sm, terms)));
+    if (tables.size > TABLES_MAX) tables.delete(tables.keys().next().value!);
+  }
+  return table;
+}
+
+/** The effect on a name on a session, undefined when there is none. */
+export function effectOn({ effects, starts }: EffectTable, session: number, column: number): PlacedEffect | undefined {
+  for (let e = starts[session]!; e < starts[session + 1]!; e++) if (effects[e]!.column === column) return effects[e];
+  return undefined;
+}
+
+function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
+  const { all } = sm.actions;
+  const effects: PlacedEffect[] = [];
+  const starts = new Int32Array(sm.sessions.length + 1);
+  let session = -1;
+  for (const placed of all) {
     const change = effectOf(placed, sm, terms);
     if (change === undefined) continue;
-    effects ??= new Map();
-    const before = effects.get(placed.column) ?? NO_EFFECT;
-    effects.set(placed.column, {
-      ratio: before.ratio * change.ratio,
-      cash: before.cash + change.cash,
-      rights: before.rights + change.rights,
-      subscription: change.rights === 0 ? before.subscription : change.subscription,
-    });
+    const before = effects.at(-1);
+    if (before?.column === placed.column && session === placed.session) {
+      effects[effects.length - 1] = {
+        column: placed.column,
+        ratio: before.ratio * change.ratio,
+        cash: before.cash + change.cash,
+        rights: before.rights + change.rights,
+        subscription: change.rights === 0 ? before.subscription : change.subscription,
+      };
+      continue;
+    }
+    session = placed.session;
+    effects.push({ column: placed.column, ratio: change.ratio, cash: change.cash, rights: change.rights, subscription: change.subscription });
+    starts[session + 1]!++;
   }
-  return effects;
+  for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
+  return { effects, starts };
 }
 
 const NO_EFFECT: SessionEffect = { ratio: 1, cash: 0, rights: 0, subscription: 0 };
@@ -109,18 +163,29 @@ function effectOf({ action }: SessionAction, sm: SessionMarket, terms: GrowthTer
 function growthPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { names, rowOf, sessions, market } = sm;
   const close = market.fields.get('CLOSE')!;
+  const { effects, starts } = effectTable(sm, terms);
   const growth = new Float64Array(sessions.length * names);
   // The last price of each name on the share basis of the session before.
   const carried = new Float64Array(names).fill(Number.NaN);
   for (let s = 0; s < sessions.length; s++) {
-    const effects = effectsOn(sm, terms, s);
-    const touched = effects ? touchedBefore(effects, carried) : [];
+    const touched = effects.slice(starts[s], starts[s + 1]).map((effect): Touched => ({ effect, before: carried[effect.column]! }));
     growOverSession({ close, growth, carried, from: rowOf[s]! * names, to: s * names, names });
-    for (const before of touched) applyEffect({ ...before, bar: sm.closeAt(s, before.column), at: s * names + before.column, growth, carried });
+    for (const { effect, before } of touched) {
+      if (!(before > 0)) continue;
+      const step = growthStep(effect, before, sm.closeAt(s, effect.column));
+      growth[s * names + effect.column] = step.factor;
+      carried[effect.column] = step.carried;
+    }
   }
   growth.fill(Number.NaN, 0, Math.min(names, growth.length));
   convert(sm, terms.currency, growth);
   return growth;
+}
+
+interface Touched {
+  readonly effect: PlacedEffect;
+  /** Carried close before the session. */
+  readonly before: number;
 }
 
 interface Grown {
@@ -145,31 +210,6 @@ function growOverSession({ close, growth, carried, from, to, names }: Grown): vo
       growth[to + i] = before === before ? 1 : Number.NaN;
     }
   }
-}
-
-interface Touched {
-  readonly column: number;
-  readonly before: number;
-  readonly effect: SessionEffect;
-}
-
-function touchedBefore(effects: ReadonlyMap<number, SessionEffect>, carried: Float64Array): Touched[] {
-  return [...effects].map(([column, effect]) => ({ column, effect, before: carried[column]! }));
-}
-
-interface EffectApplied extends Touched {
-  /** The session's own close, NaN without a bar. */
-  readonly bar: number;
-  readonly at: number;
-  readonly growth: Float64Array;
-  readonly carried: Float64Array;
-}
-
-function applyEffect({ column, before, effect, bar, at, growth, carried }: EffectApplied): void {
-  if (!(before > 0)) return;
-  const step = growthStep(effect, before, bar);
-  growth[at] = step.factor;
-  carried[column] = step.carried;
 }
 
 /**

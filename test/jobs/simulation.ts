@@ -78,6 +78,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
   let isKind = false;
   let mustRestart = false;
   let isUp = false;
+  let isStopping = false;
   let isDiskChanged = false;
   let failure: unknown;
   let engine: JobEngine;
@@ -87,6 +88,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
   const toldCancelled = new Set<string>(); // tokens
   const seen = new Map<string, JobStatus>(); // token and time of submission -> last status seen
   const seenBy = new Map<string, number>(); // the process that showed it
+  const idleSince = new Map<string, number>(); // running jobs -> when their attempt was last seen
   const startedBy = new Map<string, number>(); // incarnation and attempt -> the process that wrote its start
   const crashed = new Set<string>(); // attempts whose worker or process died
   const newestStart = new Map<string, number>(); // token -> the last attempt that began
@@ -203,7 +205,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
       run({ input, signal }) {
         const { token } = input as unknown as Payload;
         const startMs = agenda.now();
-        const durationMs = between(1, 4000);
+        const durationMs = between(1, 8000);
         let isDeaf = chance(0.2);
         const isEndless = chance(0.03);
         let isLost = false;
@@ -223,6 +225,8 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
           };
           if (!isEndless) later(owner, durationMs, finish);
           signal?.addEventListener('abort', () => {
+            const isGivenUp = recordOnDisk(`backtest:${token.split('-')[0]}`)?.status === 'pending';
+            if (isGivenUp && !isLost && !isStopping) say(`an attempt of ${token} that was well was given up`);
             if (!isDeaf) later(owner, between(0, 250), () => reject(new TaskStopped('simulated')));
           });
         });
@@ -313,7 +317,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
 
   /** The service answers once the engine has started; a start whose own writes fail is tried again, as a supervisor would. */
   function start(owner: number): void {
-    isUp = false;
+    isUp = isStopping = false;
     engine.start().then(
       () => (isUp ||= owner === process),
       () => later(owner, 10, () => void boot()),
@@ -418,7 +422,12 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     if (status.status === 'pending' && status.progress !== 0) say(`${status.job_id} is pending at ${status.progress}`);
     if (status.status === 'succeeded' && status.progress !== 1) say(`${status.job_id} succeeded at ${status.progress}`);
     if (status.status === 'running') {
-      if (startedBy.get(`${key}#${status.attempt}`) !== process) say(`${status.job_id} is running though this process never started it`);
+      const attemptKey = `${key}#${status.attempt}`;
+      if (startedBy.get(attemptKey) !== process) say(`${status.job_id} is running though this process never started it`);
+      const isWorkedOn = [...attempts].some(({ token, signal }) => token === tokenOf(status) && !signal.aborted);
+      const idleMs = isWorkedOn ? 0 : agenda.now() - (idleSince.get(attemptKey) ?? agenda.now());
+      idleSince.set(attemptKey, agenda.now() - idleMs);
+      if (idleMs > LIMITS.heartbeatTimeoutMs + 3000) say(`${status.job_id} is running for ${idleMs} ms without an attempt`);
       const silenceMs = EPOCH_MS + agenda.now() - Date.parse(status.heartbeat_at!);
       if (silenceMs > LIMITS.heartbeatTimeoutMs + 3000) say(`${status.job_id} is running after ${silenceMs} ms of silence`);
     }
@@ -470,6 +479,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
 
   function stop(): void {
     const owner = process;
+    isStopping = true;
     void engine.stop().then(() => (mustRestart ||= owner === process));
   }
 

@@ -67,6 +67,22 @@ def factor_case(seed: int, order: int) -> dict:
     }
 
 
+def repair_case(seed: int, order: int) -> dict:
+    """A correlation-like matrix with noise that makes some eigenvalues negative, and what clipping and rescaling make of it."""
+    random = numpy.random.default_rng(seed)
+    x = random.standard_normal((order + 2, order))
+    deviation = random.uniform(0.1, 0.5, size=order)
+    broken = numpy.corrcoef(x, rowvar=False) + 0.3 * random.standard_normal((order, order))
+    broken = (broken + broken.T) / 2
+    numpy.fill_diagonal(broken, 1.0)
+    broken = broken * numpy.outer(deviation, deviation)
+    broken = (broken + broken.T) / 2
+    values, vectors = numpy.linalg.eigh(broken)
+    clipped = (vectors * numpy.maximum(values, 0)) @ vectors.T
+    scale = numpy.sqrt(numpy.diag(broken) / numpy.diag(clipped))
+    return {"order": order, "broken": broken.ravel().tolist(), "repaired": (clipped * numpy.outer(scale, scale)).ravel().tolist()}
+
+
 def quantiles() -> dict:
     p = numpy.concatenate([10.0 ** -numpy.arange(1, 300, 13), numpy.linspace(0.001, 0.999, 41), 1 - 10.0 ** -numpy.arange(1, 16)])
     return {"p": p.tolist(), "z": scipy.stats.norm.ppf(p).tolist()}
@@ -82,4 +98,5 @@ write("covariance.json", [
     covariance_case("one name", 3, 30, 1),
 ])
 write("factorisation.json", [factor_case(11, 1), factor_case(12, 6), factor_case(13, 37)])
+write("repair.json", [repair_case(21, 5), repair_case(22, 24)])
 write("normal-quantile.json", quantiles())

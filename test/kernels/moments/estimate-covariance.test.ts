@@ -1,0 +1,91 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Engine } from '#kernels/engines/engine.js';
+import { referenceEngine } from '#kernels/engines/reference.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { estimateCovariance, type CovarianceRequest } from '#kernels/moments/estimate-covariance.js';
+import { expectCovariance } from '../closeness.js';
+import { randomPanel } from '../engines/agreement.js';
+import { golden } from '../golden.js';
+import type { CovarianceCase } from './sample-covariance.test.js';
+
+const defaults: CovarianceRequest = { target: 'constant_correlation', intensity: null, method: 'shape', scale: 252, repair: false };
+
+function estimate(engine: Engine, returns: ArrayLike<number>, assets: number, request: Partial<CovarianceRequest> = {}) {
+  const out = new Float64Array(assets * assets);
+  const diagnostics = estimateCovariance(engine, Float64Array.from(returns), assets, { ...defaults, ...request }, out);
+  return { matrix: out, diagnostics };
+}
+
+describe.each([['definitions', referenceEngine], ['WebAssembly', wasmEngine()]] as const)('estimateCovariance by %s', (_, engine) => {
+  test.each(golden<CovarianceCase[]>('covariance'))('with intensity 0 is numpy\'s covariance and its eigenvalues: $name', ({ returns, assets, covariance, eigenvalues }) => {
+    const { matrix, diagnostics } = estimate(engine, returns, assets, { intensity: 0, scale: 1 });
+    expectCovariance(matrix, covariance, assets, 1e-12);
+    const largest = eigenvalues.at(-1)!;
+    expect(Math.abs(diagnostics.smallestEigenvalue - eigenvalues[0]!)).toBeLessThanOrEqual(1e-12 * largest);
+    expect(diagnostics).toMatchObject({ intensity: 0, isPositiveSemiDefinite: true, isRepaired: false });
+    const singular = eigenvalues[0]! <= 1e-15 * assets * largest;
+    if (singular) expect(diagnostics.conditionNumber).toBe(1e300);
+    else expect(diagnostics.conditionNumber / (largest / eigenvalues[0]!)).toBeCloseTo(1, 9);
+  });
+
+  test('shrinks by N / (N + T) unless told otherwise', () => {
+    expect(estimate(engine, randomPanel(60, 20), 20).diagnostics.intensity).toBe(20 / 80);
+    expect(estimate(engine, randomPanel(60, 20), 20, { intensity: 0.4 }).diagnostics.intensity).toBe(0.4);
+  });
+
+  test('finds the same extremes through the rows as through the matrix', () => {
+    for (const request of [{ target: 'scaled_identity', intensity: 0.3 }, { target: 'scaled_identity', intensity: null }, { target: 'constant_correlation', intensity: 0 }] as const) {
+      const { matrix, diagnostics } = estimate(engine, randomPanel(25, 40), 40, request);
+      const values = new Float64Array(40);
+      engine.symmetricEigenvalues(matrix, 40, values);
+      expect(Math.abs(diagnostics.smallestEigenvalue - values[0]!)).toBeLessThanOrEqual(1e-12 * values[39]!);
+      if (diagnostics.conditionNumber < 1e300) expect(diagnostics.conditionNumber * diagnostics.smallestEigenvalue).toBeCloseTo(values[39]!, 8);
+    }
+  });
+
+  test('of constant prices is 0 and singular, of one name its variance', () => {
+    const flat = estimate(engine, new Float64Array(60), 3);
+    expect([...flat.matrix]).toEqual(Array.from({ length: 9 }, () => 0));
+    expect(flat.diagnostics).toMatchObject({ averageCorrelation: 0, smallestEigenvalue: 0, conditionNumber: 1e300, isPositiveSemiDefinite: true });
+    const one = estimate(engine, [0.01, -0.01, 0.03, -0.03], 1);
+    expect(one.matrix[0]).toBeCloseTo((252 * 0.002) / 3, 15);
+    expect(one.diagnostics).toMatchObject({ averageCorrelation: 0, conditionNumber: 1 });
+  });
+
+  test('of duplicated names is singular at intensity 0 and not once shrunk towards the identity', () => {
+    const single = randomPanel(50, 1);
+    const twice = Float64Array.from({ length: 100 }, (__, at) => single[Math.floor(at / 2)]!);
+    expect(estimate(engine, twice, 2, { intensity: 0 }).diagnostics.conditionNumber).toBe(1e300);
+    expect(estimate(engine, twice, 2, { intensity: 0.5, target: 'scaled_identity' }).diagnostics.conditionNumber).toBeCloseTo(3, 10);
+  });
+
+  test('repair leaves a semi-definite matrix alone', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 3, max: 30 }), fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 1000 }), (observations, assets, seed) => {
+        const panel = randomPanel(observations, assets, seed);
+        const repaired = estimate(engine, panel, assets, { repair: true });
+        const plain = estimate(engine, panel, assets, { repair: false });
+        expect(repaired.diagnostics.isRepaired).toBe(false);
+        expect([...repaired.matrix]).toEqual([...plain.matrix]);
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  test('repair mends what float32 products break', () => {
+    // Products in float32 miss semi-definiteness by a little; here the diagonal misses it by a hundredth.
+    const coarse: Engine = { ...engine, symmetricRankK: (x, columns, out) => { engine.symmetricRankK(x, columns, out); for (let i = 0; i < columns; i++) out[i * (columns + 1)]! *= 0.99; } };
+    const panel = randomPanel(10, 30).map((value) => value / 10);
+    const broken = estimate(coarse, panel, 30, { intensity: 1e-9 });
+    expect(broken.diagnostics).toMatchObject({ isPositiveSemiDefinite: false, isRepaired: false });
+    const mended = estimate(coarse, panel, 30, { intensity: 1e-9, repair: true });
+    expect(mended.diagnostics.isRepaired).toBe(true);
+  });
+});
+
+test('both engines tell each stage once, in order', () => {
+  const stages: string[] = [];
+  estimateCovariance(referenceEngine, randomPanel(30, 4), 4, defaults, new Float64Array(16), (stage) => stages.push(stage));
+  expect(stages).toEqual(['moments', 'product', 'eigenvalues']);
+});

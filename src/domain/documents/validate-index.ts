@@ -41,9 +41,10 @@ type Raw = Readonly<Record<string, unknown>>;
  */
 export function validateIndex(body: Raw, context: IndexContext): CheckedIndex {
   const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning' });
+  const tooLarge = nonFiniteFindings(body);
   const findings = [
-    ...notRepeated(nonFiniteFindings(body), shaped.findings),
-    ...shaped.findings,
+    ...tooLarge,
+    ...shaped.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
     ...ownFindings(body, context),
     ...(isObject(body['pipeline']) ? pipelineFindings(body['pipeline']) : []),
     ...(isObject(body['derivation']) ? derivationFindings(body['derivation'], body, context) : []),
@@ -71,10 +72,6 @@ export function referenceOf(document: IndexDocument): string | undefined {
 }
 
 const isObject = (value: unknown): value is Raw => typeof value === 'object' && value !== null && !Array.isArray(value);
-
-function notRepeated(findings: readonly Finding[], told: readonly Finding[]): Finding[] {
-  return findings.filter(({ path }) => !told.some((finding) => finding.path === path));
-}
 
 function error(code: Finding['code'], path: string, message: string, rest: Partial<Finding> = {}): Finding {
   return { severity: 'error', code, path, message, ...rest };

@@ -1,0 +1,17 @@
+import { z } from 'zod';
+
+/** What is remembered of a rendered report; its PDF lies beside it as bytes. */
+export const RenderDocument = z.strictObject({
+  render_id: z.string(),
+  template_id: z.string(),
+  name: z.string(),
+  /** Index a built-in was rendered for; null for a stored template. */
+  index_id: z.string().nullable(),
+  blocks: z.int().min(0),
+  pages: z.int().min(1),
+  bytes: z.int().min(0),
+  /** Wall-clock time of the rendering, ISO-8601 UTC with offset. */
+  rendered_at: z.string(),
+  artifact: z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: z.string() }),
+});
+export type RenderDocument = z.infer<typeof RenderDocument>;

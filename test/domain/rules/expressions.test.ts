@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest';
+import { aligned, deciderOf, keptBy, marketOf } from './rule-market.js';
+
+/** Three names on which A compares true, false and unknown, and B likewise: nine names, one for each pair. */
+const TRUTHS = [1, 0, null] as const;
+const pairs = TRUTHS.flatMap((a) => TRUTHS.map((b) => [a, b] as const));
+const label = (truth: 1 | 0 | null) => (truth === 1 ? 'T' : truth === 0 ? 'F' : 'U');
+const sm = aligned(
+  marketOf({
+    identifiers: pairs.map(([a, b]) => `${label(a)}${label(b)}`).toSorted(),
+    fields: table(),
+    reference: { GROUP: pairs.map(() => 'x'), FLAG: pairs.map((_, i) => i % 2 === 0), CODE: pairs.map((_, i) => (i === 0 ? null : String(i))) },
+  }),
+);
+
+function table() {
+  const sorted = pairs.toSorted((x, y) => (`${label(x[0])}${label(x[1])}` < `${label(y[0])}${label(y[1])}` ? -1 : 1));
+  return { CLOSE: [sorted.map(() => 1)], A: [sorted.map(([a]) => a)], B: [sorted.map(([, b]) => b)] };
+}
+
+const is = (name: string) => ({ node: 'comparison', field: { node: 'field', name }, comparison: 'eq', value: 1 });
+const A = is('A');
+const B = is('B');
+const not = (operand: unknown) => ({ node: 'not', operand });
+const all = (...operands: unknown[]) => ({ node: 'all', operands });
+const any = (...operands: unknown[]) => ({ node: 'any', operands });
+
+/** The truth of an expression for each pair of truths, by what is kept with and without the unknown. */
+function truths(expression: unknown): Record<string, string> {
+  const certain = keptBy(sm, { type: 'ExpressionFilter', params: { expression } });
+  const possible = keptBy(sm, { type: 'ExpressionFilter', params: { expression, missing: 'include' } });
+  return Object.fromEntries(sm.identifiers.map((name) => [name, certain.includes(name) ? 'T' : possible.includes(name) ? 'U' : 'F']));
+}
+
+const tableOf = (of: (a: string, b: string) => string) => Object.fromEntries(sm.identifiers.map((name) => [name, of(name[0]!, name[1]!)]));
+
+describe('three-valued logic', () => {
+  test('all: false if any operand is false, else unknown if any is unknown', () => {
+    expect(truths(all(A, B))).toEqual({ TT: 'T', TF: 'F', TU: 'U', FT: 'F', FF: 'F', FU: 'F', UT: 'U', UF: 'F', UU: 'U' });
+  });
+
+  test('any: true if any operand is true, else unknown if any is unknown', () => {
+    expect(truths(any(A, B))).toEqual({ TT: 'T', TF: 'T', TU: 'T', FT: 'T', FF: 'F', FU: 'U', UT: 'T', UF: 'U', UU: 'U' });
+  });
+
+  test('not: turns true and false round and leaves unknown unknown', () => {
+    expect(truths(not(A))).toEqual(tableOf((a) => ({ T: 'F', F: 'T', U: 'U' })[a]!));
+  });
+
+  test('all of no operands is true, any of none is false', () => {
+    expect(truths(all())).toEqual(tableOf(() => 'T'));
+    expect(truths(any())).toEqual(tableOf(() => 'F'));
+    expect(truths(not(any()))).toEqual(tableOf(() => 'T'));
+  });
+
+  test("De Morgan's laws hold with unknowns", () => {
+    expect(truths(not(all(A, B)))).toEqual(truths(any(not(A), not(B))));
+    expect(truths(not(any(A, B)))).toEqual(truths(all(not(A), not(B))));
+  });
+
+  test('a comparison and its opposite are unknown together', () => {
+    const different = { ...A, comparison: 'ne' };
+    expect(truths(different)).toEqual(truths(not(A)));
+  });
+});
+
+describe('comparisons', () => {
+  const market = aligned(
+    marketOf({
+      identifiers: ['A', 'B', 'C', 'D'],
+      fields: { CLOSE: [[1, 2, 3, 4]] },
+      reference: { SECTOR: ['Energy', 'energy', null, 'Health'], ACTIVE: [true, false, true, null], RATING: [1, 2, 3, null] },
+    }),
+  );
+  const kept = (name: string, comparison: string, value: unknown) => keptBy(market, { type: 'ExpressionFilter', params: { expression: { node: 'comparison', field: { node: 'field', name }, comparison, value } } }).join('');
+
+  test('numbers by all eight comparisons', () => {
+    expect(kept('CLOSE', 'gt', 2)).toBe('CD');
+    expect(kept('CLOSE', 'ge', 2)).toBe('BCD');
+    expect(kept('CLOSE', 'lt', 2)).toBe('A');
+    expect(kept('CLOSE', 'le', 2)).toBe('AB');
+    expect(kept('CLOSE', 'eq', 2)).toBe('B');
+    expect(kept('CLOSE', 'ne', 2)).toBe('ACD');
+    expect(kept('CLOSE', 'in', [1, 4, 9])).toBe('AD');
+    expect(kept('CLOSE', 'between', [2, 3])).toBe('BC');
+  });
+
+  test('strings compare by case, booleans as they are, missing ones are never equal or different', () => {
+    expect(kept('SECTOR', 'eq', 'Energy')).toBe('A');
+    expect(kept('SECTOR', 'ne', 'Energy')).toBe('BD');
+    expect(kept('SECTOR', 'in', ['energy', 'Health'])).toBe('BD');
+    expect(kept('ACTIVE', 'eq', true)).toBe('AC');
+    expect(kept('RATING', 'ge', 2)).toBe('BC');
+  });
+
+  test('a datapoint of another kind than the value is refused where it stands', () => {
+    const refusal = (params: unknown) => {
+      try {
+        deciderOf(market, { selection: [{ id: 'x', type: 'ExpressionFilter', params }], weighting: { type: 'EqualWeight' } });
+      } catch (failure) {
+        return (failure as { detail: { findings: { code: string; path: string; message: string }[] } }).detail.findings[0];
+      }
+      return undefined;
+    };
+    const comparison = (name: string, word: string, value: unknown) => ({ node: 'comparison', field: { node: 'field', name }, comparison: word, value });
+    expect(refusal({ expression: all(comparison('SECTOR', 'gt', 1)) })).toMatchObject({
+      code: 'VALUE_TYPE_MISMATCH', path: 'pipeline.selection[0].params.expression.operands[0].field', message: 'SECTOR holds texts, which gt cannot compare with 1.',
+    });
+    expect(refusal({ expression: comparison('CLOSE', 'eq', 'x') })?.code).toBe('VALUE_TYPE_MISMATCH');
+    expect(refusal({ expression: comparison('NOTHING', 'eq', 1) })).toMatchObject({ code: 'UNKNOWN_FIELD_NAME', path: 'pipeline.selection[0].params.expression.field' });
+    expect(refusal({ expression: comparison('MARKET_CAP', 'gt', 1) })).toMatchObject({ code: 'UNKNOWN_FIELD_NAME', message: 'The store has no SHARES_OUTSTANDING, which MARKET_CAP needs.' });
+  });
+});
+
+describe('datapoints in expressions', () => {
+  const market = aligned(
+    marketOf({
+      identifiers: ['A', 'B', 'C'],
+      // Nine sessions: B has no bar on the last seven, C none on the last two.
+      fields: { CLOSE: [[10, 1, 5], [11, 2, 6], [12, null, 7], [13, null, 8], [14, null, 9], [15, null, 10], [16, null, 11], [17, null, null], [18, null, null]] },
+    }),
+  );
+  const values = (field: Partial<Record<string, unknown>>, session = 8) => {
+    const test = (value: number) => keptBy(market, { type: 'ExpressionFilter', params: { expression: { node: 'comparison', field: { node: 'field', name: 'CLOSE', ...field }, comparison: 'eq', value } } }, { session });
+    return (value: number) => test(value).join('');
+  };
+
+  test('the latest bar is read while it is at most five sessions old', () => {
+    expect(values({})(11)).toBe('C');
+    expect(values({}, 6)(2)).toBe('B'); // its bar is five sessions old
+    expect(keptBy(market, { type: 'TopN', params: { field: 'CLOSE', count: 3 } }, { session: 7 })).toEqual(['A', 'C']); // six: no longer in the universe
+  });
+
+  test('a lag reads what was known so many sessions back', () => {
+    expect(values({ lag: 3 })(15)).toBe('A');
+    expect(values({ lag: 3 })(10)).toBe('C');
+    expect(values({ lag: 9 })(1)).toBe(''); // before the first session
+  });
+
+  test('aggregates read the sessions with a bar, of which half the window is enough', () => {
+    expect(values({ aggregate: 'mean', window: 4 })(10.5)).toBe('C'); // 10 and 11 of the last four sessions
+    expect(values({ aggregate: 'mean', window: 3 })(11)).toBe(''); // one of three is too few
+    expect(values({ aggregate: 'median', window: 3 })(17)).toBe('A');
+    expect(values({ aggregate: 'sum', window: 3 })(51)).toBe('A');
+    expect(values({ aggregate: 'min', window: 3 })(16)).toBe('A');
+    expect(values({ aggregate: 'max', window: 3, lag: 1 })(17)).toBe('A');
+    expect(values({ aggregate: 'count', window: 4 })(2)).toBe('C');
+    expect(values({ aggregate: 'std', window: 3 })(1)).toBe('A');
+  });
+
+  test('transforms are taken across the survivors that have a value', () => {
+    expect(values({ transform: 'rank' })(1)).toBe('A');
+    expect(values({ transform: 'rank' })(2)).toBe('C');
+    expect(values({ transform: 'percentile' })(0)).toBe('C');
+    expect(values({ transform: 'zscore' })(1)).toBe('A');
+  });
+
+  test('equal values share a rank, and one value alone has the percentile 1', () => {
+    const ties = aligned(marketOf({ identifiers: ['A', 'B', 'C', 'D'], fields: { CLOSE: [[5, 7, 7, 9]], ONLY: [[null, 3, null, null]] } }));
+    const kept = (name: string, transform: string, value: number) => keptBy(ties, { type: 'ExpressionFilter', params: { expression: { node: 'comparison', field: { node: 'field', name, transform }, comparison: 'eq', value } } }).join('');
+    expect(kept('CLOSE', 'rank', 2)).toBe('BC');
+    expect(kept('CLOSE', 'rank', 4)).toBe('A');
+    expect(kept('ONLY', 'percentile', 1)).toBe('B');
+    expect(kept('ONLY', 'zscore', 0)).toBe('B');
+  });
+});

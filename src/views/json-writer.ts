@@ -38,7 +38,7 @@ let spare: NumberText | undefined;
 export function createJsonWriter(expectedBytes = 1 << 14): JsonWriter {
   const text = spare ?? createNumberText();
   spare = undefined;
-  let buffer = new Uint8Array(expectedBytes);
+  let buffer = new Uint8Array(Math.ceil(expectedBytes));
   let length = 0;
   const encoder = new TextEncoder();
 

@@ -24,7 +24,7 @@ const SNAPSHOT_CELLS_MAX = 2_000_000;
 
 /** BacktestRunResult: the result of the job. */
 export function runResultJson(run: Run, stamp: RunStamp): Uint8Array<ArrayBuffer> {
-  const json = createJsonWriter(estimatedBytes(run));
+  const json = createJsonWriter(resultBytes(run));
   const { days, portfolio } = run;
   const within = servedSnapshots(run.rebalances);
   json.raw('{"annual_returns":{');
@@ -97,9 +97,25 @@ export function runOverviewJson(run: Run): Uint8Array<ArrayBuffer> {
   return json.bytes();
 }
 
-function estimatedBytes({ portfolio, index, rebalances }: Run): number {
-  const rows = Math.min(portfolio.length, LIMITS.MAX_WEIGHT_DATES);
-  return 1_000_000 + 24 * (2 * rows * index.book.columns.length + rebalances.length * index.book.columns.length * 6);
+function resultBytes({ days, rebalances }: Run): number {
+  return 100_000 + 2.6 * WEIGHT_BYTES * rebalances.reduce((sum, { columns }) => sum + columns.length, 0) + 6 * SERIES_BYTES * days.length;
+}
+
+/** Bytes of a weight with its comma, and of a row of the tables. */
+const WEIGHT_BYTES = 23;
+const TRANSACTION_BYTES = 150;
+const POSITION_BYTES = 120;
+/** Bytes of a date and of a value of a series. */
+const SERIES_BYTES = 36;
+
+/** Room for the larger texts of a run: too much costs nothing before it is written to. */
+function estimatedBytes(run: Run): number {
+  const { portfolio, index, parent, benchmark, rebalances, trades } = run;
+  const books = [index.book, portfolio, parent?.book, benchmark?.index?.book].filter((book) => book !== undefined);
+  const frames = books.reduce((sum, { length, columns }) => sum + Math.min(length, LIMITS.MAX_WEIGHT_DATES) * columns.length, 0);
+  const snapshots = rebalances.reduce((sum, { columns }) => sum + columns.length, 0) * books.length;
+  const series = books.reduce((sum, { length }) => sum + 4 * length, 0);
+  return 100_000 + WEIGHT_BYTES * frames + 2.6 * WEIGHT_BYTES * snapshots + TRANSACTION_BYTES * trades.count + POSITION_BYTES * LIMITS.MAX_POSITION_ROWS + SERIES_BYTES * series;
 }
 
 /** Days between which texts are kept: 1900 to 2100, far more than a market has. */
@@ -352,6 +368,7 @@ function sameFrame(a: Book, b: Book): boolean {
   const rowsB = Math.min(b.length, LIMITS.MAX_WEIGHT_DATES);
   if (a.sm !== b.sm || rowsA !== rowsB || a.columns.length !== b.columns.length || a.from + a.length !== b.from + b.length) return false;
   for (let slot = 0; slot < a.columns.length; slot++) if (a.columns[slot] !== b.columns[slot]) return false;
+  if (a.weights.buffer === b.weights.buffer) return true;
   const cells = rowsA * a.columns.length;
   const endA = a.weights.length;
   const endB = b.weights.length;

@@ -35,6 +35,11 @@ export interface BookInput {
   readonly tolerance?: number;
   /** Only the level is wanted: weights are not kept from session to session, nor what was traded. */
   readonly isBrief?: boolean;
+  /**
+   * A book that this one is expected to equal weight for weight: as long as it does, its weights are shared instead of
+   * being kept a second time.
+   */
+  readonly like?: Book;
   /** Terms of the factors to start from when they differ from `growth` in cash alone: one panel then serves every variant. */
   readonly factorsOf?: GrowthTerms;
   /** Stops between sessions when the run was cancelled. */
@@ -121,7 +126,24 @@ const TICK_SESSIONS = 64;
  * @cost O(T H)
  */
 export function simulateBook(input: BookInput): Book {
-  const state = openBook(input);
+  const shared = input.like && shareWeights(input, input.like);
+  if (shared) return shared;
+  return simulate(input);
+}
+
+/** Simulates with the other book's weights in place of own ones; undefined when they turn out not to be equal. */
+function shareWeights(input: BookInput, like: Book): Book | undefined {
+  const book = simulate(input, like);
+  if (!book) return undefined;
+  const names = like.columns.length;
+  const first = (input.from - like.from) * names;
+  return { ...book, weights: like.weights.subarray(first, first + book.length * names) };
+}
+
+function simulate(input: BookInput): Book;
+function simulate(input: BookInput, like: Book): Book | undefined;
+function simulate(input: BookInput, like?: Book): Book | undefined {
+  const state = openBook(input, like);
   const { from, to, tick } = input;
   for (let session = from; session <= to; session++) {
     if (session > from) driftTo(state, session);
@@ -129,6 +151,7 @@ export function simulateBook(input: BookInput): Book {
     findGaps(state, session, targets);
     closeSession(state, session, targets);
     state.counts[session - from] = state.count;
+    if (like && !equalsRow(state, like, session)) return undefined;
     if (tick && (session - from) % TICK_SESSIONS === 0) tick((session - from) / (to - from + 1));
   }
   const { sm, columns, value, gross, divisor, costs, cash, counts, everHeld, events, gaps, silent } = state;
@@ -150,6 +173,8 @@ interface Child {
 
 interface State extends EventTerms {
   readonly input: BookInput;
+  /** Whether only the latest rows of weights are kept. */
+  readonly isRing: boolean;
   readonly factors: Float64Array;
   readonly effects: EffectTable;
   /** Effects that the factors have in them, when those differ. */
@@ -186,16 +211,25 @@ interface State extends EventTerms {
   today: SessionEvents | undefined;
 }
 
-function openBook(input: BookInput): State {
+/** Whether the weights held after a close are those of another book, bit for bit. */
+function equalsRow(state: State, { from, weights }: Book, session: number): boolean {
+  const names = state.columns.length;
+  const own = rowOf(state, session - state.input.from);
+  const other = (session - from) * names;
+  for (let slot = 0; slot < names; slot++) if (state.weights[own + slot] !== weights[other + slot]) return false;
+  return true;
+}
+
+function openBook(input: BookInput, like: Book | undefined): State {
   const { sm, from, to, growth, treatment, targets } = input;
-  const wanted = new Set<number>();
-  for (const { columns } of targets) for (const column of columns) wanted.add(column);
-  const columns = bookNames({ sm, targets: wanted, from, to });
+  const columns = like?.columns ?? bookNames({ sm, targets: targetColumns(targets), from, to });
   const slotOf = new Int32Array(sm.names).fill(-1);
   columns.forEach((column, slot) => (slotOf[column] = slot));
   const length = to - from + 1;
   const { factorsOf = growth, isBrief = false } = input;
+  const isRing = isBrief || like !== undefined;
   return {
+    isRing,
     input, sm, treatment, growth, columns, slotOf,
     rates: exchangeRates(sm, growth.currency),
     factors: growthOf(sm, factorsOf),
@@ -206,7 +240,7 @@ function openBook(input: BookInput): State {
     gross: new Float64Array(length).fill(1),
     divisor: new Float64Array(length).fill(1),
     costs: new Float64Array(length),
-    weights: new Float64Array((isBrief ? ROWS_BRIEF : length) * columns.length),
+    weights: new Float64Array((isRing ? ROWS_KEPT : length) * columns.length),
     cash: new Float64Array(length),
     counts: new Int32Array(length),
     everHeld: new Uint8Array(columns.length),
@@ -221,12 +255,18 @@ function openBook(input: BookInput): State {
   };
 }
 
-/** Rows a brief book keeps: the session and the one before. */
-const ROWS_BRIEF = 2;
+/** Rows of a book that does not keep its weights: the session and the one before. */
+const ROWS_KEPT = 2;
 
 /** Beginning of a session's row of weights. */
-function rowOf({ input, columns }: State, at: number): number {
-  return (input.isBrief ? at % ROWS_BRIEF : at) * columns.length;
+function rowOf({ isRing, columns }: State, at: number): number {
+  return (isRing ? at % ROWS_KEPT : at) * columns.length;
+}
+
+function targetColumns(targets: readonly Targets[]): Set<number> {
+  const wanted = new Set<number>();
+  for (const { columns } of targets) for (const column of columns) wanted.add(column);
+  return wanted;
 }
 
 /** Moves the book from the close before to this close: growth, proceeds of names that leave, spun-off names. */
@@ -235,7 +275,7 @@ function driftTo(state: State, session: number): void {
   const at = session - input.from;
   const row = rowOf(state, at);
   const before = rowOf(state, at - 1);
-  if (input.isBrief) weights.fill(0, row, row + columns.length);
+  if (state.isRing) weights.fill(0, row, row + columns.length);
   state.today = eventsOn(state, session);
   growHeld(state, { session, row, before });
   noteRenamed(state, session, row);

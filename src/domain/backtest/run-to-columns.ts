@@ -126,6 +126,7 @@ function sameColumns(a: Book, b: Book): boolean {
 /** Whether portfolio and index held the same weights, bit for bit, on every date of the run. */
 export function sameWeights({ portfolio, index }: Run): boolean {
   const { book } = index;
+  if (portfolio.weights.buffer === book.weights.buffer) return true;
   if (!sameColumns(portfolio, book)) return false;
   const shift = (portfolio.from - book.from) * book.columns.length;
   for (let i = 0; i < portfolio.weights.length; i++) if (portfolio.weights[i] !== book.weights[shift + i]) return false;

@@ -94,6 +94,7 @@ export function runBacktest({ market, calendars, plan, createDecider, report }: 
     initialValue: request.initial_capital,
     costRate: request.transaction_cost_bps / 10_000,
     fills: 'priceable',
+    like: index.book,
     tick: (fraction) => report(0.6 + 0.1 * fraction, 'simulating the portfolio'),
   });
   const days = bookDays(portfolio);

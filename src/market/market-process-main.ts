@@ -1,7 +1,7 @@
 import type { MarketTaskReport, MarketTaskRequest } from './market-tasks.js';
 import { contentHash, type MarketContent } from './content.js';
 import { createProblems, type Problems } from './problems.js';
-import { readSource, type SourceRead } from './read-source.js';
+import { readSource, type FileDigest, type SourceRead } from './read-source.js';
 import { reasonOf } from './duckdb.js';
 import { readTables } from './read-tables.js';
 import { writeSharedFile } from './shared-file.js';
@@ -19,15 +19,15 @@ process.once('disconnect', () => process.exit(0));
 
 async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   const problems = createProblems();
-  const read = await perform(request, problems);
-  if (read === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
-  const { content, rows, files } = read;
-  onProgress(0.9, 'checking');
-  warnOfMarket(content, problems);
-  const hash = contentHash(content);
-  onProgress(0.95, 'handing over');
+  const made = await perform(request, problems);
+  if (made === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
+  const { content, rows } = made;
+  // Panels are handed over by the threads of the file system while this one writes files and computes the hash.
   const { sharedFile } = request.options;
-  const layout = sharedFile === null ? null : await writeSharedFile(sharedFile, { ...content, storeId: '', contentHash: hash, adjustment: 'none' });
+  const sharing = sharedFile === null ? Promise.resolve(null) : writeSharedFile(sharedFile, { ...content, storeId: '', contentHash: '', adjustment: 'none' });
+  const [layout, files, hash] = await Promise.all([sharing, made.files(), contentHash(content)]);
+  onProgress(0.95, 'checking');
+  warnOfMarket(content, problems);
   const summary = {
     contentHash: hash,
     identifiers: content.identifiers.length,
@@ -41,18 +41,27 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   return { kind: 'done', summary, layout };
 }
 
-async function perform({ task, input }: MarketTaskRequest, problems: Problems): Promise<SourceRead | undefined> {
+/** A content, and the files it came from or is written to. */
+interface Made {
+  readonly content: MarketContent;
+  readonly rows: SourceRead['rows'];
+  readonly files: () => Promise<readonly FileDigest[]>;
+}
+
+async function perform({ task, input }: MarketTaskRequest, problems: Problems): Promise<Made | undefined> {
+  const written = (folder: string, content: MarketContent) => () => writeMarket(folder, content, (fraction) => onProgress(0.6 + 0.3 * fraction, 'writing'));
   switch (task) {
-    case 'readFiles':
-      return readSource(input.files, problems, (fraction, message) => onProgress(0.9 * fraction, message));
+    case 'readFiles': {
+      const read = await readSource(input.files, problems, (fraction, message) => onProgress(0.9 * fraction, message));
+      return read && { ...read, files: async () => read.files };
+    }
     case 'importTables': {
       const read = readTables(input.tables, problems);
-      return read && { ...read, files: await writeMarket(input.folder, read.content, (fraction) => onProgress(0.3 + 0.6 * fraction, 'writing')) };
+      return read && { ...read, files: written(input.folder, read.content) };
     }
     case 'generate': {
       const content = generateMarket(input.spec, (fraction) => onProgress(0.6 * fraction, 'drawing prices'));
-      const files = await writeMarket(input.folder, content, (fraction) => onProgress(0.6 + 0.3 * fraction, 'writing'));
-      return { content, rows: rowsOf(content), files };
+      return { content, rows: rowsOf(content), files: written(input.folder, content) };
     }
   }
 }

@@ -92,12 +92,13 @@ export async function readTypedMarket(
     problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The market holds no row; at least one is needed.' });
     return undefined;
   }
-  const names = await distinctTexts(connection, `SELECT DISTINCT trim(${identifier}) FROM ${scan}`);
+  const spellings = await distinctTexts(connection, `SELECT DISTINCT ${identifier} FROM ${scan}`);
   const dates = await distinctDays(connection, scan, columns.date);
-  if (names === undefined || dates === undefined) {
+  if (spellings === undefined || dates === undefined) {
     await tellBadKeys(connection, source, problems);
     return undefined;
   }
+  const names = [...new Set(spellings.map((text) => text.trim()))].sort(compareText);
   if (names.length > IDENTIFIERS_MAX) {
     problems.error({ code: 'OUT_OF_RANGE', path: 'market', message: `The market holds ${names.length} identifiers; at most ${IDENTIFIERS_MAX} are held.` });
     return undefined;
@@ -105,9 +106,10 @@ export async function readTypedMarket(
   const shape = { dates: dates.length, identifiers: names.length, fields: columns.fields.length };
   if (refuseSize(shape, problems)) return undefined;
 
-  await connection.run(`CREATE TEMP TABLE axis AS SELECT name, (row_number() OVER (ORDER BY name) - 1)::INTEGER AS n FROM (SELECT DISTINCT trim(${identifier}) AS name FROM ${scan})`);
+  await connection.run('CREATE TEMP TABLE axis (name VARCHAR, n INTEGER)');
+  await connection.run(`INSERT INTO axis VALUES ${axisRows(spellings, names)}`);
   const values = columns.fields.map(({ column }) => `coalesce(${sqlName(column)}::DOUBLE, 'NaN'::DOUBLE)`);
-  const sql = `SELECT ${day} AS d, axis.n, ${values.join(', ')} FROM ${scan} AS source JOIN axis ON axis.name = trim(source.${identifier})`;
+  const sql = `SELECT ${day} AS d, axis.n, ${values.join(', ')} FROM ${scan} AS source JOIN axis ON axis.name = source.${identifier}`;
   const panels = columns.fields.map(() => emptyPanel(shape.dates * shape.identifiers));
   const scattered = await scatter(chunksOf(connection, sql), { dates, assets: names.length, panels, fields: columns.fields.map(({ name }) => name) }, (rows) => onProgress(rows / total));
   if (!scattered.isSound) {
@@ -117,6 +119,12 @@ export async function readTypedMarket(
   }
   const fields = new Map(columns.fields.map(({ name }, f) => [name, panels[f]!]));
   return { panels: withoutEmptyLines({ identifiers: names, dates, fields }), rows: scattered.rows };
+}
+
+/** Every spelling of an identifier with the column of its panel: spaces around it are not part of it. */
+function axisRows(spellings: readonly string[], names: readonly string[]): string {
+  const columnOf = new Map(names.map((name, n) => [name, n]));
+  return spellings.map((text) => `(${sqlText(text)}, ${columnOf.get(text.trim())})`).join(', ');
 }
 
 interface Target {
@@ -173,16 +181,16 @@ function dayExpression({ name, type }: TypedColumn): string {
   return `(${date} - DATE '1970-01-01')::INTEGER`;
 }
 
-/** Sorted texts of a query of one column; undefined when one is null or no identifier. */
+/** Texts of a query of one column; undefined when one is null or no identifier. */
 async function distinctTexts(connection: DuckDBConnection, sql: string): Promise<string[] | undefined> {
   const texts: string[] = [];
   for await (const chunk of chunksOf(connection, sql)) {
     for (const value of chunk.getColumnValues(0)) {
-      if (typeof value !== 'string' || !AssetIdentifier.safeParse(value).success) return undefined;
+      if (typeof value !== 'string' || !AssetIdentifier.safeParse(value.trim()).success) return undefined;
       texts.push(value);
     }
   }
-  return texts.sort(compareText);
+  return texts;
 }
 
 /** Sorted days of the date column; undefined when one is null or no day that can be written. */

@@ -179,7 +179,9 @@ async function digestFiles(files: readonly SourceFile[], digests: FileDigest[]):
 }
 
 async function readParquetMarket(files: readonly SourceFile[], digests: FileDigest[], problems: Problems, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
-  await digestFiles(files, digests);
+  const digesting = digestFiles(files, digests).catch((error: unknown) => {
+    problems.error({ code: 'UNREADABLE_FILE', path: 'market', message: `The files cannot be read: ${reasonOf(error)}` });
+  });
   const connection = await openDuckDb({ files: files.map(({ path }) => path) });
   try {
     const scan = scanOf(files, { withRows: false });
@@ -201,6 +203,7 @@ async function readParquetMarket(files: readonly SourceFile[], digests: FileDige
     return undefined;
   } finally {
     connection.closeSync();
+    await digesting;
   }
 }
 

@@ -38,10 +38,12 @@ function* marketGroups({ identifiers, dates, fields }: MarketContent, onProgress
   const assets = identifiers.length;
   const cells = dates.length * assets;
   const panels = [...fields];
+  const close = fields.get('CLOSE')!;
+  const hasValue = (cell: number) => close[cell] === close[cell] || panels.some(([, panel]) => panel[cell] === panel[cell]);
   const chosen = new Int32Array(Math.min(GROUP_ROWS, cells));
   for (let cell = 0; cell < cells;) {
     let rows = 0;
-    for (; cell < cells && rows < GROUP_ROWS; cell++) if (panels.some(([, panel]) => panel[cell] === panel[cell])) chosen[rows++] = cell;
+    for (; cell < cells && rows < GROUP_ROWS; cell++) if (hasValue(cell)) chosen[rows++] = cell;
     if (rows === 0) return;
     onProgress(cell / cells);
     const picked = chosen.subarray(0, rows);

@@ -127,7 +127,7 @@ describe('Parquet of our own', () => {
         for (const [name, panel] of content.fields) expect(Buffer.from(read.fields.get(name)!.buffer).equals(Buffer.from(panel.buffer))).toBe(true);
         expect(read.reference.rows).toEqual(content.reference.rows);
         expect(read.actions).toEqual(content.actions);
-        expect(contentHash(read)).toBe(contentHash({ ...content, universes: read.universes }));
+        expect(await contentHash(read)).toBe(await contentHash({ ...content, universes: read.universes }));
       }),
       { numRuns: 20 },
     );

@@ -39,7 +39,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
     if (dates !== undefined) expect(content.dates).toHaveLength(dates);
     const folder = join(await folderFor(), 'store');
     await writeMarket(folder, content, () => {});
-    expect(await hashOf(folder)).toBe(contentHash(content));
+    expect(await hashOf(folder)).toBe(await contentHash(content));
   });
 
   test('the doubtful prints of the S&P 500 set are told as jumps', async () => {

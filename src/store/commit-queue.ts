@@ -15,8 +15,8 @@ export interface KeyView {
 export interface CommitPort {
   get(key: string): Buffer | undefined;
   keys(start: string, end: string): string[];
-  /** Lets so many bytes pass or throws the refusal that the writer of them gets. */
-  admit(bytes: number, reserve: boolean): Promise<void>;
+  /** Lets so many bytes pass behind those `ahead` in the same commit, or throws the refusal that the writer of them gets. */
+  admit(bytes: number, options: { readonly reserve: boolean; readonly ahead: number }): Promise<void>;
   /** Writes all or nothing; resolves when it is on disk. */
   commit(writes: Writes): Promise<void>;
   /** Called before the writers are told. */
@@ -64,12 +64,15 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
     }
     const writes = new Map<string, Buffer | null>();
     const done: (() => void)[] = [];
+    let ahead = 0;
     for (const entry of batch) {
       const staged = new Map<string, Buffer | null>();
       try {
         const result = entry.change(viewOver(port, writes, staged));
         if (result instanceof Promise) throw new Error('a change of the store runs synchronously');
-        await port.admit(sizeOf(staged), entry.reserve || onlyDeletes(staged));
+        const bytes = sizeOf(staged);
+        await port.admit(bytes, { reserve: entry.reserve || onlyDeletes(staged), ahead });
+        ahead += bytes;
         for (const [key, value] of staged) writes.set(key, value);
         // The promise was made with the type of this very result.
         done.push(() => entry.resolve(result as never));
@@ -129,9 +132,13 @@ function viewOver(port: CommitPort, before: Writes, staged: Map<string, Buffer |
   };
 }
 
+/** Pages of the tree that one write may copy on its way to the root. */
+const PATH_BYTES = 16_384;
+
+/** Room that a change may take: a value, and the path to it. */
 function sizeOf(writes: Writes): number {
   let bytes = 0;
-  for (const value of writes.values()) bytes += value?.length ?? 0;
+  for (const value of writes.values()) bytes += PATH_BYTES + (value?.length ?? 0);
   return bytes;
 }
 

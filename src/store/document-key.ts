@@ -27,3 +27,6 @@ export function parseKey(key: string): { readonly kind: DocumentKind; readonly i
   const known = DOCUMENT_KINDS.find((name) => name === kind);
   return tenant === TENANT && known !== undefined && id !== undefined ? { kind: known, id } : undefined;
 }
+
+export const keyBytes = (key: string): Buffer => Buffer.from(key, 'latin1');
+export const keyText = (key: Buffer): string => key.toString('latin1');

@@ -26,7 +26,7 @@ export async function openArtifacts(folder: string, freeSpace: FreeSpace = watch
 
   return {
     async write(bytes, sha256) {
-      await freeSpace.admit(bytes.length, false);
+      await freeSpace.admit(bytes.length);
       const name = newArtifactName();
       const draft = path(`${name}.new`);
       await writeFlushed(draft, bytes);

@@ -18,17 +18,19 @@ export interface FreeSpace {
   /**
    * Lets a write of about `bytes` pass, or refuses it.
    * @param reserve whether the write may use the reserve, the upper three quarters of the mark
+   * @param ahead bytes that were let pass and are not on disk yet, so that no reading shows them
    * @throws Refusal STORAGE_FULL
    */
-  admit(bytes: number, reserve: boolean): Promise<void>;
+  admit(bytes: number, options?: { readonly reserve?: boolean; readonly ahead?: number }): Promise<void>;
   /** The last reading, for health checks and metrics. */
   measure(): Promise<VolumeSpace & { readonly markBytes: number }>;
 }
 
 const MARK_BYTES = 256 * 2 ** 20;
 const MARK_FRACTION = 0.05;
-/** A reading serves for so long; what is written in between is subtracted from it. */
+/** A reading serves for so long, or until a share of the room above the mark has been written since. */
 const READING_AGE_MAX_MS = 250;
+const READING_SHARE_MAX = 0.1;
 
 /** How the volume is read and time is told; a test brings its own. */
 export interface VolumeGauge {
@@ -43,13 +45,16 @@ export function watchFreeSpace(folder: string, mark: LowWaterMark = {}, gauge: V
   let reading: Promise<VolumeSpace> | undefined;
   let readAt = -Infinity;
   let writtenSince = 0;
+  let room = 0;
 
-  function current(): Promise<VolumeSpace> {
+  async function current(): Promise<VolumeSpace> {
     const now = gauge.monotonicMs();
-    if (reading === undefined || now - readAt > READING_AGE_MAX_MS) {
+    if (reading === undefined || now - readAt > READING_AGE_MAX_MS || writtenSince > READING_SHARE_MAX * room) {
       readAt = now;
       writtenSince = 0;
       reading = gauge.read(folder);
+      const space = await reading;
+      room = Math.max(0, space.freeBytes - markOf(space));
     }
     return reading;
   }
@@ -57,10 +62,10 @@ export function watchFreeSpace(folder: string, mark: LowWaterMark = {}, gauge: V
     Math.min(mark.bytes ?? MARK_BYTES, (mark.fraction ?? MARK_FRACTION) * space.totalBytes);
 
   return {
-    async admit(bytes, reserve) {
+    async admit(bytes, { reserve = false, ahead = 0 } = {}) {
       const space = await current();
       const needed = reserve ? markOf(space) / 4 : markOf(space);
-      const free = space.freeBytes - writtenSince - bytes;
+      const free = space.freeBytes - Math.max(writtenSince, ahead) - bytes;
       if (free < needed) {
         const message = `${mebibytes(space.freeBytes)} MiB are free on the service's volume; ${mebibytes(needed + bytes)} MiB are needed for a write.`;
         throw new Refusal('STORAGE_FULL', message, { free_bytes: space.freeBytes, needed_bytes: Math.ceil(needed + bytes) });

@@ -1,8 +1,9 @@
 import { mkdir } from 'node:fs/promises';
 import { open, type RootDatabase } from 'lmdb';
 import { artifactOwners, namesIn } from './artifact-owners.js';
-import { createCommitQueue, type KeyView, type Writes } from './commit-queue.js';
-import { documentKey, kindRange, parseKey } from './document-key.js';
+import { createCommitQueue, type KeyView } from './commit-queue.js';
+import { commitDurably } from './durable-commit.js';
+import { documentKey, keyBytes, keyText, kindRange, parseKey } from './document-key.js';
 import type {
   BodyReader, DocumentKind, DocumentStore, DocumentTransaction, Listing, StoredDocument, UnreadableCause, UnreadableDocument,
 } from './documents.js';
@@ -56,8 +57,8 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
   const queue = createCommitQueue({
     get: (key) => database.get(keyBytes(key)),
     keys: (start, end) => [...database.getKeys({ start: keyBytes(start), end: keyBytes(end) })].map(keyText),
-    admit: (bytes, reserve) => freeSpace.admit(bytes, reserve),
-    commit: (writes) => commit(database, writes),
+    admit: (bytes, options) => freeSpace.admit(bytes, options),
+    commit: (writes) => commitDurably(database, writes),
     committed(writes) {
       const unreferenced: string[] = [];
       for (const [key, value] of writes) unreferenced.push(...owners.own(key, value === null ? [] : namesIn(value)));
@@ -102,35 +103,11 @@ function openDatabase(folder: string): RootDatabase<Buffer, Buffer> {
     noSubdir: false,
     encoding: 'binary',
     keyEncoding: 'binary',
-    // A value of 1 MiB is 256 pages; the map grows by itself.
     maxDbs: 1,
+    // Batches are explicit here. The batching of event turns leaves a promise of its own unread, whose rejection
+    // (a full disk) would end the process.
+    eventTurnBatching: false,
   });
-}
-
-/** One LMDB transaction: a failed put in a batch aborts all of it. */
-async function commit(database: RootDatabase<Buffer, Buffer>, writes: Writes): Promise<void> {
-  try {
-    await database.batch(() => {
-      for (const [key, value] of writes) {
-        if (value === null) void database.remove(keyBytes(key));
-        else void database.put(keyBytes(key), value);
-      }
-    });
-    await database.flushed;
-  } catch (failure) {
-    // lmdb-js rejects a second promise with the cause and leaves it to whoever reads it: unread, it would end the process.
-    const cause = await commitErrorOf(failure);
-    throw new Error(`LMDB did not commit: ${cause instanceof Error ? cause.message : cause}`, { cause: failure });
-  }
-}
-
-async function commitErrorOf(failure: unknown): Promise<unknown> {
-  if (!(failure instanceof Error) || !('commitError' in failure)) return failure;
-  try {
-    return await failure.commitError;
-  } catch (cause) {
-    return cause;
-  }
 }
 
 function readDocument(
@@ -172,6 +149,3 @@ function transactionOver(view: KeyView, time: number): DocumentTransaction {
 function idOf(key: string): string {
   return parseKey(key)?.id ?? key;
 }
-
-const keyBytes = (key: string): Buffer => Buffer.from(key, 'latin1');
-const keyText = (key: Buffer): string => key.toString('latin1');

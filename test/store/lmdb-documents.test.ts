@@ -137,7 +137,7 @@ describe('free space', () => {
     const folder = await newFolder();
     let current = space;
     let nowMs = 0;
-    const freeSpace = watchFreeSpace(folder, { bytes: 1000, fraction: 0.5 }, { read: async () => current, monotonicMs: () => nowMs });
+    const freeSpace = watchFreeSpace(folder, { bytes: 1_000_000, fraction: 0.5 }, { read: async () => current, monotonicMs: () => nowMs });
     const become = (next: VolumeSpace): void => {
       current = next;
       nowMs += 251; // a reading serves for 250 ms
@@ -150,30 +150,41 @@ describe('free space', () => {
   test('below the mark refuses writes with both numbers, keeps reading and deleting, and recovers', async () => {
     const { become, store } = await openWith({ freeBytes: 1e9, totalBytes: 1e9 });
     await put(store, 'a');
-    become({ freeBytes: 900, totalBytes: 1e9 });
-    await expect(put(store, 'b')).rejects.toMatchObject({ code: 'STORAGE_FULL', detail: { free_bytes: 900 } });
+    become({ freeBytes: 900_000, totalBytes: 1e9 });
+    await expect(put(store, 'b')).rejects.toMatchObject({ code: 'STORAGE_FULL', detail: { free_bytes: 900_000 } });
     expect(store.get('index', 'a')).toMatchObject({ body: { id: 'a' } });
     expect(store.get('index', 'b')).toBeUndefined();
     expect(await store.transaction((tx) => tx.delete('index', 'a'))).toBe(true);
-    become({ freeBytes: 1e6, totalBytes: 1e9 });
+    become({ freeBytes: 1e8, totalBytes: 1e9 });
     await put(store, 'c');
     expect(store.ids('index')).toEqual(['c']);
     await store.close();
   });
 
   test('lets the end of accepted work use the reserve, but not the last quarter', async () => {
-    const { store } = await openWith({ freeBytes: 900, totalBytes: 1e9 });
+    const { store } = await openWith({ freeBytes: 900_000, totalBytes: 1e9 });
     await expect(put(store, 'a')).rejects.toMatchObject({ code: 'STORAGE_FULL' });
     await put(store, 'b', true);
     await store.close();
-    const last = await openWith({ freeBytes: 300, totalBytes: 1e9 });
+    const last = await openWith({ freeBytes: 260_000, totalBytes: 1e9 });
     await expect(put(last.store, 'b', true)).rejects.toMatchObject({ code: 'STORAGE_FULL' });
     await last.store.close();
   });
 
+  test('counts what is on its way to disk in the same commit', async () => {
+    const { store } = await openWith({ freeBytes: 2_000_000, totalBytes: 1e9 });
+    const writes = Array.from({ length: 20 }, (_, i) => store.transaction((tx) => tx.put('index', `doc-${i}`, { text: 'x'.repeat(100_000) })));
+    const outcomes = await Promise.allSettled(writes);
+    // Above the mark there is 1,000,000: eight times 100,000 and the path to each; whoever comes later is refused.
+    const isWritten = outcomes.map(({ status }) => status === 'fulfilled');
+    expect(isWritten).toEqual(isWritten.toSorted((a, b) => Number(b) - Number(a)));
+    expect(store.ids('index').length).toBe(8);
+    await store.close();
+  });
+
   test('refuses one of several changes and commits the others', async () => {
-    const { store } = await openWith({ freeBytes: 10_000, totalBytes: 1e9 });
-    const large = store.transaction((tx) => tx.put('index', 'large', { text: 'x'.repeat(20_000) }));
+    const { store } = await openWith({ freeBytes: 1_100_000, totalBytes: 1e9 });
+    const large = store.transaction((tx) => tx.put('index', 'large', { text: 'x'.repeat(200_000) }));
     const small = put(store, 'small');
     await expect(large).rejects.toMatchObject({ code: 'STORAGE_FULL' });
     await small;

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { commitDurably, type WritableDatabase } from '#store/durable-commit.js';
+
+/** A database whose commit and flush end when the test says so. */
+function createDatabase() {
+  const log: string[] = [];
+  let endBatch: { readonly resolve: (done: boolean) => void; readonly reject: (reason: unknown) => void } | undefined;
+  let endFlush: ((done: boolean) => void) | undefined;
+  const flushed = new Promise<boolean>((resolve) => (endFlush = resolve));
+  const database: WritableDatabase = {
+    batch(action) {
+      action();
+      return new Promise((resolve, reject) => (endBatch = { resolve, reject }));
+    },
+    put: (key, value) => log.push(`put ${key.toString()} ${value.toString()}`),
+    remove: (key) => log.push(`remove ${key.toString()}`),
+    flushed,
+  };
+  return { database, log, batch: () => endBatch!, flush: () => endFlush!(true) };
+}
+
+const writes = new Map([['a', Buffer.from('1')], ['b', null]]);
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+test('a commit is done when it is flushed, not when it is visible', async () => {
+  const { database, log, batch, flush } = createDatabase();
+  let isDone = false;
+  const commit = commitDurably(database, writes).then(() => (isDone = true));
+  expect(log).toEqual(['put a 1', 'remove b']);
+  batch().resolve(true);
+  await turns();
+  expect(isDone).toBe(false);
+  flush();
+  await commit;
+  expect(isDone).toBe(true);
+});
+
+test('a failed commit tells the reason and leaves no rejection behind', async () => {
+  const { database, batch } = createDatabase();
+  const unread: unknown[] = [];
+  const note = (reason: unknown): void => void unread.push(reason);
+  process.on('unhandledRejection', note);
+  const commit = commitDurably(database, writes);
+  let refuse!: (reason: unknown) => void;
+  const commitError = new Promise((_, reject) => (refuse = reject));
+  batch().reject(Object.assign(new Error('Commit failed (see commitError for details)'), { commitError }));
+  const told = expect(commit).rejects.toThrow('LMDB did not commit: No space left on device');
+  await Promise.resolve();
+  refuse(new Error('No space left on device'));
+  await told;
+  await turns();
+  process.off('unhandledRejection', note);
+  expect(unread).toEqual([]);
+});

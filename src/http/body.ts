@@ -1,18 +1,11 @@
 import type { Body } from '#contract/route.js';
 import { LIMITS } from '#domain/limits.js';
+import { parseJson, type ParsedJson } from '#domain/parse-json.js';
 import { Refusal } from '#domain/refusal.js';
-import { scanJson } from './json-scan.js';
 
 /** Time a whole body may take to arrive; one with a limit of its own is a large upload. */
 const ARRIVAL_MS = 30_000;
 const ARRIVAL_LARGE_MS = 300_000;
-
-export interface ParsedJson {
-  /** Undefined when there was no body and none is needed. */
-  readonly value: unknown;
-  /** The text holds a number that no double can: some number of `value` is infinite. */
-  readonly overflows: boolean;
-}
 
 /**
  * Reads and parses the body of a request.
@@ -25,10 +18,8 @@ export async function readBody(request: Request, body: Body): Promise<ParsedJson
     throw malformed('The body is empty; this route needs a JSON body.');
   }
   checkType(request.headers);
-  const text = decode(bytes);
-  const { fault, overflows } = scanJson(text);
-  if (fault !== undefined) throw malformed(`The body is refused at ${placeOf(text, fault.offset)}: ${fault.reason}.`);
-  const value: unknown = JSON.parse(text);
+  if (body.raw === true) return { value: bytes, overflows: false };
+  const { value, overflows } = parseJson(bytes);
   return { value: value === null && body.optional === true ? undefined : value, overflows };
 }
 
@@ -80,22 +71,6 @@ function checkType(headers: Headers): void {
   const type = headers.get('content-type');
   if (type === null) throw malformed('The body has no content type; application/json is needed.');
   if (!JSON_TYPE.test(type.trim())) throw malformed(`The body has the content type ${printable(type)}; application/json is needed.`);
-}
-
-const decoder = new TextDecoder('utf-8', { fatal: true });
-
-function decode(bytes: Uint8Array): string {
-  try {
-    return decoder.decode(bytes);
-  } catch {
-    throw malformed('The body is not UTF-8.');
-  }
-}
-
-function placeOf(text: string, offset: number): string {
-  const before = text.slice(0, offset);
-  const line = before.split('\n').length;
-  return `line ${line}, column ${offset - before.lastIndexOf('\n')}`;
 }
 
 const printable = (text: string) => JSON.stringify(text.slice(0, 100));

@@ -9,7 +9,13 @@ export interface Principal {
 }
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : Record<string, never>;
-type ParsedBody<B> = B extends Body ? (B extends { readonly document: true } ? Readonly<Record<string, unknown>> : z.output<B['schema']>) : undefined;
+type ParsedBody<B> = B extends Body
+  ? B extends { readonly raw: true }
+    ? Uint8Array
+    : B extends { readonly document: true }
+      ? Readonly<Record<string, unknown>>
+      : z.output<B['schema']>
+  : undefined;
 
 /** A request whose path, query and JSON syntax are already checked. */
 export interface RouteRequest<R extends Route> {

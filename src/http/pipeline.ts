@@ -1,9 +1,10 @@
 import type { Body, Route } from '#contract/route.js';
 import { nonFiniteFindings } from '#domain/finite.js';
+import type { ParsedJson } from '#domain/parse-json.js';
 import { checkShape } from '#domain/shape.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { Precondition } from '#services/preconditions.js';
-import { readBody, type ParsedJson } from './body.js';
+import { readBody } from './body.js';
 import type { Handler, Principal, Reply, RouteRequest } from './handler.js';
 import { queryReader } from './query.js';
 
@@ -94,6 +95,7 @@ function routeRequest(
 
 function parseBody(declared: Body | undefined, json: ParsedJson | undefined): unknown {
   if (declared === undefined || json === undefined) return undefined;
+  if (declared.raw === true) return json.value;
   const value = json.value === undefined ? {} : json.value;
   if (json.overflows && declared.report !== true) throw refuseWithFindings('body', nonFiniteFindings(value));
   if (declared.document === true) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { scanJson } from '#http/json-scan.js';
+import { scanJson } from '#domain/json-scan.js';
 
 /** JSON.parse's own opinion of a text. */
 function parses(text: string): boolean {

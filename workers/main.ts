@@ -10,6 +10,9 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   explain: async () => (await import('./explain.js')).explain,
   whatIf: async () => (await import('./what-if.js')).whatIf,
   prices: async () => (await import('./prices.js')).prices,
+  'estimate-risk-model': async () => (await import('./estimate-risk-model.js')).estimateModel,
+  'risk-model-part': async () => (await import('./read-risk-model.js')).riskModelPart,
+  'risk-model-arrow': async () => (await import('./read-risk-model.js')).riskModelArrow,
 };
 
 /** The one door of the pool. */

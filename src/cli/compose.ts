@@ -15,6 +15,7 @@ import { healthHandlers } from '#http/routes/health.js';
 import { metricsHandlers } from '#http/routes/metrics.js';
 import { indexHandlers } from '#http/routes/indices.js';
 import { jobHandlers } from '#http/routes/jobs.js';
+import { riskModelHandlers } from '#http/routes/risk-models.js';
 import { createJobEngine } from '#jobs/engine.js';
 import { systemClock } from '#jobs/clock.js';
 import { engineLimits } from '#jobs/engine-limits.js';
@@ -27,6 +28,8 @@ import { openCalendars } from '#market/calendar-files.js';
 import { createAnalytics } from '#services/analytics.js';
 import { createBacktestJob } from '#services/backtest-job.js';
 import { createCalendarViews } from '#services/calendars.js';
+import { createRiskModelJob } from '#services/risk-model-job.js';
+import { createRiskModels } from '#services/risk-models.js';
 import { createChangelog } from '#services/changelog.js';
 import { createDerivatives } from '#services/derivatives.js';
 import { createHealth, type Check } from '#services/health.js';
@@ -156,6 +159,9 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const analytics = createAnalytics({
     documents: store.documents, artifacts: store.artifacts, jobs, kind: backtestJob, markets, calendars, engineVersion: version,
   });
+  const riskModelJob = createRiskModelJob({ documents: store.documents, artifacts: store.artifacts, markets });
+  jobs.register(riskModelJob);
+  const riskModels = createRiskModels({ documents: store.documents, artifacts: store.artifacts, jobs, kind: riskModelJob, markets });
   const derivatives = createDerivatives({
     levelsOf: analytics.levelsOf,
     calendarOf: (indexId) => calendars.get(findIndex(store.documents, indexId)?.calendar ?? ''),
@@ -168,13 +174,14 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...healthHandlers(health),
     ...metricsHandlers(metrics),
     ...changelogHandlers(changelog),
-    ...jobHandlers(createJobsService({ engine: jobs, artifacts: store.artifacts, stopping: stopping.signal })),
+    ...jobHandlers(createJobsService({ engine: jobs, artifacts: store.artifacts, stopping: stopping.signal, results: { risk: riskModels.result } })),
     ...storeHandlers(stores),
     ...dataHandlers(data),
     ...watchlistHandlers(createWatchlists({ documents: store.documents, markets })),
     ...calendarHandlers(calendarViews),
     ...indexHandlers(indices, indexQuestions),
     ...analyticsHandlers(analytics),
+    ...riskModelHandlers(riskModels),
     ...derivativeHandlers(derivatives),
     ...documentationHandlers(() => openApiDocument(API, version)),
   };

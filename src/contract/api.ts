@@ -8,6 +8,7 @@ import { healthRoutes } from './health.js';
 import { metricsRoutes } from './metrics.js';
 import { indexRoutes } from './indices.js';
 import { jobRoutes } from './jobs.js';
+import { riskModelRoutes } from './risk-models.js';
 import { storeRoutes } from './stores.js';
 import { watchlistRoutes } from './watchlists.js';
 
@@ -24,6 +25,7 @@ export const API = {
   ...calendarRoutes,
   ...indexRoutes,
   ...analyticsRoutes,
+  ...riskModelRoutes,
   ...derivativeRoutes,
   ...storeRoutes,
   ...dataRoutes,

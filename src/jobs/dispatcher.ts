@@ -128,7 +128,7 @@ export function createDispatcher({ book, kinds, artifacts, pool, clock, limits, 
   async function settle(job: LiveJob, attempt: RunningAttempt): Promise<void> {
     try {
       const completion = await attempt.completion;
-      const event: LifeEvent = { type: 'succeed', attempt: attempt.number, result: completion.result, at: timestamp() };
+      const event: LifeEvent = { type: 'succeed', attempt: attempt.number, result: completion.result, message: completion.message ?? 'Done.', at: timestamp() };
       if (typeof (await book.transition(job, event, completion)) === 'string') await discard(attempt);
     } catch (thrown) {
       // Whether a failed commit is on disk is not known before the next start, which removes what nothing refers to.

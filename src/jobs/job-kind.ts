@@ -36,6 +36,8 @@ export interface Attempt {
 export interface Completion {
   /** The job's result: JSON bytes kept as an artifact, or a small value. */
   readonly result: { readonly artifact: ArtifactRef } | { readonly value: unknown };
+  /** Last message of the status: warnings about a result that is there all the same. `Done.` unless given. */
+  readonly message?: string;
   /**
    * Written in the transaction that ends the job: all or nothing. A Refusal thrown here fails the job and writes nothing.
    * Artifacts that no document names any more are removed after the commit without being listed.

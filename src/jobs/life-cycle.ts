@@ -34,7 +34,7 @@ export type LifeEvent =
   | { readonly type: 'start'; readonly at: string }
   | { readonly type: 'progress'; readonly attempt: number; readonly fraction: number; readonly message?: string }
   | { readonly type: 'beat'; readonly attempt: number; readonly at: string }
-  | { readonly type: 'succeed'; readonly attempt: number; readonly result: JobResult; readonly at: string }
+  | { readonly type: 'succeed'; readonly attempt: number; readonly result: JobResult; readonly message?: string; readonly at: string }
   | { readonly type: 'fail'; readonly attempt: number; readonly error: ErrorDetail; readonly at: string }
   /** The worker or the process died under the attempt, or its messages were lost. */
   | { readonly type: 'crash'; readonly attempt: number; readonly cause: string; readonly at: string }
@@ -96,7 +96,7 @@ function advanceRunning(life: Life, event: RunningEvent, { attemptsMax }: LifeLi
     case 'beat':
       return { ...life, heartbeat_at: event.at };
     case 'succeed':
-      return { ...life, status: 'succeeded', progress: 1, message: 'Done.', result: event.result, finished_at: event.at };
+      return { ...life, status: 'succeeded', progress: 1, message: event.message ?? 'Done.', result: event.result, finished_at: event.at };
     case 'crash': {
       const crashes = life.crashes + 1;
       if (crashes < attemptsMax) return queuedAgain({ ...life, crashes }, `Waiting again: attempt ${life.attempt} ended early.`);

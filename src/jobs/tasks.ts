@@ -1,9 +1,11 @@
 import type { ErrorDetail } from '#domain/refusal.js';
-import type { IndexDocument } from '#domain/documents/index-document.js';
+import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
+import type { RiskDiagnosticsPayload, RiskModelRequest } from '#domain/documents/risk-model-document.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { NameBars, SeriesRequest } from '#market/price-series.js';
 
 /** Every task a worker can run: the one list that services, the pool and `workers/` agree on. */
@@ -22,6 +24,12 @@ export interface Tasks {
   whatIf: { input: WhatIfQuestion; output: OutputBytes };
   /** Prices of one name as the bytes of an answer. */
   prices: { input: PricesInput; output: OutputBytes };
+  /** A covariance model: its matrix to store, and what is remembered beside it. */
+  'estimate-risk-model': { input: EstimateRiskModelInput; output: RiskModelOutput };
+  /** A stretch of a stored model's JSON. */
+  'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: OutputBytes };
+  /** A stored model as an Arrow stream. */
+  'risk-model-arrow': { input: StoredMatrix & { readonly assetIds: readonly string[]; readonly body: Readonly<Record<string, unknown>> }; output: OutputBytes };
 }
 
 export type TaskName = keyof Tasks;
@@ -42,6 +50,37 @@ export interface WhatIfQuestion {
   readonly asOf: string | null;
   /** Warnings about the changed document, passed through. */
   readonly findings: readonly Finding[];
+}
+
+export interface EstimateRiskModelInput {
+  readonly market: MarketHandle;
+  readonly universe: RiskUniverse;
+  readonly request: RiskModelRequest;
+}
+
+/** Whose returns are estimated, and on whose sessions. */
+export type RiskUniverse =
+  /** Names on the days on which one of them has a bar, in the currencies of their prices. */
+  | { readonly kind: 'names'; readonly identifiers: readonly string[] }
+  /** Names that a stored run held last, on the sessions and in the currency of its index. */
+  | { readonly kind: 'run'; readonly columns: string; readonly calendar: string; readonly currency: string; readonly treatment: TreatmentSpec };
+
+export interface RiskModelOutput {
+  /** Upper triangle, float64 little endian, row by row. */
+  readonly covariance: OutputBytes;
+  readonly assetIds: readonly string[];
+  readonly diagnostics: RiskDiagnosticsPayload;
+  readonly excluded: Readonly<Record<string, string>>;
+  readonly observedStart: string;
+  readonly observedEnd: string;
+  readonly contentHash: string;
+  readonly precision: 'float64' | 'float32';
+}
+
+/** A packed matrix that lies in a file. */
+export interface StoredMatrix {
+  readonly path: string;
+  readonly order: number;
 }
 
 /** A worker's side of one running task. */

@@ -4,7 +4,7 @@ import { LIMITS } from '#domain/limits.js';
 import { Refusal } from '#domain/refusal.js';
 import type { FoundJob, JobEngine, JobQuery } from '#jobs/job-engine.js';
 import { isTerminal } from '#jobs/life-cycle.js';
-import type { JobStatus } from '#jobs/status.js';
+import type { JobKindName, JobStatus } from '#jobs/status.js';
 import type { ArtifactStore } from '#store/artifacts.js';
 
 /** A job as it is answered. */
@@ -16,7 +16,8 @@ export interface JobView {
 }
 
 export interface ResultBytes {
-  readonly length: number;
+  /** Bytes, null while they are not written yet. */
+  readonly length: number | null;
   /** @throws Refusal DOCUMENT_UNREADABLE */
   open(): ReadableStream<Uint8Array>;
 }
@@ -44,11 +45,13 @@ export interface JobsService {
 export interface JobsServiceDependencies {
   readonly engine: JobEngine;
   readonly artifacts: ArtifactStore;
+  /** Results that are kept in a compact form, written out when they are read; by kind. */
+  readonly results?: Partial<Record<JobKindName, (value: unknown) => ReadableStream<Uint8Array>>>;
   /** Aborted when the service stops: whoever waits for a change is answered then, and streams of events end. */
   readonly stopping: AbortSignal;
 }
 
-export function createJobsService({ engine, artifacts, stopping }: JobsServiceDependencies): JobsService {
+export function createJobsService({ engine, artifacts, stopping, results = {} }: JobsServiceDependencies): JobsService {
   let followers = 0;
   setMaxListeners(0, stopping); // One for each client that waits.
 
@@ -58,10 +61,11 @@ export function createJobsService({ engine, artifacts, stopping }: JobsServiceDe
     return found;
   }
 
-  const view = ({ status, artifact }: FoundJob): JobView => ({
-    status,
-    resultBytes: artifact === null ? null : { length: artifact.bytes, open: () => artifacts.stream(artifact) },
-  });
+  function view({ status, artifact }: FoundJob): JobView {
+    if (artifact !== null) return { status, resultBytes: { length: artifact.bytes, open: () => artifacts.stream(artifact) } };
+    const write = status.status === 'succeeded' ? results[status.kind] : undefined;
+    return { status, resultBytes: write === undefined ? null : { length: null, open: () => write(status.result) } };
+  }
 
   return {
     list: (query) => ({ jobs: engine.list(query) }),

@@ -24,7 +24,8 @@ export function jobReply({ status, resultBytes }: JobView): Reply {
   const { result: _, ...rest } = status;
   const head = new TextEncoder().encode(`${JSON.stringify(rest).slice(0, -1)},"result":`);
   const tail = new TextEncoder().encode('}');
-  return { stream: between(head, resultBytes.open(), tail), length: head.length + resultBytes.length + tail.length };
+  const stream = between(head, resultBytes.open(), tail);
+  return resultBytes.length === null ? { stream } : { stream, length: head.length + resultBytes.length + tail.length };
 }
 
 function between(head: Uint8Array, middle: ReadableStream<Uint8Array>, tail: Uint8Array): ReadableStream<Uint8Array> {

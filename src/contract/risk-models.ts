@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import { RiskDiagnosticsPayload, RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { Id } from '#domain/shape.js';
+import { listingQuery, skippedFields, TableFrame } from './common.js';
+import { jobStatus } from './jobs.js';
+import { routes } from './route.js';
+
+export const RiskModelView = z
+  .strictObject({
+    model_id: z.string(),
+    asset_ids: z.array(z.string()).meta({ description: 'Names estimated, ascending: the order of the frames.' }),
+    correlation: TableFrame.meta({ description: 'Symmetric, unit diagonal.' }),
+    covariance: TableFrame.meta({ description: 'Annualised.' }),
+    volatilities: z.record(z.string(), z.number()).meta({ description: 'Annualised square roots of the covariance diagonal.' }),
+    diagnostics: RiskDiagnosticsPayload,
+    start: z.string().nullable().meta({ description: "The request's bound, echoed." }),
+    end: z.string().nullable().meta({ description: "The request's bound, echoed." }),
+    excluded: z.record(z.string(), z.string()).meta({ description: 'Names left out, with the reason.' }),
+    observed_start: z.string().meta({ description: 'First date of the returns used.' }),
+    observed_end: z.string().meta({ description: 'Last date of the returns used.' }),
+    content_hash: z.string().meta({ description: 'SHA-256 over names and matrix.' }),
+    precision: z.enum(['float64', 'float32']).meta({ description: 'Of the covariance product: float32 on the tensorflow engine.' }),
+  })
+  .meta({ id: 'RiskModelView' });
+
+export const RiskModelSummary = z
+  .strictObject({
+    model_id: z.string(),
+    assets: z.int(),
+    average_correlation: z.number(),
+    observations: z.int(),
+    positive_semi_definite: z.boolean(),
+  })
+  .meta({ id: 'RiskModelSummary' });
+
+export const RiskModelCollection = z.strictObject({ risk_models: z.array(RiskModelSummary), ...skippedFields }).meta({ id: 'RiskModelCollection' });
+export type RiskModelCollection = z.infer<typeof RiskModelCollection>;
+
+export const RiskModelJobStatus = jobStatus('RiskModelJobStatus', 'risk', RiskModelView);
+
+const params = z.strictObject({ model_id: Id.meta({ description: 'Id of the risk model.' }) });
+const tag = 'risk-models';
+
+export const riskModelRoutes = routes({
+  listRiskModels: {
+    method: 'GET',
+    path: '/risk-models',
+    scope: 'read',
+    tag,
+    summary: 'Stored risk models, by id.',
+    query: listingQuery,
+    success: { status: 200, description: 'Their summaries.', schema: RiskModelCollection },
+    errors: [],
+  },
+  getRiskModel: {
+    method: 'GET',
+    path: '/risk-models/{model_id}',
+    scope: 'read',
+    tag,
+    summary: 'A risk model with its matrices.',
+    description: 'With `Accept: application/vnd.apache.arrow.stream` an Arrow stream of the covariance, a column `asset_id` and one a name, whose schema metadata carries the other fields under `body`. Past 2,000 names `correlation` is null there: it follows from the covariance.',
+    params,
+    success: { status: 200, description: 'The model.', schema: RiskModelView, media: ['application/vnd.apache.arrow.stream'] },
+    errors: ['RISK_MODEL_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  estimateRiskModel: {
+    method: 'POST',
+    path: '/risk-models/{model_id}/estimate',
+    scope: 'run',
+    tag,
+    summary: 'Estimate a risk model as a job.',
+    description: 'The stored model is replaced when the job succeeds and stays as it is otherwise. Without a body a model that exists is estimated again as it was asked for.',
+    params,
+    body: { schema: RiskModelRequest, optional: true, example: { index_id: 'GOLD4', intensity_method: 'ledoit_wolf' } },
+    success: { status: 202, description: 'The job; see Location.', schema: RiskModelJobStatus },
+    errors: ['UNIVERSE_REQUIRED', 'INVALID_RANGE', 'DOCUMENT_UNREADABLE', 'JOB_RUNNING', 'NO_DATA_SOURCE'],
+  },
+  deleteRiskModel: {
+    method: 'DELETE',
+    path: '/risk-models/{model_id}',
+    scope: 'write',
+    tag,
+    summary: 'Forget a risk model.',
+    params,
+    success: { status: 204, description: 'Forgotten.' },
+    errors: ['RISK_MODEL_NOT_FOUND'],
+  },
+});

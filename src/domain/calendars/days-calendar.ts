@@ -1,0 +1,17 @@
+import type { Calendar } from './calendar.js';
+
+/** A calendar whose sessions are given days, ascending: the axis of names that belong to no exchange in particular. */
+export function daysCalendar(days: Int32Array): Calendar {
+  const sessions = new Set(days);
+  const from = days[0] ?? 0;
+  const to = days.at(-1) ?? 0;
+  return {
+    code: 'DAYS',
+    name: 'Given days',
+    region: 'Etc',
+    tz: 'Etc/UTC',
+    coverage: { from, publishedTo: to, to },
+    sessions: days,
+    isSession: (day) => sessions.has(day),
+  };
+}

@@ -1,0 +1,55 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import { estimateCovariance, type CovarianceDiagnostics, type EstimateStage } from '#kernels/moments/estimate-covariance.js';
+import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import type { RiskModelRequest } from '../documents/risk-model-document.js';
+import { LIMITS } from '../limits.js';
+import { assertEstimable, coverageOf, readReturns, type Coverage, type ReturnWindow } from './return-panel.js';
+
+export type RiskSettings = Pick<RiskModelRequest, 'intensity' | 'target' | 'repair' | 'intensity_method' | 'half_life'>;
+
+export interface RiskModelEstimate {
+  readonly coverage: Coverage;
+  readonly diagnostics: CovarianceDiagnostics;
+  /** Annualised, [n x n]; on the engine's memory. */
+  readonly covariance: Float64Array;
+}
+
+/**
+ * A covariance model of the names that a window covers. Run it inside an engine's scope, which the matrix does not outlive.
+ * @param asked columns of the market, each once, in the order the matrix is to have.
+ * @throws Refusal RISK_INSUFFICIENT_DATA
+ * @cost of `estimateCovariance`
+ */
+export function estimateRiskModel(
+  engine: Engine,
+  window: ReturnWindow,
+  asked: ArrayLike<number>,
+  settings: RiskSettings,
+  tell: (stage: EstimateStage | 'returns') => void = () => {},
+): RiskModelEstimate {
+  tell('returns');
+  const coverage = coverageOf(window, asked);
+  assertEstimable(coverage);
+  const n = coverage.columns.length;
+  const covariance = engine.allocate(n * n);
+  const diagnostics = engine.scope(() => {
+    const panel = engine.allocate(coverage.sessions.length * n);
+    readReturns(window, coverage, panel);
+    const request = {
+      target: settings.target,
+      intensity: settings.intensity,
+      method: settings.intensity_method,
+      scale: LIMITS.PERIODS_PER_YEAR,
+      repair: settings.repair,
+      ...(settings.half_life === null ? {} : { weights: weightsOf(settings.half_life, coverage.sessions.length) }),
+    };
+    return estimateCovariance(engine, panel, n, request, covariance, tell);
+  });
+  return { coverage, diagnostics, covariance };
+}
+
+function weightsOf(halfLife: number, observations: number): Float64Array {
+  const weights = new Float64Array(observations);
+  halfLifeWeights(halfLife, weights);
+  return weights;
+}

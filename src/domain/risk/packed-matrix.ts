@@ -1,0 +1,53 @@
+/** A symmetric matrix kept as its upper triangle, row by row: half the bytes of the whole. */
+export interface PackedMatrix {
+  readonly order: number;
+  /** [order (order + 1) / 2] */
+  readonly upper: Float64Array;
+}
+
+/** @param matrix [n x n] row-major, symmetric. */
+export function packUpper(matrix: Float64Array, n: number): Float64Array<ArrayBuffer> {
+  const upper = new Float64Array((n * (n + 1)) / 2);
+  let at = 0;
+  for (let i = 0; i < n; i++) {
+    upper.set(matrix.subarray(i * n + i, (i + 1) * n), at);
+    at += n - i;
+  }
+  return upper;
+}
+
+/** @throws Error when the length is not that of a triangle of the order */
+export function packedMatrix(upper: Float64Array, order: number): PackedMatrix {
+  if (upper.length !== (order * (order + 1)) / 2) throw new Error(`${upper.length} entries for a matrix of order ${order}`);
+  return { order, upper };
+}
+
+/** Row i as it would stand in the whole matrix. @param out [order], overwritten */
+export function unpackRow({ order, upper }: PackedMatrix, i: number, out: Float64Array): void {
+  let at = i;
+  for (let j = 0; j < i; j++) {
+    out[j] = upper[at]!;
+    at += order - 1 - j;
+  }
+  out.set(upper.subarray(at, at + order - i), i);
+}
+
+/** Square roots of the diagonal. */
+export function volatilitiesOf({ order, upper }: PackedMatrix): Float64Array {
+  const volatilities = new Float64Array(order);
+  for (let i = 0, at = 0; i < order; at += order - i, i++) volatilities[i] = Math.sqrt(Math.max(0, upper[at]!));
+  return volatilities;
+}
+
+/**
+ * Row i of the correlation matrix: exactly 1 on the diagonal, 0 beside a name without variance, never beyond 1.
+ * @param out [order], overwritten
+ */
+export function correlationRow(matrix: PackedMatrix, volatilities: Float64Array, i: number, out: Float64Array): void {
+  unpackRow(matrix, i, out);
+  for (let j = 0; j < out.length; j++) {
+    const product = volatilities[i]! * volatilities[j]!;
+    out[j] = product > 0 ? Math.min(1, Math.max(-1, out[j]! / product)) : 0;
+  }
+  out[i] = 1;
+}

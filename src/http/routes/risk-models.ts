@@ -1,0 +1,24 @@
+import type { riskModelRoutes } from '#contract/risk-models.js';
+import type { RiskModels } from '#services/risk-models.js';
+import { ARROW_TYPE } from '#views/arrow-type.js';
+import type { Handlers } from '../handler.js';
+
+export function riskModelHandlers(riskModels: RiskModels): Handlers<typeof riskModelRoutes> {
+  return {
+    listRiskModels: ({ query }) => ({ json: riskModels.list(query) }),
+    async getRiskModel({ params, accepts, signal }) {
+      const model = riskModels.get(params.model_id);
+      if (!accepts(ARROW_TYPE)) return { stream: model.json(signal), etag: model.etag };
+      const { bytes } = await model.arrow(signal);
+      return { bytes, type: ARROW_TYPE, etag: `${model.etag}-arrow` };
+    },
+    async estimateRiskModel({ params, body, principal }) {
+      const status = await riskModels.estimate(params.model_id, body(), principal.keyId);
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
+    async deleteRiskModel({ params, precondition }) {
+      await riskModels.remove(params.model_id, precondition());
+      return {};
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import type { TreatmentSpec } from '#domain/documents/index-document.js';
+import type { RiskModelDocument, RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import type { JobKind } from '#jobs/job-kind.js';
+import type { RiskUniverse } from '#jobs/tasks.js';
+import type { Markets } from '#market/markets.js';
+import type { ArtifactStore } from '#store/artifacts.js';
+import type { DocumentStore } from '#store/documents.js';
+import { requireRun } from './run-documents.js';
+
+/** Everything an estimate depends on besides the market and the run, which are those served when an attempt starts. */
+export interface RiskModelPayload {
+  readonly model_id: string;
+  readonly request: RiskModelRequest;
+  /** Names asked for, ascending and each once; null takes those of the run. */
+  readonly identifiers: readonly string[] | null;
+  readonly run: { readonly run_id: string; readonly calendar: string; readonly currency: string; readonly treatment: TreatmentSpec } | null;
+}
+
+export interface RiskModelJobDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly markets: Markets;
+}
+
+/** The kind of job that estimates risk models: the model is replaced in the transaction that ends the job. */
+export function createRiskModelJob({ documents, artifacts, markets }: RiskModelJobDependencies): JobKind<RiskModelPayload> {
+  function universeOf({ identifiers, run }: RiskModelPayload): RiskUniverse {
+    if (identifiers !== null) return { kind: 'names', identifiers };
+    const { run_id, ...terms } = run!; // one of the two was given
+    return { kind: 'run', columns: artifacts.path(requireRun(documents, run_id).artifacts.columns), ...terms };
+  }
+
+  return {
+    kind: 'risk',
+    lane: 'heavy',
+    async run(payload, attempt) {
+      await markets.settled(); // An estimate of the last process waits for the data that is on its way.
+      const { handle } = markets.require();
+      const output = await attempt.compute('estimate-risk-model', { market: handle, universe: universeOf(payload), request: payload.request });
+      const document: RiskModelDocument = {
+        model_id: payload.model_id,
+        asset_ids: [...output.assetIds],
+        diagnostics: output.diagnostics,
+        request: payload.request,
+        excluded: { ...output.excluded },
+        observed_start: output.observedStart,
+        observed_end: output.observedEnd,
+        content_hash: output.contentHash,
+        precision: output.precision,
+        store_content_hash: handle.contentHash,
+        covariance: await attempt.keep(output.covariance),
+      };
+      return {
+        result: { value: document },
+        message: messageOf(payload, document),
+        effect(tx) {
+          tx.put('risk-model', payload.model_id, document);
+        },
+      };
+    },
+  };
+}
+
+/** Excluded names told one by one; past these a model is not read from a message. */
+const NAMED_MAX = 5;
+
+/** What a client should know of a finished estimate without reading it. */
+function messageOf({ request }: RiskModelPayload, { asset_ids: assetIds, excluded, diagnostics }: RiskModelDocument): string {
+  const names = Object.keys(excluded);
+  const told = names.slice(0, NAMED_MAX).map((name) => `${name} (${excluded[name]})`);
+  const more = names.length > NAMED_MAX ? [`${names.length - NAMED_MAX} more`] : [];
+  return [
+    `${assetIds.length} names, ${diagnostics.observations} observations.`,
+    ...(request.index_id !== null && request.identifiers.length > 0 ? ['Both identifiers and index_id were given: identifiers win.'] : []),
+    ...(names.length > 0 ? [`Left out: ${[...told, ...more].join(', ')}.`] : []),
+  ].join(' ');
+}

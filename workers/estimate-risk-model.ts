@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto';
+import { marketOn } from '#domain/backtest/compositions.js';
+import { canonicalJson } from '#domain/canonical-json.js';
+import { daysCalendar } from '#domain/calendars/days-calendar.js';
+import { dayFrom, formatDay } from '#domain/days.js';
+import { compareText } from '#domain/findings.js';
+import { growthOf, growthTerms } from '#domain/market/growth.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { narrowMarket } from '#domain/market/narrow-market.js';
+import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
+import { Refusal } from '#domain/refusal.js';
+import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
+import { packUpper } from '#domain/risk/packed-matrix.js';
+import type { ReturnWindow } from '#domain/risk/return-panel.js';
+import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
+import type { EstimateRiskModelInput, RiskModelOutput, RiskUniverse, Task, TaskControl } from '#jobs/tasks.js';
+import { outputBytes } from './hand-over.js';
+import { onEngine } from './numerics.js';
+import { openedCalendars } from './opened-calendars.js';
+import { openedMarket } from './open-markets.js';
+import { withRunFile } from './run-file.js';
+
+/** Share of the work done when a stage begins, for one name as for thousands. */
+const DONE: Readonly<Record<EstimateStage | 'returns', number>> = { returns: 0.05, moments: 0.15, product: 0.2, eigenvalues: 0.4, repair: 0.7 };
+
+/** A covariance model of the universe over the window, as bytes to store. */
+export const estimateModel: Task<'estimate-risk-model'> = async (input, control) => {
+  const market = openedMarket(input.market);
+  const { window, asked } = readWindow(market, input);
+  return onEngine((engine) => {
+    const { coverage, diagnostics, covariance } = estimateRiskModel(engine, window, asked, input.request, (stage) => tell(control, stage));
+    const { sm } = window;
+    const assetIds = Array.from(coverage.columns, (column) => sm.identifiers[column]!);
+    const packed = outputBytes(new Uint8Array(packUpper(covariance, assetIds.length).buffer));
+    return {
+      covariance: packed,
+      assetIds,
+      diagnostics: {
+        assets: assetIds.length,
+        observations: coverage.sessions.length,
+        average_correlation: diagnostics.averageCorrelation,
+        condition_number: diagnostics.conditionNumber,
+        intensity: diagnostics.intensity,
+        positive_semi_definite: diagnostics.isPositiveSemiDefinite,
+        repaired: diagnostics.isRepaired,
+        smallest_eigenvalue: diagnostics.smallestEigenvalue,
+        target: input.request.target,
+      },
+      excluded: Object.fromEntries([...coverage.excluded].map(([column, why]) => [sm.identifiers[column]!, why])),
+      observedStart: formatDay(sm.sessions[coverage.sessions[0]!]!),
+      observedEnd: formatDay(sm.sessions[coverage.sessions.at(-1)!]!),
+      contentHash: createHash('sha256').update(canonicalJson({ asset_ids: assetIds, covariance: packed.sha256 })).digest('hex'),
+      precision: engine.precision,
+    } satisfies RiskModelOutput;
+  });
+};
+
+function tell(control: TaskControl, stage: EstimateStage | 'returns'): void {
+  control.report(DONE[stage], stage);
+}
+
+interface Reading {
+  readonly window: ReturnWindow;
+  /** Columns of the window's market, by identifier. */
+  readonly asked: readonly number[];
+}
+
+function readWindow(market: MarketData, { universe, request }: EstimateRiskModelInput): Reading {
+  const from = request.start === null ? null : dayFrom(request.start);
+  const to = request.end === null ? null : dayFrom(request.end);
+  const sm = universe.kind === 'names' ? ownDays(market, universe.identifiers, { from, to }) : marketOn({ market, calendars: openedCalendars(), code: universe.calendar });
+  const identifiers = universe.kind === 'names' ? universe.identifiers : heldLast(universe);
+  const asked = identifiers.map((identifier) => sm.columnOf(identifier)).filter((column) => column >= 0);
+  const window = {
+    sm,
+    growth: growthOf(sm, termsOf(universe, request.returns)),
+    from: from === null ? 0 : firstAtLeast(sm.sessions, from),
+    to: to === null ? sm.sessions.length - 1 : lastAtMost(sm.sessions, to),
+  };
+  if (asked.length === 0) throw new Refusal('RISK_INSUFFICIENT_DATA', `None of the ${identifiers.length} names is in the served store.`, { assets: 0 });
+  return { window, asked };
+}
+
+/** Names on an axis of their own: the days of the window on which one of them has a bar. */
+function ownDays(market: MarketData, identifiers: readonly string[], { from, to }: { readonly from: number | null; readonly to: number | null }): SessionMarket {
+  const wanted = new Set(identifiers);
+  const columns = market.identifiers.flatMap((identifier, column) => (wanted.has(identifier) ? [column] : []));
+  const narrow = narrowMarket(market, { columns, from, to });
+  return alignMarket({ market: narrow, calendar: daysCalendar(narrow.dates), calendars: openedCalendars() });
+}
+
+/** Names of weight above 0 on the last date of a stored run, ascending. */
+function heldLast({ columns }: { readonly columns: string }): string[] {
+  return withRunFile(columns, (run) => {
+    const { names, dates } = run.header;
+    const weights = run.f64('weights', (dates - 1) * names.length, dates * names.length);
+    return names.filter((_, i) => weights[i]! > 0).toSorted(compareText);
+  });
+}
+
+/** Terms of plain names: dividends by the request, splits and special dividends applied, no currency but their own. */
+function termsOf(universe: RiskUniverse, variant: 'total' | 'price') {
+  if (universe.kind === 'run') return growthTerms(universe.treatment, universe.currency, variant);
+  return { variant, withholdingTax: 0, specialDividends: 'reinvest', splits: 'apply', currency: '' } as const;
+}

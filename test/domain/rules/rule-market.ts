@@ -2,6 +2,7 @@ import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, weekdayOf } from '#domain/days.js';
 import { IndexDocument, type RuleDocument } from '#domain/documents/index-document.js';
 import type { CorporateAction, MarketData, Membership, ReferenceRow, ReferenceValue } from '#domain/market/market-data.js';
+import { exchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
 import { createDecider, type RuleDecider } from '#domain/rules/decide.js';
 
@@ -34,7 +35,10 @@ export function marketOf({ identifiers, fields, reference = {}, actions = [], un
   const rows = Object.values(fields)[0]!.length;
   const first = WEEKDAYS.sessions.findIndex((day) => day >= dayFrom(start));
   const columns = Object.keys(reference);
-  const referenceRows = identifiers.map((identifier, i): [string, ReferenceRow[]] => [identifier, [{ validFrom: null, values: columns.map((column) => reference[column]![i] ?? null) }]]);
+  const referenceRows = identifiers.flatMap((identifier, i): [string, ReferenceRow[]][] => {
+    const values = columns.map((column) => reference[column]![i] ?? null);
+    return values.every((value) => value === null) ? [] : [[identifier, [{ validFrom: null, values }]]];
+  });
   return {
     storeId: 'test',
     contentHash: 'test',
@@ -42,7 +46,7 @@ export function marketOf({ identifiers, fields, reference = {}, actions = [], un
     identifiers,
     dates: WEEKDAYS.sessions.slice(first, first + rows),
     fields: new Map(Object.entries(fields).map(([name, table]) => [name, Float64Array.from(table.flat(), (value) => value ?? NaN)])),
-    reference: { columns, rows: new Map(columns.length === 0 ? [] : referenceRows) },
+    reference: { columns, rows: new Map(referenceRows) },
     actions: actions.map((action) => ({ identifier: '', type: 'DIVIDEND', value: 0, exDay: 0, payDay: null, status: null, announcedDay: null, related: null, subscriptionPrice: null, ...action })),
     universes,
   };
@@ -55,8 +59,12 @@ export function documentOf(pipeline: unknown, rest: Record<string, unknown> = {}
   return IndexDocument.parse({ id: 'TEST', name: 'Test', calendar: 'TEST', base_date: '2020-01-01', pipeline, ...rest }) as RuleDocument;
 }
 
-export const priceable = (sm: SessionMarket, session: number): Int32Array =>
-  Int32Array.from(Array.from({ length: sm.names }, (_, column) => column).filter((column) => sm.isPriceable(session, column, 5)));
+/** The names of a market that can be priced on a session, exchange rates left out. */
+export function priceable(sm: SessionMarket, session: number): Int32Array {
+  const { pairColumns } = exchangeRates(sm, 'USD');
+  const columns = Array.from({ length: sm.names }, (_, column) => column);
+  return Int32Array.from(columns.filter((column) => sm.isPriceable(session, column, 5) && !pairColumns.has(column)));
+}
 
 export function deciderOf(sm: SessionMarket, pipeline: unknown, rest: Record<string, unknown> = {}): RuleDecider {
   return createDecider({ document: documentOf(pipeline, rest), market: sm, universe: (session) => priceable(sm, session) });

@@ -37,7 +37,7 @@ const refused = async (method: string, path: string, body?: unknown) => {
   const answer = await service.ask<{ error: ErrorDetail }>(method, path, body);
   return { status: answer.status, ...answer.body.error };
 };
-const findings = (error: ErrorDetail) => (error.detail?.['findings'] as { code: string; path: string }[]).map(({ code, path }) => `${code} ${path}`);
+const findings = (error: ErrorDetail) => ((error.detail ?? {})['findings'] as { code: string; path: string }[]).map(({ code, path }) => `${code} ${path}`);
 const ask = (method: string, path: string, body: unknown, headers: Record<string, string>) =>
   fetch(new URL(path, service.url), { method, headers: { 'content-type': 'application/json', ...headers }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
 

@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest';
+import { createComposer } from '#domain/backtest/compositions.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { dayFrom } from '#domain/days.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { explainName } from '#domain/rules/explain.js';
+import { previewRules } from '#domain/rules/preview.js';
+import { aligned, CALENDARS, deciderOf, documentOf, generatedMarket, keptBy, marketOf, weightsBy } from './rule-market.js';
+
+const composerOn = (market: MarketData, documents: readonly IndexDocument[], until: number) =>
+  createComposer({ market, calendars: CALENDARS, documents: Object.fromEntries(documents.map((document) => [document.id, document])), until, createDecider: indexDecider });
+
+const buffered = documentOf(
+  {
+    selection: [
+      { id: 'liquid', type: 'LiquidityFilter', params: { minimum: 3e7, window: 20, incumbent_minimum: 1e7 } },
+      { id: 'size', type: 'BufferedTopN', params: { field: 'SCORE', count: 12, enter_rank: 8, exit_rank: 20 } },
+    ],
+    weighting: { type: 'MarketCapWeight', cap: 0.15 },
+  },
+  { id: 'BUFFERED', base_date: '2020-03-02', rebalance: { frequency: 'monthly' } },
+);
+
+describe('a preview of a decision date is the decision of the run', () => {
+  const market = generatedMarket({ names: 60, sessions: 320, seed: 9 });
+  const last = market.dates.at(-1)!;
+
+  test.each([
+    ['with buffers', buffered],
+    ['with buffers and a lag', { ...buffered, id: 'LAGGED', rebalance: { ...buffered.rebalance, effective_lag: 3 } }],
+    ['in the universe of another index', documentOf({ selection: [{ id: 'x', type: 'BufferedTopN', params: { field: 'CLOSE', count: 5 } }], weighting: { type: 'PriceWeight' } }, { id: 'INNER', base_date: '2020-04-01', rebalance: { frequency: 'weekly' }, universe: { kind: 'index', id: 'BUFFERED' } })],
+  ])('%s', (_, document) => {
+    const documents = [buffered, document];
+    const { list, sm } = composerOn(market, documents, last).compositions(document.id);
+    expect(list.length).toBeGreaterThan(8);
+    for (const { decision, session, columns, weights } of list) {
+      if (decision !== session && decision < sm.sessionAt(dayFrom(document.base_date))) continue;
+      const day = sm.sessions[decision]!;
+      const { resolved } = previewRules(composerOn(market, documents, day), document.id, day);
+      if (resolved?.decision.kind !== 'decided') throw new Error('nothing was decided');
+      expect(resolved.session).toBe(decision);
+      const gone = resolved.decision.columns.filter((column) => !columns.includes(column));
+      if (gone.length > 0) continue; // ended between decision and effect
+      expect(Array.from(resolved.decision.columns)).toEqual(Array.from(columns));
+      expect(Array.from(resolved.decision.weights)).toEqual(Array.from(weights));
+    }
+  });
+
+  test('the explanation of each name replays to the weight in force, and tells why the others are out', () => {
+    const { list, sm } = composerOn(market, [buffered], last).compositions('BUFFERED');
+    const composition = list.at(-2)!;
+    const asOf = sm.sessions[composition.session]!;
+    for (let column = 0; column < sm.names; column++) {
+      const told = explainName(composerOn(market, [buffered], asOf), 'BUFFERED', { column, asOf });
+      const position = composition.columns.indexOf(column);
+      expect(told.weight).toBe(position < 0 ? null : composition.weights[position]);
+      if (position >= 0) {
+        const { cap, floor, scale } = told.capping!;
+        expect(Math.min(cap!, Math.max(floor, scale * (told.weighting!.raw / told.weighting!.rawTotal)))).toBeCloseTo(told.weight!, 13);
+        expect(told.rules.every(({ kept, reason }) => kept && (reason.distance === 0 || reason.distance === null))).toBe(true);
+      } else if (told.inUniverse) {
+        const { kept, reason } = told.rules.at(-1)!;
+        expect([kept, told.excludedBy !== null]).toEqual([false, true]);
+        if (reason.value !== null) expect(reason.distance).toBeGreaterThanOrEqual(0);
+        expect(told.datapoints.every(({ read }) => read.to === null || read.to <= '2099')).toBe(true);
+      }
+    }
+  });
+
+  test('a name kept by its buffer alone is told so', () => {
+    const { list, sm } = composerOn(market, [buffered], last).compositions('BUFFERED');
+    const reasons = list.slice(1).flatMap((composition) => {
+      const asOf = sm.sessions[composition.session]!;
+      const composer = composerOn(market, [buffered], asOf);
+      return Array.from(composition.columns, (column) => explainName(composer, 'BUFFERED', { column, asOf }).rules[1]!.reason);
+    });
+    const stayed = reasons.filter(({ incumbent }) => incumbent);
+    expect(stayed.length).toBeGreaterThan(0);
+    for (const { rank, cutoff } of stayed) expect(rank!).toBeGreaterThan(cutoff!);
+  });
+});
+
+describe('currencies', () => {
+  const fields = {
+    // EURUSD is 1.25, then 1.50; GBPUSD is missing altogether.
+    CLOSE: [[10, 10, 1.25, 10, 800], [10, 10, 1.5, 10, 800]],
+    SHARES_OUTSTANDING: [[100, 100, null, 100, 100], [100, 100, null, 100, 100]],
+    VOLUME: [[5, 5, null, 5, 5], [5, 5, null, 5, 5]],
+  };
+  const identifiers = ['DOLLAR', 'EURO', 'EURUSD', 'NONE', 'PENCE'];
+  const currency = { CURRENCY: ['USD', 'EUR', null, null, 'GBX'] };
+  const market = marketOf({ identifiers, fields, reference: currency });
+  const withSterling = marketOf({
+    identifiers: [...identifiers, 'USDGBP'],
+    fields: { CLOSE: fields.CLOSE.map((row) => [...row, 0.5]), SHARES_OUTSTANDING: fields.SHARES_OUTSTANDING.map((row) => [...row, null]), VOLUME: fields.VOLUME.map((row) => [...row, null]) },
+    reference: { CURRENCY: [...currency.CURRENCY, null] },
+  });
+
+  test('money datapoints are in index currency at the rate of the date, minor units counted in hundredths', () => {
+    const sm = aligned(withSterling);
+    // 10 USD, 10 EUR, 10 in the index currency and 800 pence of 2 USD a pound, 100 shares each.
+    const caps = { DOLLAR: 1000, EURO: 1250, NONE: 1000, PENCE: 1600 };
+    const total = 1000 + 1250 + 1000 + 1600;
+    const expected = Object.fromEntries(Object.entries(caps).map(([name, cap]) => [name, expect.closeTo(cap / total, 14)]));
+    expect(weightsBy(sm, { type: 'MarketCapWeight' }, { session: 0 })).toEqual(expected);
+    expect(weightsBy(sm, { type: 'PriceWeight' }, { session: 0 })).toEqual(expected);
+    expect(keptBy(sm, { type: 'PriceFilter', params: { minimum: 14, maximum: 15 } })).toEqual(['EURO']);
+    expect(keptBy(sm, { type: 'MarketCapFilter', params: { minimum: 1300 } })).toEqual(['EURO', 'PENCE']);
+    expect(keptBy(sm, { type: 'RangeFilter', params: { field: 'CLOSE', minimum: 800 } })).toEqual(['PENCE']); // as quoted
+  });
+
+  test('an exchange rate is no name of the universe', () => {
+    const documents = [documentOf({ weighting: { type: 'EqualWeight' } }, { id: 'ALL' })];
+    const day = withSterling.dates.at(-1)!;
+    const { resolved } = previewRules(composerOn(withSterling, documents, day), 'ALL', day);
+    expect(Array.from(resolved!.universe, (column) => withSterling.identifiers[column])).toEqual(['DOLLAR', 'EURO', 'NONE', 'PENCE']);
+  });
+
+  test('a missing rate is refused only once a name that needs it is read', () => {
+    const sm = aligned(market);
+    const capped = { type: 'MarketCapWeight' };
+    expect(() => deciderOf(sm, { weighting: capped }).decide(1, null)).toThrow(expect.objectContaining({ code: 'FX_MISSING', detail: { identifier: 'PENCE', pair: 'GBPUSD' } }));
+    const without = deciderOf(sm, { selection: [{ id: 'x', type: 'ExcludeList', params: { identifiers: ['PENCE'] } }], weighting: capped }).decide(1, null);
+    expect(without.kind).toBe('decided');
+  });
+});
+
+describe('the universe of a decision', () => {
+  test('a name without a bar for more than its allowance is not in it', () => {
+    const sm = aligned(marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1], ...Array.from({ length: 8 }, () => [1, null])] } }));
+    expect(keptBy(sm, { type: 'SeasoningFilter', params: { sessions: 0 } }, { session: 5 })).toEqual(['A', 'B']);
+    expect(keptBy(sm, { type: 'SeasoningFilter', params: { sessions: 0 } }, { session: 6 })).toEqual(['A']);
+  });
+});

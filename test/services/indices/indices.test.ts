@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest';
+import type { Jobs } from '#jobs/job-kind.js';
+import { createIndices } from '#services/indices.js';
+import type { DocumentKind, DocumentStore, DocumentTransaction, StoredDocument, UnreadableDocument } from '#store/documents.js';
+
+type Entry = StoredDocument | UnreadableDocument;
+
+/** Documents in memory; a transaction that throws leaves them as they were. */
+function memoryStore(): DocumentStore & { readonly entries: Map<string, Entry> } {
+  const entries = new Map<string, Entry>();
+  let writes = 0;
+  const keyOf = (kind: DocumentKind, id: string) => `${kind} ${id}`;
+  const reader = {
+    get: (kind: DocumentKind, id: string) => entries.get(keyOf(kind, id)),
+    ids: (kind: DocumentKind) => [...entries.values()].filter(({ id }) => entries.has(keyOf(kind, id))).map(({ id }) => id).filter((id, i, all) => all.indexOf(id) === i).toSorted(),
+  };
+  return {
+    ...reader,
+    entries,
+    list(kind, read) {
+      const causes = { unreadable: 0, invalid: 0, unsupported: 0 };
+      const documents = reader.ids(kind).flatMap((id) => {
+        const entry = reader.get(kind, id)!;
+        if ('unreadable' in entry) {
+          causes[entry.unreadable]++;
+          return [];
+        }
+        const document = read(entry.body, id);
+        if (document === undefined) causes.invalid++;
+        return document === undefined ? [] : [document];
+      });
+      return { documents, skipped: causes.unreadable + causes.invalid + causes.unsupported, skipped_causes: causes };
+    },
+    async transaction(change) {
+      const before = new Map(entries);
+      const tx: DocumentTransaction = {
+        ...reader,
+        put(kind, id, body) {
+          const etag = `etag-${++writes}`;
+          entries.set(keyOf(kind, id), { id, body, etag, updatedAt: '' });
+          return etag;
+        },
+        delete: (kind, id) => entries.delete(keyOf(kind, id)),
+      };
+      try {
+        return change(tx);
+      } catch (failure) {
+        entries.clear();
+        for (const [key, entry] of before) entries.set(key, entry);
+        throw failure;
+      }
+    },
+    close: async () => undefined,
+  };
+}
+
+function setUp(live: readonly string[] = []) {
+  const documents = memoryStore();
+  const cancelled: string[] = [];
+  const jobs: Pick<Jobs, 'isLive' | 'cancel'> = {
+    isLive: (jobId) => live.includes(jobId),
+    async cancel(jobId) {
+      expect(documents.entries.has(`index ${jobId.split(':')[1]}`)).toBe(true); // cancelled before anything is removed
+      cancelled.push(jobId);
+      return {} as Awaited<ReturnType<Jobs['cancel']>>; // the service does not read it
+    },
+  };
+  const calendar = { code: 'XNYS', name: '', region: '', tz: '', coverage: { from: 0, publishedTo: 1, to: 1 } };
+  const indices = createIndices({
+    documents,
+    jobs,
+    markets: { served: () => undefined, require: () => { throw new Error('no market is needed'); }, settled: async () => undefined },
+    calendars: { list: () => [calendar], get: () => undefined },
+  });
+  return { documents, indices, cancelled };
+}
+
+const rules = (id: string) => ({ id, name: id, calendar: 'XNYS', base_date: '2020-01-02', pipeline: { weighting: { type: 'EqualWeight' } } });
+const derived = (id: string, source: string) => ({ id, name: id, calendar: 'XNYS', base_date: '2020-01-02', derivation: { source_index_id: source } });
+const stored = (id: string, body: unknown): StoredDocument => ({ id, body, etag: 'e', updatedAt: '' });
+
+describe('definitions that cannot be read', () => {
+  test('they are left out of the listing, counted by cause, told on their own route and can be deleted', async () => {
+    const { documents, indices } = setUp();
+    await indices.create(rules('GOOD'));
+    documents.entries.set('index TORN', { id: 'TORN', unreadable: 'unreadable' });
+    documents.entries.set('index NEWER', { id: 'NEWER', unreadable: 'unsupported' });
+    documents.entries.set('index WRONG', stored('WRONG', { id: 'WRONG' }));
+    expect(indices.list({})).toMatchObject({ indices: [{ id: 'GOOD' }], skipped: 3, skipped_causes: { unreadable: 1, invalid: 1, unsupported: 1 } });
+    for (const id of ['TORN', 'NEWER', 'WRONG']) {
+      expect(() => indices.get(id)).toThrow(expect.objectContaining({ code: 'DOCUMENT_UNREADABLE' }));
+      expect(await indices.remove(id, undefined)).toMatchObject({ deleted: [{ index_id: id }] });
+    }
+    expect(indices.list({}).skipped).toBe(0);
+  });
+
+  test('a new definition can take the place of one that cannot be read, but not by POST', async () => {
+    const { documents, indices } = setUp();
+    documents.entries.set('index TORN', { id: 'TORN', unreadable: 'unreadable' });
+    await expect(indices.create(rules('TORN'))).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+    await indices.replace('TORN', rules('TORN'), undefined);
+    expect(indices.get('TORN').document.name).toBe('TORN');
+  });
+});
+
+describe('deleting', () => {
+  test('running backtests of the whole family are cancelled first, and every result of it is forgotten', async () => {
+    const { documents, indices, cancelled } = setUp(['backtest:PARENT', 'backtest:GRAND']);
+    await indices.create(rules('PARENT'));
+    await indices.create(derived('SON', 'PARENT'));
+    await indices.create(derived('GRAND', 'SON'));
+    await indices.create(rules('OTHER'));
+    documents.entries.set('run PARENT', stored('PARENT', { run_at: '2026-01-01T00:00:00.000000+00:00' }));
+    for (const id of ['PARENT', 'GRAND', 'OTHER']) documents.entries.set(`job backtest:${id}`, stored(`backtest:${id}`, {}));
+    documents.entries.set('job-input backtest:GRAND', stored('backtest:GRAND', {}));
+    expect(indices.list({}).indices.map(({ id, has_run, run_at }) => [id, has_run, run_at])).toContainEqual(['PARENT', true, '2026-01-01T00:00:00.000000+00:00']);
+    expect(await indices.remove('PARENT', undefined)).toEqual({
+      deleted: [
+        { index_id: 'PARENT', backtest_record_deleted: true, backtest_results_deleted: 2, derived_from: null },
+        { index_id: 'SON', backtest_record_deleted: false, backtest_results_deleted: 0, derived_from: 'PARENT' },
+        { index_id: 'GRAND', backtest_record_deleted: false, backtest_results_deleted: 1, derived_from: 'SON' },
+      ],
+    });
+    expect(cancelled).toEqual(['backtest:PARENT', 'backtest:GRAND']);
+    expect([...documents.entries.keys()].toSorted()).toEqual(['index OTHER', 'job backtest:OTHER']);
+  });
+
+  test('a precondition that does not hold removes nothing', async () => {
+    const { indices } = setUp();
+    await indices.create(rules('KEPT'));
+    await expect(indices.remove('KEPT', ['another'])).rejects.toMatchObject({ code: 'PRECONDITION_FAILED' });
+    expect(indices.get('KEPT').document.id).toBe('KEPT');
+  });
+});
+
+describe('references', () => {
+  test('a definition may not close a circle through universes and derivations', async () => {
+    const { indices } = setUp();
+    await indices.create(rules('A'));
+    await indices.create({ ...rules('B'), universe: { kind: 'index', id: 'A' } });
+    await indices.create(derived('C', 'B'));
+    await expect(indices.replace('A', { ...rules('A'), universe: { kind: 'index', id: 'C' } }, undefined)).rejects.toMatchObject({
+      detail: { findings: [expect.objectContaining({ code: 'CIRCULAR_REFERENCE', path: 'universe.id' })] },
+    });
+  });
+
+  test('a later change of the parent leaves the child as it is and warns of it', async () => {
+    const { indices } = setUp();
+    await indices.create(rules('P'));
+    await indices.create(derived('K', 'P'));
+    await indices.replace('P', { ...rules('P'), base_value: 1000 }, undefined);
+    expect(indices.get('K').document.base_value).toBe(100);
+    expect(indices.validate(indices.get('K').document)).toMatchObject({ valid: true, findings: [{ severity: 'warning', code: 'PARENT_CHANGED', path: 'base_value' }] });
+  });
+});

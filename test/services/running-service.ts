@@ -17,6 +17,8 @@ export interface Answer<T> {
 export interface RunningService {
   /** Folder that the service may read data from. */
   readonly root: string;
+  /** Where the service listens; another place after a restart. */
+  url(): string;
   ask<T = Record<string, unknown>>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>>;
   /** The error of an answer that must be one. */
   refusal(method: string, path: string, body?: unknown): Promise<ErrorDetail & { readonly status: number }>;
@@ -44,6 +46,7 @@ export async function runService(): Promise<RunningService> {
 
   return {
     root: base,
+    url: () => running.server.url,
     ask,
     async refusal(method, path, body) {
       const answer = await ask<{ readonly error?: ErrorDetail }>(method, path, body);

@@ -40,7 +40,7 @@ function byDefinition(names: readonly string[], delta?: number): number[][] {
   const means = names.map((_, i) => returns.reduce((total, row) => total + row[i]!, 0) / returns.length);
   const s = means.map((mi, i) => means.map((mj, j) => returns.reduce((total, row) => total + (row[i]! - mi) * (row[j]! - mj), 0) / (returns.length - 1)));
   let correlations = 0;
-  names.forEach((_, i) => names.forEach((__, j) => (correlations += i === j || s[i]![i]! * s[j]![j]! === 0 ? 0 : s[i]![j]! / Math.sqrt(s[i]![i]! * s[j]![j]!))));
+  names.forEach((_, i) => names.forEach((__, j) => (correlations += i === j ? 0 : s[i]![j]! / Math.sqrt(s[i]![i]! * s[j]![j]!))));
   const rbar = correlations / (names.length * (names.length - 1));
   const d = delta ?? names.length / (names.length + returns.length);
   return s.map((row, i) => row.map((value, j) => 252 * (i === j ? value : d * rbar * Math.sqrt(s[i]![i]! * s[j]![j]!) + (1 - d) * value)));

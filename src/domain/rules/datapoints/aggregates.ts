@@ -98,31 +98,30 @@ export function product(rows: WindowRows, counts: Int32Array): Float64Array {
 }
 
 /**
- * Sample standard deviation (ddof 1) in two passes, NaN for fewer than two values. The mean is taken about the first value,
- * so that a constant series gives exactly 0.
+ * Sample standard deviation (ddof 1), NaN for fewer than two values. Sums are taken about the first value: a constant series gives
+ * exactly 0, and since that value is one of the sample, the difference of the sums loses at most a factor of the count in accuracy.
  */
 export function deviation(rows: WindowRows, counts: Int32Array): Float64Array {
   const { at } = rows;
   const first = new Float64Array(rows.names);
-  const centre = new Float64Array(rows.names);
+  const sums = new Float64Array(rows.names);
+  const squares = new Float64Array(rows.names);
   counts.fill(0);
   rows.forEach((cells, from) => {
     for (let k = 0; k < at.length; k++) {
       const value = cells[from + at[k]!]!;
       if (value !== value) continue;
       if (counts[k]!++ === 0) first[k] = value;
-      else centre[k]! += value - first[k]!;
+      const distance = value - first[k]!;
+      sums[k]! += distance;
+      squares[k]! += distance * distance;
     }
   });
-  for (let k = 0; k < centre.length; k++) centre[k] = first[k]! + centre[k]! / counts[k]!;
-  const squares = new Float64Array(rows.names);
-  rows.forEach((cells, from) => {
-    for (let k = 0; k < at.length; k++) {
-      const distance = cells[from + at[k]!]! - centre[k]!;
-      if (distance === distance) squares[k]! += distance * distance;
-    }
-  });
-  for (let k = 0; k < squares.length; k++) squares[k] = counts[k]! < 2 ? NaN : Math.sqrt(squares[k]! / (counts[k]! - 1));
+  for (let k = 0; k < squares.length; k++) {
+    const count = counts[k]!;
+    const variance = (squares[k]! - (sums[k]! * sums[k]!) / count) / (count - 1);
+    squares[k] = count < 2 ? NaN : Math.sqrt(Math.max(0, variance));
+  }
   return squares;
 }
 

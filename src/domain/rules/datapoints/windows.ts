@@ -15,7 +15,7 @@ export function halfOf(length: number): number {
   return Math.ceil(length / 2);
 }
 
-/** Names whose window is worked on at once: 252 sessions of them stay in a second-level cache. */
+/** Names whose window is worked on at once: what is kept of them stays in the first cache level. */
 const BLOCK = 256;
 
 /**
@@ -23,7 +23,7 @@ const BLOCK = 256;
  *
  * @param columns [n]
  * @returns       [n]
- * @cost          length * n cells read, twice for deviations
+ * @cost          length * n cells read
  */
 export function overWindow(series: Series, statistic: Statistic, window: Window, columns: Int32Array): Float64Array {
   const result = new Float64Array(columns.length).fill(NaN);

@@ -6,6 +6,9 @@ import { numeric } from '../field-use.js';
 import * as parameters from '../parameters.js';
 import { weighed, weightingClass } from '../weighting-class.js';
 
+/** Volatility up to which a price counts as not moving: what rounding leaves of a constant growth. */
+const VOLATILITY_MIN = 1e-12;
+
 export const inverseVolatilityWeight = weightingClass({
   type: 'InverseVolatilityWeight',
   label: 'Inverse volatility weight',
@@ -24,7 +27,7 @@ export const inverseVolatilityWeight = weightingClass({
       weigh({ cross, columns }) {
         const deviations = cross.statistic(value.field, deviation, minimum_observations, columns);
         const volatilities = deviations.map((found) => found * Math.sqrt(LIMITS.PERIODS_PER_YEAR));
-        return weighed(volatilities.map((volatility) => 1 / volatility), (position) => ({ VOLATILITY: Number.isNaN(volatilities[position]!) ? null : volatilities[position]! }));
+        return weighed(volatilities.map((volatility) => (volatility > VOLATILITY_MIN ? 1 / volatility : 0)), (position) => ({ VOLATILITY: Number.isNaN(volatilities[position]!) ? null : volatilities[position]! }));
       },
     };
   },

@@ -1,4 +1,5 @@
 import { exchangeRates } from '../market/exchange-rates.js';
+import { effectOn, effectTable } from '../market/growth.js';
 import type { Book } from './book.js';
 import { eventsOn } from './book-events.js';
 import { indexTerms } from './index-run.js';
@@ -51,7 +52,7 @@ export function latestPositions({ portfolio, document }: Run, rowsMax: number): 
   return positions;
 }
 
-/** Units and prices of the trades of a run, one per trade. A name that left is priced at what it brought. */
+/** Units and prices of the trades of a run, one per trade. A name that left is priced at what it brought, cash of the session included. */
 export function tradePrices({ portfolio, index, document, trades }: Run): { readonly units: Float64Array; readonly price: Float64Array } {
   const { sm, from, columns } = portfolio;
   const rates = exchangeRates(sm, document.currency);
@@ -63,8 +64,13 @@ export function tradePrices({ portfolio, index, document, trades }: Run): { read
     const session = from + trades.at[i]!;
     const column = columns[trades.slot[i]!]!;
     const notional = trades.notional[i]!;
-    const proceeds = trades.isFree[i] === 1 && notional < 0 ? eventsOn(terms, session)?.exits.get(column) : undefined;
-    price[i] = proceeds === undefined ? priceOf(session, column) : proceeds * rates.rateAt(session, column);
+    if (trades.isFree[i] === 1 && notional < 0) {
+      const proceeds = eventsOn(terms, session)?.exits.get(column) ?? sm.carriedClose(session, column);
+      const cash = effectOn(effectTable(sm, terms.growth), session, column)?.cash ?? 0;
+      price[i] = (proceeds + cash) * rates.rateAt(session, column);
+    } else {
+      price[i] = priceOf(session, column);
+    }
     units[i] = Math.abs(notional) / price[i]!;
   }
   return { units, price };

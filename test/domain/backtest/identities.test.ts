@@ -1,0 +1,170 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { linkContributions } from '#domain/analytics/attribution.js';
+import type { Run } from '#domain/backtest/run.js';
+import { openColumns, type RunColumns } from '#domain/backtest/run-columns.js';
+import { runToColumns } from '#domain/backtest/run-to-columns.js';
+import { civilOf, formatDay } from '#domain/days.js';
+import { growthOf, growthTerms } from '#domain/market/growth.js';
+import { attributionView } from '#views/attribution-view.js';
+import { runRecordJson, runResultJson } from '#views/run-json.js';
+import { heldWeights, weightsView } from '#views/weights-view.js';
+import { randomMarket } from './random-market.js';
+import { randomDocument, randomRequest, tryRun } from './random-run.js';
+
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 150);
+const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
+
+/** Checks a law on runs over random markets. */
+function onRuns(law: (run: Run, pick: number) => void): void {
+  fc.assert(
+    fc.property(randomMarket, randomDocument, randomRequest, fc.nat(1_000_000), ({ market }, document, request, pick) => {
+      const found = tryRun(market, document, request);
+      if (found) law(found, pick);
+    }),
+    { numRuns: RUNS },
+  );
+}
+
+function near(actual: number, expected: number, scale = 1, tolerance = 1e-10): void {
+  expect(Math.abs(actual - expected)).toBeLessThanOrEqual(tolerance * Math.max(scale, Math.abs(expected)));
+}
+
+function columnsOf(found: Run): RunColumns {
+  const bytes = runToColumns(found, { contentHash: 's' });
+  return openColumns((start, end) => bytes.slice(start, end));
+}
+
+const sum = (values: Iterable<number>): number => [...values].reduce((total, value) => total + value, 0);
+
+describe('on random markets with every kind of corporate action', () => {
+  test('returns compound to the level, annual returns to the total, and the drawdown recomputes', () => {
+    onRuns(({ level, returns, drawdown, annualReturns, metrics, days }) => {
+      near([...returns].reduce((product, r) => product * (1 + r), 1) - 1, metrics.total_return);
+      near(level.at(-1)! / 100 - 1, metrics.total_return);
+      near(annualReturns.reduce((product, [, r]) => product * (1 + r), 1) - 1, metrics.total_return, 1, 1e-12);
+      expect(annualReturns.map(([year]) => year)).toEqual([...new Set([...days].slice(1).map((day) => civilOf(day).year))]);
+      let peak = 0;
+      level.forEach((value, t) => near(value / (peak = Math.max(peak, value)) - 1, drawdown[t]!));
+      expect(metrics.max_drawdown).toBe(Math.min(...drawdown));
+    });
+  });
+
+  test('a snapshot sums to 1, keeps its cap and says what was moved', () => {
+    onRuns(({ rebalances }) => {
+      for (const { weights, uncapped, cap, capped, columns, redistributed } of rebalances) {
+        near(sum(weights), 1, 1, 1e-12);
+        near(sum(uncapped), 1, 1, 1e-12);
+        if (cap !== null) expect(Math.max(...weights)).toBeLessThanOrEqual(cap + 1e-12);
+        near(redistributed, sum(uncapped.map((u, k) => Math.max(0, u - weights[k]!))));
+        for (const column of capped) near(weights[columns.indexOf(column)]!, cap!);
+      }
+    });
+  });
+
+  test('weights of a quiet session are those of the session before, drifted by the growth of 3.2', () => {
+    onRuns(({ index: { book, compositions } }) => {
+      const { sm, columns, weights, cash, events } = book;
+      const growth = growthOf(sm, growthTerms(compositions.treatment, compositions.document.currency));
+      const busy = new Set(events.map(({ at }) => at));
+      const H = columns.length;
+      for (let t = 1; t < book.length; t++) {
+        const row = weights.subarray(t * H, (t + 1) * H);
+        near(sum(row) + cash[t]!, 1);
+        const hasSpinOff = sm.actions.all.some(({ session, action }) => action.type === 'SPIN_OFF' && Math.abs(session - book.from - t) <= 5);
+        if (busy.has(t) || hasSpinOff) continue;
+        const grown = [...columns].map((column, slot) => (weights[(t - 1) * H + slot]! > 0 ? weights[(t - 1) * H + slot]! * growth[(book.from + t) * sm.names + column]! : 0));
+        const total = sum(grown) + cash[t - 1]!;
+        grown.forEach((value, slot) => near(row[slot]!, value / total));
+        near(book.value[t]!, book.value[t - 1]! * total, book.value[t]!);
+      }
+    });
+  });
+
+  test('contributions add up to the return of any window', () => {
+    onRuns((found, pick) => {
+      const columns = columnsOf(found);
+      const n = found.days.length;
+      for (let window = 0; window < 5; window++) {
+        const from = (pick * (window + 3)) % (n - 1);
+        const to = from + 1 + ((pick * (window + 7)) % (n - 1 - from));
+        if (found.level.at(to) === 0) continue;
+        const view = attributionView(columns, { start: formatDay(found.days[from]!), end: formatDay(found.days[to]!) });
+        const total = found.level[to]! / found.level[from]! - 1;
+        near(view.total_return, total);
+        near(sum(view.contributions.map(({ contribution }) => contribution)), total);
+        expect([view.reconciles, view.periods]).toEqual([true, to - from]);
+        expect(view.cost_drag === null).toBe(found.plan.request.transaction_cost_bps === 0);
+        expect(view.cap_drag === null).toBe(found.document.pipeline!.weighting.cap === null);
+        if (view.cost_drag !== null) expect(view.cost_drag).toBeLessThanOrEqual(0);
+      }
+    });
+  });
+
+  test('drift and active weights balance', () => {
+    onRuns((found, pick) => {
+      const columns = columnsOf(found);
+      const day = found.days[pick % found.days.length]!;
+      const weights = heldWeights(columns, formatDay(day));
+      const view = weightsView({ runId: 'X', requestedAsOf: null, weights, benchmark: null, sharesOf: () => null, risk: null, activeRisk: null });
+      const invested = sum(view.weights.map(({ weight }) => weight));
+      if (invested > 0) near(invested, 1);
+      if (view.drift) {
+        near(view.drift.turnover, view.drift.total_absolute / 2);
+        near(sum(weights.held.map((held, i) => held - weights.target[i]!)), invested - 1);
+      }
+    });
+  });
+
+  test('value is cash and positions, costs are those of the transactions', () => {
+    onRuns((found) => {
+      const record = JSON.parse(new TextDecoder().decode(runRecordJson(found, STAMP)));
+      const { nav, cash, positions, transactions, initial_capital: capital } = record.portfolio;
+      expect([nav.data[0], cash.data[0]]).toEqual([capital, capital]);
+      const held = new Map<string, number>();
+      for (const [date, , units, price, value] of positions.data) {
+        near(units * price, value, value);
+        held.set(date, (held.get(date) ?? 0) + value);
+      }
+      nav.index.slice(1).forEach((date: string, t: number) => near(cash.data[t + 1] + (held.get(date) ?? 0), nav.data[t + 1], capital));
+      near(sum(transactions.data.map((row: number[]) => row[6]!)), found.totalCosts, capital * 1e-3);
+      for (const [, , , units, price, notional, cost] of transactions.data) {
+        expect(units > 0 && notional > 0 && cost >= 0).toBe(true);
+        near(units * price, notional, notional);
+      }
+    });
+  });
+
+  test('without costs the portfolio is the index', () => {
+    onRuns(({ plan, portfolio, level, indexLevel, metrics }) => {
+      if (plan.request.transaction_cost_bps > 0 || portfolio.unfilled.length > 0) return;
+      level.forEach((value, t) => near(value, indexLevel[t]!, 1, 1e-12));
+      expect(metrics.tracking_error!).toBeLessThan(1e-12);
+    });
+  });
+
+  test('the divisor starts at 1 and changes only when money enters or leaves without a price move', () => {
+    onRuns(({ index: { book } }) => {
+      const { sm, divisor, from } = book;
+      expect(divisor[0]).toBe(1);
+      const moving = new Set(book.events.filter(({ moves }) => moves.length > 0).map(({ at }) => at));
+      const cashTypes = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL', 'RIGHTS_ISSUE']);
+      for (const { session, action } of sm.actions.all) if (cashTypes.has(action.type)) moving.add(session - from);
+      for (let t = 1; t < book.length; t++) if (!moving.has(t)) expect(divisor[t]).toBe(divisor[t - 1]);
+    });
+  });
+
+  test('JSON written by hand is the JSON of the same object', () => {
+    onRuns((found) => {
+      for (const bytes of [runResultJson(found, STAMP), runRecordJson(found, STAMP)]) {
+        const text = new TextDecoder().decode(bytes);
+        expect(JSON.stringify(JSON.parse(text))).toBe(text);
+      }
+    });
+  });
+});
+
+test('linking needs every period to keep something', () => {
+  const input = { names: 1, weightsBefore: () => Float64Array.of(1), contributionsOf: () => Float64Array.of(-1), costOf: () => 0, hasCosts: false };
+  expect(() => linkContributions({ ...input, returns: Float64Array.of(-1) })).toThrow(expect.objectContaining({ code: 'TOTAL_LOSS' }));
+});

@@ -1,0 +1,186 @@
+import fc from 'fast-check';
+import { expect, describe, test } from 'vitest';
+import type { Book } from '#domain/backtest/book.js';
+import type { Run } from '#domain/backtest/run.js';
+import { runToColumns } from '#domain/backtest/run-to-columns.js';
+import { formatDay } from '#domain/days.js';
+import { compareText } from '#domain/findings.js';
+import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
+import { runRecordJson, runResultJson } from '#views/run-json.js';
+import { randomMarket } from './random-market.js';
+import { randomDocument, randomRequest, tryRun } from './random-run.js';
+
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 100);
+
+/** The rows of a market up to a position, and the actions that take effect by then. */
+function truncated(market: MarketData, rows: number): MarketData {
+  const names = market.identifiers.length;
+  return {
+    ...market,
+    contentHash: `${market.contentHash}-${rows}`,
+    dates: market.dates.slice(0, rows),
+    fields: new Map([...market.fields].map(([name, panel]) => [name, panel.slice(0, rows * names)])),
+    actions: market.actions.filter(({ exDay }) => exDay <= market.dates[rows - 1]!),
+  };
+}
+
+function renamed(market: MarketData, rename: (identifier: string) => string): MarketData {
+  const order = [...market.identifiers.keys()].toSorted((a, b) => compareText(rename(market.identifiers[a]!), rename(market.identifiers[b]!)));
+  const names = order.length;
+  return {
+    ...market,
+    contentHash: `${market.contentHash}-renamed`,
+    identifiers: order.map((column) => rename(market.identifiers[column]!)),
+    fields: new Map([...market.fields].map(([name, panel]) => [name, panel.map((_, i) => panel[i - (i % names) + order[i % names]!]!)])),
+    reference: { ...market.reference, rows: new Map([...market.reference.rows].map(([identifier, rows]) => [rename(identifier), rows])) },
+    actions: market.actions
+      .map((action): CorporateAction => ({ ...action, identifier: rename(action.identifier), related: action.related === null ? null : rename(action.related) }))
+      .toSorted((a, b) => compareText(a.identifier, b.identifier) || a.exDay - b.exDay || compareText(a.type, b.type)),
+  };
+}
+
+/** Weights of a book on a date by identifier, without the names it does not hold. */
+function held({ sm, columns, weights }: Book, at: number): [string, number][] {
+  return [...columns].flatMap((column, slot): [string, number][] => {
+    const weight = weights[at * columns.length + slot]!;
+    return weight > 0 ? [[sm.identifiers[column]!, weight]] : [];
+  });
+}
+
+/** What of a run is known by a date: levels, weights, divisor, compositions, bit for bit. */
+function knownBy(run: Run, day: number) {
+  const { index, portfolio, rebalances } = run;
+  const within = (book: Book): number => book.sm.sessions.subarray(book.from, book.from + book.length).filter((session) => session <= day).length;
+  const count = within(index.book);
+  const traded = within(portfolio);
+  return {
+    index: [...index.book.value.subarray(0, count)],
+    divisor: [...index.book.divisor.subarray(0, count)],
+    weights: Array.from({ length: count }, (_, at) => held(index.book, at)),
+    value: [...portfolio.value.subarray(0, traded)],
+    cash: [...portfolio.cash.subarray(0, traded)],
+    portfolio: Array.from({ length: traded }, (_, at) => held(portfolio, at)),
+    rebalances: rebalances
+      .filter(({ session }) => run.portfolio.sm.sessions[session]! <= day)
+      .map(({ date, columns, weights, uncapped, announced }) => ({ date, names: [...columns].map((column) => portfolio.sm.identifiers[column]), weights: [...weights], uncapped: [...uncapped], announced })),
+    gaps: run.gaps.filter(({ session }) => portfolio.sm.sessions[session]! <= day).map(({ session, column }) => [session, portfolio.sm.identifiers[column]]),
+  };
+}
+
+describe('on random markets', () => {
+  test('a store cut after a date changes nothing at or before it, bit for bit', () => {
+    fc.assert(
+      fc.property(randomMarket, randomDocument, randomRequest, fc.integer({ min: 12, max: 24 }), ({ market }, document, request, rows) => {
+        const whole = tryRun(market, document, request);
+        const cut = tryRun(truncated(market, rows), document, request);
+        if (!whole || !cut) return;
+        const day = market.dates[rows - 1]!;
+        expect(knownBy(cut, day)).toEqual(knownBy(whole, day));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test('a later end leaves the earlier part as it was, bit for bit', () => {
+    fc.assert(
+      fc.property(randomMarket, randomDocument, randomRequest, fc.integer({ min: 12, max: 23 }), ({ market }, document, request, rows) => {
+        const [end, later] = [market.dates[rows]!, market.dates[rows + 1]!];
+        const shorter = tryRun(market, document, { ...request, end: formatDay(end) });
+        const longer = tryRun(market, document, { ...request, end: formatDay(later) });
+        if (!shorter || !longer) return;
+        expect(knownBy(shorter, end)).toEqual(knownBy(longer, end));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test('other names in the same order, and the same request again, give the same bits', () => {
+    fc.assert(
+      fc.property(randomMarket, randomDocument, randomRequest, ({ market }, document, request) => {
+        const first = tryRun(market, document, request);
+        const again = tryRun({ ...market, contentHash: 'again' }, document, request);
+        const other = tryRun(renamed(market, (identifier) => (identifier === 'EURUSD' ? identifier : `${identifier}X`)), document, request);
+        expect([again === undefined, other === undefined]).toEqual([first === undefined, first === undefined]);
+        if (!first || !again || !other) return;
+        expect(Buffer.compare(runToColumns(again, { contentHash: 's' }), runToColumns(first, { contentHash: 's' }))).toBe(0);
+        const stamp = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
+        expect(Buffer.compare(runResultJson(again, stamp), runResultJson(first, stamp))).toBe(0);
+        expect(Buffer.compare(runRecordJson(again, stamp), runRecordJson(first, stamp))).toBe(0);
+        expect(other.index.book.value).toEqual(first.index.book.value);
+        expect(other.portfolio.value).toEqual(first.portfolio.value);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test('the order of the names in the store changes levels by rounding at most', () => {
+    fc.assert(
+      fc.property(randomMarket, randomDocument, ({ market }, document) => {
+        const reversed = (identifier: string) => (identifier === 'EURUSD' ? identifier : `${String.fromCharCode(90 - (identifier.charCodeAt(0) - 65))}${identifier}`);
+        const first = tryRun(market, document);
+        const other = tryRun(renamed(market, reversed), document);
+        if (!first || !other) return;
+        first.index.book.value.forEach((value, t) => expect(Math.abs(other.index.book.value[t]! - value)).toBeLessThanOrEqual(1e-10 * value));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test('prices, cash and capital twice as large change no level', () => {
+    fc.assert(
+      fc.property(randomMarket, randomDocument, randomRequest, ({ market }, document, request) => {
+        const eurusd = market.identifiers.indexOf('EURUSD');
+        const names = market.identifiers.length;
+        const close = market.fields.get('CLOSE')!.map((price, i) => (i % names === eurusd ? price : 2 * price));
+        const perShare = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL', 'ACQUISITION', 'DELISTING']);
+        const doubled: MarketData = {
+          ...market,
+          contentHash: `${market.contentHash}-doubled`,
+          fields: new Map([...market.fields, ['CLOSE', close]]),
+          actions: market.actions.map((action) => ({
+            ...action,
+            value: perShare.has(action.type) ? 2 * action.value : action.value,
+            subscriptionPrice: action.subscriptionPrice === null ? null : 2 * action.subscriptionPrice,
+          })),
+        };
+        const first = tryRun(market, document, request);
+        const other = tryRun(doubled, document, request);
+        expect(other === undefined).toBe(first === undefined);
+        if (!first || !other) return;
+        // Doubling is exact in binary: not even a rounding differs.
+        expect(other.level).toEqual(first.level);
+        expect(other.index.book.value).toEqual(first.index.book.value);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test('a fictitious split with matching prices changes no level', () => {
+    fc.assert(
+      fc.property(randomMarket, randomDocument, randomRequest, fc.integer({ min: 5, max: 20 }), fc.nat(7), ({ market }, document, request, row, column) => {
+        const names = market.identifiers.length;
+        const identifier = market.identifiers[column]!;
+        if (identifier === 'EURUSD' || market.actions.some((action) => action.identifier === identifier || action.related === identifier)) return;
+        const day = market.dates[row]!;
+        const scaled = (panel: Float64Array, factor: number) => panel.map((value, i) => (i % names === column && i >= row * names ? value * factor : value));
+        const split: MarketData = {
+          ...market,
+          contentHash: `${market.contentHash}-split`,
+          fields: new Map([
+            ...market.fields,
+            ['CLOSE', scaled(market.fields.get('CLOSE')!, 0.25)],
+            ['SHARES_OUTSTANDING', scaled(market.fields.get('SHARES_OUTSTANDING')!, 4)],
+          ]),
+          actions: [...market.actions, { identifier, type: 'SPLIT' as const, value: 4, exDay: day, payDay: null, status: null, announcedDay: null, related: null, subscriptionPrice: null }].toSorted(
+            (a, b) => compareText(a.identifier, b.identifier) || a.exDay - b.exDay || compareText(a.type, b.type),
+          ),
+        };
+        const first = tryRun(market, document, request);
+        const other = tryRun(split, document, request);
+        if (!first || !other) return;
+        first.index.book.value.forEach((value, t) => expect(Math.abs(other.index.book.value[t]! - value)).toBeLessThanOrEqual(1e-10 * value));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+});

@@ -1,0 +1,78 @@
+import fc from 'fast-check';
+import { runBacktest, type Run } from '#domain/backtest/run.js';
+import type { BacktestRequest } from '#domain/backtest/plan.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { Refusal } from '#domain/refusal.js';
+import { weekdayCalendars } from './market-builder.js';
+import { HOLIDAYS, OTHER_HOLIDAYS } from './random-market.js';
+import { plainDecider } from './test-deciders.js';
+
+export const CALENDARS = weekdayCalendars({
+  MAIN: { from: '2023-12-01', to: '2024-06-30', holidays: HOLIDAYS },
+  OTHER: { from: '2023-12-01', to: '2024-06-30', holidays: OTHER_HOLIDAYS },
+});
+
+/** A definition over every name, as clients write it. */
+export const randomDocument = fc
+  .record({
+    rebalance: fc.record({
+      frequency: fc.constantFrom('none', 'daily', 'weekly', 'monthly'),
+      anchor: fc.constantFrom('last_session', 'first_session', 'day_of_month'),
+      day: fc.constant(15),
+      roll: fc.constantFrom('following', 'preceding', 'unadjusted'),
+      effective_lag: fc.constantFrom(0, 0, 1, 3),
+    }),
+    treatment: fc.record({
+      dividends: fc.constantFrom('price', 'total', 'net'),
+      withholding_tax: fc.constantFrom(0, 0.15),
+      special_dividends: fc.constantFrom('reinvest', 'ignore'),
+      delisting: fc.constantFrom('last_price', 'zero', 'action_value'),
+      spin_offs: fc.constantFrom('zero_price', 'ignore'),
+      missing_prices: fc.constantFrom('carry', 'exclude'),
+      max_stale_sessions: fc.constantFrom(0, 1, 5),
+    }),
+    weighting: fc.record({ type: fc.constantFrom('EqualWeight', 'MarketCapWeight'), cap: fc.constantFrom(null, 0.3, 0.15) }),
+  })
+  .map(({ rebalance, ...pipeline }) =>
+    IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: '2023-12-27', rebalance, pipeline }),
+  );
+
+export const randomRequest = fc.record({
+  start: fc.constantFrom(null, '2024-01-04', '2024-01-10'),
+  initial_capital: fc.constantFrom(1_000_000, 1),
+  transaction_cost_bps: fc.constantFrom(0, 10, 250),
+});
+
+export interface RunRequest extends Partial<BacktestRequest> {
+  readonly documents?: Readonly<Record<string, IndexDocument>>;
+}
+
+export function run(market: MarketData, document: IndexDocument, { documents = {}, ...request }: RunRequest = {}): Run {
+  return runBacktest({
+    market,
+    calendars: CALENDARS,
+    createDecider: plainDecider,
+    report: () => {},
+    plan: {
+      runId: document.id,
+      name: document.name,
+      indexId: document.id,
+      documents: { [document.id]: document, ...documents },
+      request: { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 0, ...request },
+    },
+  });
+}
+
+/** A run, or undefined where chance made a market that refuses it for a good reason. */
+export function tryRun(market: MarketData, document: IndexDocument, request: RunRequest = {}): Run | undefined {
+  try {
+    return run(market, document, request);
+  } catch (refusal) {
+    if (refusal instanceof Refusal && EXPECTED.has(refusal.code)) return undefined;
+    throw refusal;
+  }
+}
+
+/** EURUSD may have no rate yet; everything may have gone by the start. */
+const EXPECTED = new Set(['FX_MISSING', 'EMPTY_INDEX', 'RANGE_TOO_SHORT', 'NO_DATA_IN_RANGE']);

@@ -19,10 +19,11 @@ const LIMITS: EngineLimits = {
 /** Time that moves when the test says so. */
 function createTestClock() {
   let nowMs = 0;
+  let wallMs = Date.UTC(2026, 10, 20);
   const timers = new Map<number, { readonly at: number; readonly call: () => void }>();
   let count = 0;
   const clock: Clock = {
-    now: () => Date.UTC(2026, 10, 20) + nowMs,
+    now: () => wallMs + nowMs,
     monotonicMs: () => nowMs,
     after(ms, call) {
       const id = count++;
@@ -32,6 +33,10 @@ function createTestClock() {
   };
   return {
     clock,
+    /** Sets the wall clock, as an administrator or a time server does. */
+    jump(ms: number): void {
+      wallMs += ms;
+    },
     /** Lets time pass in steps of a tick, and whatever it wakes run. */
     async pass(ms: number): Promise<void> {
       for (const end = nowMs + ms; nowMs < end; ) {
@@ -323,6 +328,20 @@ describe('the end of a job', () => {
     await started(world, 3);
     expect(world.engine.get('backtest:silent')).toMatchObject({ status: 'running', attempt: 2 });
     expect(world.engine.get('backtest:alive')).toMatchObject({ status: 'running', attempt: 1, heartbeat_at: '2026-11-20T00:01:10.000000+00:00' });
+  });
+});
+
+describe('a wall clock that is set', () => {
+  test.each([3_600_000, -3_600_000, 86_400_000 * 366])('by %d ms loses, ends or doubles no job', async (jumpMs) => {
+    const world = await openWorld();
+    await world.engine.submit(submission('a'));
+    await started(world, 1);
+    world.time.jump(jumpMs);
+    await world.time.pass(120_000);
+    expect(world.engine.get('backtest:a')).toMatchObject({ status: 'running', attempt: 1 });
+    world.errands[0]!.finish(1);
+    await reach(world.engine, 'backtest:a', 'succeeded');
+    expect(world.errands).toHaveLength(1);
   });
 });
 

@@ -43,11 +43,13 @@ const tasks = {
     for (;;) rows.push(Array.from({ length: 10_000 }, () => rows.length));
   },
   buffers: () => new ArrayBuffer(2 ** 46),
-  spin: () => {
+  spin(_: unknown, control: TaskControl) {
+    control.report(0, 'spinning');
     for (;;);
   },
-  spinWasm: async () => {
+  async spinWasm(_: unknown, control: TaskControl) {
     const { instance } = await WebAssembly.instantiate(ENDLESS);
+    control.report(0, 'spinning');
     (instance.exports['spin'] as () => void)();
   },
   regex: () => /^(a+)+$/.test(`${'a'.repeat(40)}b`),

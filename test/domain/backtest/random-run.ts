@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { runBacktest, type Run } from '#domain/backtest/run.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestRequest } from '#domain/backtest/plan.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -48,10 +49,14 @@ export interface RunRequest extends Partial<BacktestRequest> {
   readonly documents?: Readonly<Record<string, IndexDocument>>;
 }
 
-export function run(market: MarketData, document: IndexDocument, { documents = {}, ...request }: RunRequest = {}): Run {
+export function run(market: MarketData, document: IndexDocument, request: RunRequest = {}): Run {
+  return runOn(CALENDARS, market, document, request);
+}
+
+export function runOn(calendars: Calendars, market: MarketData, document: IndexDocument, { documents = {}, ...request }: RunRequest = {}): Run {
   return runBacktest({
     market,
-    calendars: CALENDARS,
+    calendars,
     createDecider: plainDecider,
     report: () => {},
     plan: {

@@ -1,0 +1,41 @@
+import { civilOf } from '../days.js';
+import { LIMITS } from '../limits.js';
+import { deviation } from './series.js';
+
+/**
+ * Annualised standard deviation of the trailing returns at each date.
+ * @param returns [n]
+ * @param window count of returns, at least 2
+ * @returns one value per complete window, the first at return `window - 1`, [n - window + 1]; none when there are fewer returns
+ * @cost O(n window)
+ */
+export function rollingVolatility(returns: Float64Array, window: number): Float64Array {
+  const scale = Math.sqrt(LIMITS.PERIODS_PER_YEAR);
+  const values = new Float64Array(Math.max(0, returns.length - window + 1));
+  for (let i = 0; i < values.length; i++) values[i] = deviation(returns.subarray(i, i + window)) * scale;
+  return values;
+}
+
+export interface MonthReturn {
+  readonly year: number;
+  /** 1 to 12. */
+  readonly month: number;
+  readonly value: number;
+}
+
+/**
+ * Return of each calendar month: the month's last level over the last of the month before, the first month over the first level.
+ * @returns months ascending; they compound to the total return.
+ */
+export function monthlyReturns(days: Int32Array, level: Float64Array): MonthReturn[] {
+  const months: MonthReturn[] = [];
+  let start = level[0]!;
+  for (let t = 1; t < level.length; t++) {
+    const { year, month } = civilOf(days[t]!);
+    const next = t + 1 < level.length ? civilOf(days[t + 1]!) : null;
+    if (next?.month === month && next.year === year) continue;
+    months.push({ year, month, value: level[t]! / start - 1 });
+    start = level[t]!;
+  }
+  return months;
+}

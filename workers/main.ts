@@ -9,6 +9,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   preview: async () => (await import('./preview.js')).preview,
   explain: async () => (await import('./explain.js')).explain,
   whatIf: async () => (await import('./what-if.js')).whatIf,
+  render: async () => (await import('./render.js')).render,
   prices: async () => (await import('./prices.js')).prices,
   'estimate-risk-model': async () => (await import('./estimate-risk-model.js')).estimateModel,
   'risk-model-part': async () => (await import('./read-risk-model.js')).riskModelPart,

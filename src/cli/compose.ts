@@ -15,6 +15,7 @@ import { healthHandlers } from '#http/routes/health.js';
 import { metricsHandlers } from '#http/routes/metrics.js';
 import { indexHandlers } from '#http/routes/indices.js';
 import { jobHandlers } from '#http/routes/jobs.js';
+import { reportHandlers } from '#http/routes/reports.js';
 import { riskModelHandlers } from '#http/routes/risk-models.js';
 import { createJobEngine } from '#jobs/engine.js';
 import { systemClock } from '#jobs/clock.js';
@@ -37,10 +38,13 @@ import { createIndexQuestions } from '#services/index-questions.js';
 import { createIndices } from '#services/indices.js';
 import { createJobsService } from '#services/jobs.js';
 import { createKeys } from '#services/keys.js';
+import { createRenderJob } from '#services/render-job.js';
+import { createReports } from '#services/reports.js';
 import { findIndex, requireIndex } from '#services/stored-indices.js';
 import { createWatchlists } from '#services/watchlists.js';
 import { openHome, type Home } from '#store/home.js';
 import { openStore, type Store } from '#store/open-store.js';
+import { formatTimestamp } from '#store/timestamp.js';
 import { composeMarket } from './compose-market.js';
 import { watchDisk } from './disk-watch.js';
 import { openKeyDoor } from './key-door.js';
@@ -162,6 +166,9 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const riskModelJob = createRiskModelJob({ documents: store.documents, artifacts: store.artifacts, markets });
   jobs.register(riskModelJob);
   const riskModels = createRiskModels({ documents: store.documents, artifacts: store.artifacts, jobs, kind: riskModelJob, markets });
+  const renderJob = createRenderJob({ documents: store.documents, artifacts: store.artifacts, timestamp: () => formatTimestamp(Date.now()) });
+  jobs.register(renderJob);
+  const reports = createReports({ documents: store.documents, artifacts: store.artifacts, jobs, kind: renderJob, now: Date.now });
   const derivatives = createDerivatives({
     levelsOf: analytics.levelsOf,
     calendarOf: (indexId) => calendars.get(findIndex(store.documents, indexId)?.calendar ?? ''),
@@ -182,6 +189,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...indexHandlers(indices, indexQuestions),
     ...analyticsHandlers(analytics),
     ...riskModelHandlers(riskModels),
+    ...reportHandlers(reports),
     ...derivativeHandlers(derivatives),
     ...documentationHandlers(() => openApiDocument(API, version)),
   };

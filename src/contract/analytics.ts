@@ -198,6 +198,7 @@ export const OverviewView = z
     end: z.string(),
   })
   .meta({ id: 'OverviewView' });
+export type OverviewView = z.infer<typeof OverviewView>;
 
 export const ContributionPayload = z
   .strictObject({ asset_id: z.string(), average_weight: z.number(), contribution: z.number(), total_return: z.number() })

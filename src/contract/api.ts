@@ -8,6 +8,7 @@ import { healthRoutes } from './health.js';
 import { metricsRoutes } from './metrics.js';
 import { indexRoutes } from './indices.js';
 import { jobRoutes } from './jobs.js';
+import { reportRoutes } from './reports.js';
 import { riskModelRoutes } from './risk-models.js';
 import { storeRoutes } from './stores.js';
 import { watchlistRoutes } from './watchlists.js';
@@ -26,6 +27,7 @@ export const API = {
   ...indexRoutes,
   ...analyticsRoutes,
   ...riskModelRoutes,
+  ...reportRoutes,
   ...derivativeRoutes,
   ...storeRoutes,
   ...dataRoutes,

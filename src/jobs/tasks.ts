@@ -5,6 +5,7 @@ import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { NameBars, SeriesRequest } from '#market/price-series.js';
 
@@ -22,6 +23,8 @@ export interface Tasks {
   explain: { input: IndexQuestion & { readonly identifier: string; readonly asOf: string | null }; output: OutputBytes };
   /** What a change of a definition would change, on the store's last day when none is given: a WhatIfResponse as JSON. */
   whatIf: { input: WhatIfQuestion; output: OutputBytes };
+  /** A report as a PDF. */
+  render: { input: RenderInput; output: RenderOutput };
   /** Prices of one name as the bytes of an answer. */
   prices: { input: PricesInput; output: OutputBytes };
   /** A covariance model: its matrix to store, and what is remembered beside it. */
@@ -185,4 +188,17 @@ export interface WeightsViewInput {
 export interface RunLevels {
   readonly days: Int32Array;
   readonly levels: Float64Array;
+}
+
+export interface RenderInput {
+  readonly template: ReportTemplateDocument;
+  /** The runs that its blocks are bound to; `overview` and `columns` are paths of files. */
+  readonly runs: readonly { readonly indexId: string; readonly overview: string; readonly columns: string }[];
+  /** Wall-clock time of the rendering, ISO-8601 UTC with offset. */
+  readonly renderedAt: string;
+}
+
+export interface RenderOutput {
+  readonly pdf: OutputBytes;
+  readonly pages: number;
 }

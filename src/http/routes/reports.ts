@@ -1,0 +1,34 @@
+import type { reportRoutes } from '#contract/reports.js';
+import type { Reports, StoredTemplate } from '#services/reports.js';
+import type { Handlers, Reply } from '../handler.js';
+
+export function reportHandlers(reports: Reports): Handlers<typeof reportRoutes> {
+  return {
+    async renderReport({ body, principal }) {
+      const status = await reports.render(body(), principal.keyId);
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
+    getRender({ params }) {
+      const { fileName, length, etag, open } = reports.getRender(params.render_id);
+      return { stream: open(), length, etag, type: 'application/pdf', headers: { 'Content-Disposition': `inline; filename="${fileName}"` } };
+    },
+    async deleteRender({ params, precondition }) {
+      await reports.removeRender(params.render_id, precondition());
+      return {};
+    },
+    listTemplates: ({ query }) => ({ json: reports.listTemplates(query) }),
+    getTemplate: ({ params }) => templateReply(reports.getTemplate(params.template_id)),
+    async putTemplate({ params, body, precondition }) {
+      const { saved, etag } = await reports.putTemplate(params.template_id, body(), precondition());
+      return { json: saved, etag };
+    },
+    async deleteTemplate({ params, precondition }) {
+      await reports.removeTemplate(params.template_id, precondition());
+      return {};
+    },
+  };
+}
+
+function templateReply({ template, etag }: StoredTemplate): Reply {
+  return { json: template, ...(etag === undefined ? {} : { etag }) };
+}

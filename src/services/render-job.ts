@@ -1,0 +1,73 @@
+import type { RenderResult } from '#contract/reports.js';
+import type { RenderDocument } from '#domain/documents/render-document.js';
+import { Refusal } from '#domain/refusal.js';
+import { boundIndices } from '#domain/reports/block-kinds.js';
+import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
+import type { Attempt, JobKind } from '#jobs/job-kind.js';
+import type { RenderInput, RenderOutput } from '#jobs/tasks.js';
+import type { ArtifactStore } from '#store/artifacts.js';
+import type { DocumentStore } from '#store/documents.js';
+import { requireRun } from './run-documents.js';
+
+/** A report to render: its template as it was when the job was accepted, every block bound. */
+export interface RenderPayload {
+  readonly render_id: string;
+  readonly template: ReportTemplateDocument;
+  /** Index of a built-in, null for a stored template. */
+  readonly index_id: string | null;
+}
+
+export interface RenderJobDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly timestamp: () => string;
+}
+
+/** Times a run may be replaced by a newer one between its look-up and its reading. */
+const READS_MAX = 3;
+
+/** The kind of job that renders reports. Runs are those that are the latest when an attempt starts. */
+export function createRenderJob({ documents, artifacts, timestamp }: RenderJobDependencies): JobKind<RenderPayload> {
+  async function render({ template }: RenderPayload, renderedAt: string, attempt: Attempt): Promise<RenderOutput> {
+    for (let read = 1; ; read++) {
+      const runs = runsOf(template);
+      try {
+        return await attempt.compute('render', { template, runs, renderedAt });
+      } catch (failure) {
+        const isReplaced = failure instanceof Refusal && failure.code === 'DOCUMENT_UNREADABLE' && JSON.stringify(runsOf(template)) !== JSON.stringify(runs);
+        if (!isReplaced || read === READS_MAX) throw failure;
+      }
+    }
+  }
+
+  function runsOf(template: ReportTemplateDocument): RenderInput['runs'] {
+    return boundIndices(template).map((indexId) => {
+      const { overview, columns } = requireRunNow(indexId).artifacts;
+      return { indexId, overview: artifacts.path(overview), columns: artifacts.path(columns) };
+    });
+  }
+
+  function requireRunNow(indexId: string) {
+    try {
+      return requireRun(documents, indexId);
+    } catch (failure) {
+      const isGone = failure instanceof Refusal && failure.code === 'INDEX_NOT_FOUND';
+      throw isGone ? new Refusal('INDEX_DELETED', `${indexId} was deleted before its report was rendered.`, { index_id: indexId }) : failure;
+    }
+  }
+
+  return {
+    kind: 'render',
+    lane: 'light',
+    async run(payload, attempt) {
+      const { render_id, template, index_id } = payload;
+      const rendered_at = timestamp();
+      const { pdf, pages } = await render(payload, rendered_at, attempt);
+      const artifact = await attempt.keep(pdf);
+      const { template_id, name, blocks } = template;
+      const result: RenderResult = { render_id, template_id, name, index_id, blocks: blocks.length, bytes: artifact.bytes, rendered_at, pages };
+      const document: RenderDocument = { ...result, artifact };
+      return { result: { value: result }, effect: (tx) => void tx.put('render', render_id, document) };
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import type { BarSource } from '#domain/reports/blocks/bar-chart.js';
+import type { BlockOf } from '#domain/reports/block-kinds.js';
+import { drawColumns, layBars, type Bar } from '../chart/bars.js';
+import type { RunFigures } from '../figures.js';
+import { countText, percentText, plainTexts } from '../numbers.js';
+import type { Section } from '../page/layout.js';
+import { SIZE, SIZE_MIN } from '../style-sheet.js';
+import { cleanLine } from '../text/clean-text.js';
+import { requireFigures, type Drawing, type DrawingContext } from './drawing.js';
+import { notePart, titlePart } from './titled.js';
+
+interface Bars {
+  readonly bars: readonly Bar[];
+  /** Years stand beside each other when they fit; names below each other. */
+  readonly isTime: boolean;
+  readonly note: string | null;
+}
+
+/** Bars with their values printed: upright for years where they fit, lying otherwise. */
+export const drawBarChart: Drawing<'bar_chart'> = (block, context) => {
+  const { width, typesetter, pageHeight } = context;
+  const { bars, isTime, note } = BARS[block.source](block, context);
+  const title = titlePart(block.title, width, typesetter);
+  const notes: Section[] = note === null ? [] : [{ head: null, rows: [notePart(note, width, typesetter)] }];
+  if (bars.length === 0) return { title, sections: notes };
+  const alt = `Bar chart: ${bars.map(({ label, text }) => `${label} ${text}`).join('; ')}.`;
+  const size = isTime ? uprightSize(bars, context) : null;
+  const height = Math.min(COLUMNS_HEIGHT, pageHeight - (title?.height ?? 0));
+  const sections: Section[] =
+    size === null
+      ? layBars(bars, { width, typesetter, alt })
+      : [
+          {
+            head: null,
+            rows: [
+              {
+                height,
+                draw(canvas, { x, y, parent }) {
+                  const box = { x, y, width, height };
+                  canvas.content(canvas.element(parent, 'Figure', { alt, box }), 'Figure', () => drawColumns(canvas, bars, { box, size }));
+                },
+              },
+            ],
+          },
+        ];
+  return { title, sections: [...sections, ...notes] };
+};
+
+const COLUMNS_HEIGHT = 132;
+/** White space between two values side by side. */
+const VALUE_GAP = 2.5;
+
+/** Size at which the values of upright bars fit beside each other; null when that would be too small to read. */
+function uprightSize(bars: readonly Bar[], { width, typesetter }: DrawingContext): number | null {
+  const pitch = width / bars.length;
+  for (let size: number = SIZE.label; size >= SIZE_MIN; size -= 0.25) {
+    if (bars.every(({ text, label }) => Math.max(typesetter.width(text, { size }), typesetter.width(label, { size })) + VALUE_GAP <= pitch)) return size;
+  }
+  return null;
+}
+
+type Content = (block: BlockOf<'bar_chart'>, context: DrawingContext) => Bars;
+
+const BARS: Record<BarSource, Content> = {
+  annual_returns: ({ limit }, context) => ({ bars: annualBars(requireFigures(context), limit), isTime: true, note: null }),
+  top_weights: ({ limit }, context) => weightBars(requireFigures(context), limit),
+  sector_weights: ({ limit }, context) => sectorBars(requireFigures(context), limit),
+  contributions: ({ limit }, context) => contributionBars(requireFigures(context), limit),
+  literal: ({ values, limit }) => literalBars(values!, limit), // a literal chart has its values: the schema says so
+};
+
+const percentBar = (label: string, value: number): Bar => ({ label: cleanLine(label), value, text: percentText(value) });
+
+function annualBars({ annualReturns }: RunFigures, limit: number): Bar[] {
+  return annualReturns()
+    .slice(-limit)
+    .map(([year, value]) => percentBar(String(year), value));
+}
+
+/** A name as bars are labelled: what people call it, or its identifier. */
+function labelOf(identifier: string, name: string | null): string {
+  return name ?? identifier;
+}
+
+function weightBars({ constituents, overview }: RunFigures, limit: number): Bars {
+  const all = constituents();
+  const bars = all.slice(0, limit).map(({ identifier, name, weight }) => percentBar(labelOf(identifier, name), weight));
+  return { bars, isTime: false, note: `Weights held on ${overview.end}.` };
+}
+
+function sectorBars({ sectors, overview }: RunFigures, limit: number): Bars {
+  const all = sectors();
+  const bars = all.slice(0, limit).map(({ sector, weight }) => percentBar(sector ?? 'Unclassified', weight));
+  const others = all.slice(limit);
+  if (others.length > 0) bars.push(percentBar(`${countText(others.length)} others`, others.reduce((sum, { weight }) => sum + weight, 0)));
+  return { bars, isTime: false, note: `Weights held on ${overview.end}.` };
+}
+
+/** The largest and the smallest contributions, as many of each; all of them when they are few. */
+function contributionBars({ attribution, nameOf }: RunFigures, limit: number): Bars {
+  const { contributions, start, end } = attribution();
+  const isWhole = contributions.length <= limit;
+  const shown = isWhole ? contributions : [...contributions.slice(0, Math.ceil(limit / 2)), ...(limit > 1 ? contributions.slice(-Math.floor(limit / 2)) : [])];
+  const bars = shown.map(({ asset_id, contribution }) => percentBar(labelOf(asset_id, nameOf(asset_id)), contribution));
+  const which = isWhole ? '' : `Largest and smallest of ${countText(contributions.length)}, `;
+  return { bars, isTime: false, note: `${which}${start.slice(0, 10)} to ${end.slice(0, 10)}.` };
+}
+
+function literalBars(values: Readonly<Record<string, number>>, limit: number): Bars {
+  const entries = Object.entries(values).slice(0, limit);
+  const texts = plainTexts(entries.map(([, value]) => value));
+  return { bars: entries.map(([label, value], i) => ({ label: cleanLine(label), value, text: texts[i]! })), isTime: false, note: null };
+}

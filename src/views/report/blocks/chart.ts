@@ -1,0 +1,98 @@
+import type { ChartLine } from '#domain/reports/blocks/chart.js';
+import { formatDay } from '#domain/days.js';
+import { drawLineChart, type ChartSeries, type Panel } from '../chart/line-chart.js';
+import type { RunFigures } from '../figures.js';
+import { percentText, ratioText } from '../numbers.js';
+import type { Part } from '../page/layout.js';
+import { AMBER, NAVY, NAVY_TINT, SLATE } from '../style-sheet.js';
+import { requireFigures, type Drawing } from './drawing.js';
+import { notePart, titlePart } from './titled.js';
+
+/** A line, or the sentence that says why there is none. */
+type Found = { readonly series: ChartSeries } | { readonly missing: string };
+
+interface LineSource {
+  readonly panel: 'levels' | 'drawdown' | 'volatility';
+  readonly find: (figures: RunFigures) => Found;
+}
+
+const LINES: Record<ChartLine, LineSource> = {
+  level: {
+    panel: 'levels',
+    find: ({ level }) => ({ series: { ...level, label: `Level ${ratioText(last(level.values))}`, stroke: { colour: NAVY, width: 1.3 } } }),
+  },
+  index_level: {
+    panel: 'levels',
+    find(figures) {
+      const index = figures.indexLevel();
+      return { series: { ...index, label: `Index level ${ratioText(last(index.values))}`, stroke: { colour: AMBER, width: 1 } } };
+    },
+  },
+  benchmark: {
+    panel: 'levels',
+    find(figures) {
+      const benchmark = figures.benchmark();
+      if (benchmark === null) return { missing: 'The run has no external benchmark.' };
+      return { series: { ...benchmark, label: `Benchmark ${benchmark.id} ${ratioText(last(benchmark.values))}`, stroke: { colour: SLATE, width: 0.9, dash: [3, 2] } } };
+    },
+  },
+  drawdown: {
+    panel: 'drawdown',
+    find(figures) {
+      const label = `Drawdown, lowest ${percentText(figures.overview.metrics.max_drawdown)}`;
+      return { series: { ...figures.drawdown(), label, stroke: { colour: NAVY, width: 0.7 }, fill: NAVY_TINT } };
+    },
+  },
+  rolling_volatility: {
+    panel: 'volatility',
+    find(figures) {
+      const volatility = figures.volatility();
+      if (volatility === null) return { missing: 'The run is too short for a trailing volatility.' };
+      const label = `Volatility over ${volatility.window} sessions, latest ${percentText(last(volatility.values))}`;
+      return { series: { ...volatility, label, stroke: { colour: NAVY, width: 0.9 } } };
+    },
+  },
+};
+
+const PANELS = { levels: { unit: 'points', share: 2 }, drawdown: { unit: 'percent', share: 1 }, volatility: { unit: 'percent', share: 1 } } as const;
+
+/** Levels are drawn over each other from the back: what is followed, what it is measured against, the portfolio on top. */
+const DRAWN: readonly ChartLine[] = ['benchmark', 'index_level', 'level', 'drawdown', 'rolling_volatility'];
+
+/** Lines over time, in one panel for each unit. */
+export const drawChart: Drawing<'chart'> = (block, context) => {
+  const { width, typesetter, pageHeight } = context;
+  const figures = requireFigures(context);
+  const title = titlePart(block.title, width, typesetter);
+  const found = DRAWN.filter((line) => block.lines.includes(line)).map((line) => ({ panel: LINES[line].panel, found: LINES[line].find(figures) }));
+  const panels = (['levels', 'drawdown', 'volatility'] as const).flatMap((name): Panel[] => {
+    const series = found.flatMap((line) => (line.panel === name && 'series' in line.found ? [line.found.series] : []));
+    if (series.length === 0) return [];
+    return [{ ...PANELS[name], isLogarithmic: block.log_scale && name === 'levels', hasZero: name !== 'levels', series }];
+  });
+  const missing = found.flatMap((line) => ('missing' in line.found ? [line.found.missing] : []));
+  const isAsked = panels.length === 0 || block.lines.length === missing.length;
+  const notes = isAsked ? missing.map((sentence) => notePart(sentence, width, typesetter)) : [];
+  const height = Math.min(block.height, pageHeight - (title?.height ?? 0));
+  const chart: Part[] = panels.length === 0 ? [] : [chartPart(panels, { width, height, alt: altOf(panels, figures) })];
+  return { title, sections: [{ head: null, rows: [...chart, ...notes] }] };
+};
+
+function chartPart(panels: readonly Panel[], { width, height, alt }: { readonly width: number; readonly height: number; readonly alt: string }): Part {
+  return {
+    height,
+    draw(canvas, { x, y, parent }) {
+      const box = { x, y, width, height };
+      canvas.content(canvas.element(parent, 'Figure', { alt, box }), 'Figure', () => drawLineChart(canvas, panels, box));
+    },
+  };
+}
+
+function altOf(panels: readonly Panel[], { overview }: RunFigures): string {
+  const lines = panels.flatMap(({ series }) => series.map(({ label, days }) => `${label} (${formatDay(days[0]!)} to ${formatDay(days.at(-1)!)})`));
+  return `Line chart for ${overview.name}: ${lines.join('; ')}.`;
+}
+
+function last(values: Float64Array): number {
+  return values.at(-1)!;
+}

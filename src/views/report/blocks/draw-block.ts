@@ -1,0 +1,33 @@
+import type { BlockKindName, ReportBlock } from '#domain/reports/block-kinds.js';
+import { Refusal } from '#domain/refusal.js';
+import type { LaidBlock } from '../page/layout.js';
+import { drawBarChart } from './bar-chart.js';
+import { drawChart } from './chart.js';
+import type { Drawing, DrawingContext } from './drawing.js';
+import { drawHeader } from './header.js';
+import { drawStatGrid } from './stat-grid.js';
+import { drawTable } from './table.js';
+import { drawText } from './text.js';
+import { notePart, titlePart } from './titled.js';
+
+/** How each kind of block is drawn: a kind without a drawing does not compile. */
+const DRAWINGS: { readonly [K in BlockKindName]: Drawing<K> } = {
+  bar_chart: drawBarChart,
+  chart: drawChart,
+  header: drawHeader,
+  stat_grid: drawStatGrid,
+  table: drawTable,
+  text: drawText,
+};
+
+/** Breaks a block into parts. What a run cannot tell is said in the place of the block; the rest of the report is drawn. */
+export function drawBlock(block: ReportBlock, context: DrawingContext): LaidBlock {
+  const { width, typesetter } = context;
+  try {
+    // The drawing found by a block's kind draws blocks of that kind.
+    return (DRAWINGS[block.kind] as Drawing<BlockKindName>)(block as never, context);
+  } catch (failure) {
+    if (!(failure instanceof Refusal) || failure.code !== 'TOTAL_LOSS') throw failure;
+    return { title: titlePart(block.title, width, typesetter), sections: [{ head: null, rows: [notePart(failure.message, width, typesetter)] }] };
+  }
+}

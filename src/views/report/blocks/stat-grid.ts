@@ -1,0 +1,72 @@
+import { statsOf, type Stat } from '#domain/reports/blocks/stat-grid.js';
+import type { RunFigures } from '../figures.js';
+import { countText, percentText, ratioText } from '../numbers.js';
+import type { Part } from '../page/layout.js';
+import { HAIRLINE, INK, LINE, MUTED, SIZE } from '../style-sheet.js';
+import { cleanLine } from '../text/clean-text.js';
+import type { Typesetter } from '../text/typesetter.js';
+import { requireFigures, type Drawing } from './drawing.js';
+import { titlePart } from './titled.js';
+
+interface Figure {
+  readonly label: string;
+  readonly value: string;
+}
+
+const FIGURES: Record<Stat, { readonly label: string; readonly value: (figures: RunFigures) => string }> = {
+  total_return: { label: 'Total return', value: ({ overview: { metrics } }) => percentText(metrics.total_return) },
+  annualised_return: { label: 'Annualised return', value: ({ overview: { metrics } }) => percentText(metrics.annualised_return) },
+  volatility: { label: 'Volatility', value: ({ overview: { metrics } }) => percentText(metrics.volatility) },
+  sharpe_ratio: { label: 'Sharpe ratio', value: ({ overview: { metrics } }) => ratioText(metrics.sharpe_ratio) },
+  max_drawdown: { label: 'Max drawdown', value: ({ overview: { metrics } }) => percentText(metrics.max_drawdown) },
+  tracking_error: { label: 'Tracking error', value: ({ overview: { metrics } }) => percentText(metrics.tracking_error) },
+  tracking_difference: { label: 'Tracking difference', value: ({ overview: { metrics } }) => percentText(metrics.tracking_difference) },
+  constituents: { label: 'Constituents', value: ({ overview: { concentration } }) => countText(concentration.constituents) },
+  effective_assets: { label: 'Effective assets', value: ({ overview: { concentration } }) => ratioText(concentration.effective_assets) },
+  largest: { label: 'Largest weight', value: ({ overview: { concentration } }) => percentText(concentration.largest) },
+};
+
+const GAP = 14;
+const LABEL_LEADING = SIZE.label * 1.25;
+const LABEL_LINES_MAX = 2;
+const VALUE_LINES_MAX = 3;
+const VALUE_SIZES = [SIZE.figure, 12.5, 11, 10, 9, 8] as const;
+
+/** Figures in rows, each below its label. All values have one size: the largest at which the longest fits. */
+export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
+  const { width, typesetter } = context;
+  const figures = [
+    ...statsOf(block).map((stat): Figure => ({ label: FIGURES[stat].label, value: FIGURES[stat].value(requireFigures(context)) })),
+    ...Object.entries(block.values ?? {}).map(([label, value]): Figure => ({ label: cleanLine(label), value: cleanLine(value) })),
+  ];
+  const columns = Math.max(1, Math.min(block.columns, figures.length));
+  const cell = (width - GAP * (columns - 1)) / columns;
+  const fits = (size: number): boolean => figures.every(({ value }) => typesetter.width(value, { size, weight: 'bold' }) <= cell);
+  const size = VALUE_SIZES.find(fits) ?? VALUE_SIZES.at(-1)!;
+  const rows: Part[] = [];
+  for (let from = 0; from < figures.length; from += columns) rows.push(layRow(figures.slice(from, from + columns), { cell, size, typesetter }));
+  return { title: titlePart(block.title, width, typesetter), sections: [{ head: null, rows }] };
+};
+
+function layRow(figures: readonly Figure[], { cell, size, typesetter }: { readonly cell: number; readonly size: number; readonly typesetter: Typesetter }): Part {
+  const labels = figures.map(({ label }) => typesetter.fit(label, { size: SIZE.label, maxWidth: cell, linesMax: LABEL_LINES_MAX }));
+  const values = figures.map(({ value }) => typesetter.fit(value, { size, weight: 'bold', maxWidth: cell, linesMax: VALUE_LINES_MAX }));
+  const labelLines = Math.max(...labels.map(({ length }) => length));
+  const valueLines = Math.max(...values.map(({ length }) => length));
+  const valueLeading = size * 1.2;
+  const labelTop = 5;
+  const valueTop = labelTop + labelLines * LABEL_LEADING + 2;
+  return {
+    height: valueTop + valueLines * valueLeading + 7,
+    draw(canvas, { x, y, parent }) {
+      figures.forEach((_, k) => {
+        const left = x + k * (cell + GAP);
+        canvas.artifact(() => canvas.line([left, y], [left + cell, y], { colour: HAIRLINE, width: LINE.rule }));
+        canvas.content(canvas.element(parent, 'P'), 'P', () => {
+          labels[k]!.forEach((line, i) => canvas.text(line, { x: left, y: y + labelTop + SIZE.label + i * LABEL_LEADING, size: SIZE.label, colour: MUTED }));
+          values[k]!.forEach((line, i) => canvas.text(line, { x: left, y: y + valueTop + size * 0.95 + i * valueLeading, size, weight: 'bold', colour: INK }));
+        });
+      });
+    },
+  };
+}

@@ -1,0 +1,196 @@
+import type { LiteralTable, TableSource } from '#domain/reports/blocks/table.js';
+import type { BlockOf } from '#domain/reports/block-kinds.js';
+import { MONTHS } from '../chart/date-axis.js';
+import type { RunFigures } from '../figures.js';
+import { countText, NOT_MEASURED, percentText, plainTexts, ratioText } from '../numbers.js';
+import { AMBER_TINT, NAVY_TINT } from '../style-sheet.js';
+import { layTable, type TableColumn, type TableContent, type TableRow } from '../table/lay-table.js';
+import { cleanLine } from '../text/clean-text.js';
+import { requireFigures, type Drawing, type DrawingContext } from './drawing.js';
+import { notePart, titlePart } from './titled.js';
+
+interface Table extends TableContent {
+  /** Printed below. */
+  readonly note: string | null;
+}
+
+/** A table with its head on every page it reaches. */
+export const drawTable: Drawing<'table'> = (block, context) => {
+  const { width, typesetter } = context;
+  const { columns, rows, note } = CONTENTS[block.source](block, context);
+  const sections = rows.length === 0 ? [] : layTable({ columns, rows }, width, typesetter);
+  const notes = note === null ? [] : [{ head: null, rows: [notePart(note, width, typesetter)] }];
+  return { title: titlePart(block.title, width, typesetter), sections: [...sections, ...notes] };
+};
+
+type Content = (block: BlockOf<'table'>, context: DrawingContext) => Table;
+
+const CONTENTS: Record<TableSource, Content> = {
+  constituents: ({ limit }, context) => constituentsTable(requireFigures(context), limit),
+  rebalances: ({ limit }, context) => rebalancesTable(requireFigures(context), limit),
+  annual_returns: ({ limit }, context) => annualTable(requireFigures(context), limit),
+  monthly_returns: ({ limit }, context) => monthlyTable(requireFigures(context), limit),
+  attribution: ({ limit }, context) => attributionTable(requireFigures(context), limit),
+  risk: ({ limit }, context) => riskTable(requireFigures(context), limit),
+  literal: ({ frame, limit }) => literalTable(frame!, limit), // a literal table has its frame: the schema says so
+};
+
+const text = (head: string): TableColumn => ({ head, isFigure: false });
+const figure = (head: string): TableColumn => ({ head, isFigure: true });
+
+/** A column with what each row prints in it; dropped where it would say nothing. */
+interface Field<R> {
+  readonly column: TableColumn;
+  readonly cell: (row: R) => string;
+  readonly isShown?: boolean;
+}
+
+function toTable<R>(fields: readonly Field<R>[], rows: readonly R[], note: string | null): Table {
+  const shown = fields.filter(({ isShown = true }) => isShown);
+  return { columns: shown.map(({ column }) => column), rows: rows.map((row) => ({ cells: shown.map(({ cell }) => cell(row)) })), note };
+}
+
+function constituentsTable({ constituents, hasCap, overview }: RunFigures, limit: number): Table {
+  const all = constituents();
+  const rows = all.slice(0, limit);
+  const fields: Field<(typeof rows)[number]>[] = [
+    { column: text('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
+    { column: text('Name'), cell: ({ name }) => cleanLine(name ?? ''), isShown: rows.some(({ name }) => name !== null) },
+    { column: text('Sector'), cell: ({ sector }) => cleanLine(sector ?? ''), isShown: rows.some(({ sector }) => sector !== null) },
+    { column: figure('Weight'), cell: ({ weight }) => percentText(weight) },
+    { column: figure('Before capping'), cell: ({ rawWeight }) => percentText(rawWeight), isShown: hasCap },
+    { column: figure('At cap'), cell: ({ isCapped }) => (isCapped ? 'yes' : ''), isShown: hasCap && rows.some(({ isCapped }) => isCapped) },
+  ];
+  const shown = rows.length < all.length ? `The largest ${countText(rows.length)} of ${countText(all.length)} constituents` : `${countText(all.length)} ${all.length === 1 ? 'constituent' : 'constituents'}`;
+  return toTable(fields, rows, `${shown} held on ${overview.end}${hasCap ? '; weights before capping are those of the latest rebalance' : ''}.`);
+}
+
+function rebalancesTable({ rebalances, hasCap, overview }: RunFigures, limit: number): Table {
+  const rows = rebalances(limit);
+  const fields: Field<(typeof rows)[number]>[] = [
+    { column: text('Date'), cell: ({ date }) => date },
+    { column: figure('Constituents'), cell: ({ constituents }) => countText(constituents) },
+    { column: figure('Added'), cell: ({ added }) => countText(added) },
+    { column: figure('Removed'), cell: ({ removed }) => countText(removed) },
+    { column: figure('Turnover'), cell: ({ turnover }) => percentText(turnover) },
+    { column: figure('Largest weight'), cell: ({ largest }) => percentText(largest) },
+    { column: figure('Cap'), cell: ({ cap }) => percentText(cap), isShown: hasCap },
+    { column: figure('At cap'), cell: ({ capped }) => countText(capped), isShown: hasCap },
+    { column: figure('Redistributed'), cell: ({ redistributed }) => percentText(redistributed), isShown: hasCap },
+  ];
+  const count = overview.rebalances;
+  return toTable(fields, rows, `${countText(count)} ${count === 1 ? 'rebalance' : 'rebalances'} from ${overview.start} to ${overview.end}. Turnover is one-way, against the weights held before the trades.`);
+}
+
+function annualTable({ annualReturns }: RunFigures, limit: number): Table {
+  const rows = annualReturns().slice(-limit);
+  const fields: Field<(typeof rows)[number]>[] = [
+    { column: text('Year'), cell: ([year]) => String(year) },
+    { column: figure('Return'), cell: ([, value]) => percentText(value) },
+  ];
+  return toTable(fields, rows, null);
+}
+
+function monthlyTable({ monthlyReturns, annualReturns, overview }: RunFigures, limit: number): Table {
+  const years = annualReturns().slice(-limit);
+  const months = new Map(monthlyReturns().map(({ year, month, value }) => [`${year} ${month}`, value]));
+  const largest = Math.max(...[...months.values()].map(Math.abs));
+  const rows = years.map(([year, annual]): TableRow => {
+    const values = MONTHS.map((_, i) => months.get(`${year} ${i + 1}`) ?? null);
+    return {
+      cells: [String(year), ...values.map((value) => (value === null ? '' : percentText(value))), percentText(annual)],
+      tints: [null, ...values.map((value) => tintOf(value, largest)), null],
+    };
+  });
+  return { columns: [text('Year'), ...MONTHS.map(figure), figure('Year')], rows, note: `The first and the last month reach from ${overview.start} and to ${overview.end}.` };
+}
+
+/** Months beyond a third of the largest move stand out: blue above nothing, amber below it. */
+function tintOf(value: number | null, largest: number): string | null {
+  if (value === null || Math.abs(value) < largest / 3) return null;
+  return value > 0 ? NAVY_TINT : AMBER_TINT;
+}
+
+function attributionTable({ attribution, nameOf }: RunFigures, limit: number): Table {
+  const { contributions, total_return, cap_drag, cost_drag, start, end } = attribution();
+  const rows = contributions.slice(0, limit);
+  const hasNames = rows.some(({ asset_id }) => nameOf(asset_id) !== null);
+  const table = toTable<(typeof rows)[number]>(
+    [
+      { column: text('Identifier'), cell: ({ asset_id }) => cleanLine(asset_id) },
+      { column: text('Name'), cell: ({ asset_id }) => cleanLine(nameOf(asset_id) ?? ''), isShown: hasNames },
+      { column: figure('Average weight'), cell: ({ average_weight }) => percentText(average_weight) },
+      { column: figure('Return'), cell: (row) => percentText(row.total_return) },
+      { column: figure('Contribution'), cell: ({ contribution }) => percentText(contribution) },
+    ],
+    rows,
+    null,
+  );
+  const sums = (label: string, value: number): TableRow => ({ cells: [label, ...(hasNames ? [''] : []), '', '', percentText(value)], isTotal: true });
+  const others = contributions.slice(limit);
+  const rest = others.length === 0 ? [] : [sums(`${countText(others.length)} others`, others.reduce((sum, { contribution }) => sum + contribution, 0))];
+  const drags = [cap_drag === null ? '' : ` Capping: ${percentText(cap_drag)}.`, cost_drag === null ? '' : ` Costs: ${percentText(cost_drag)}.`].join('');
+  return {
+    ...table,
+    rows: [...table.rows, ...rest, sums('Total return', total_return)],
+    note: `Linked over time so that contributions add up to the return of the portfolio, ${start.slice(0, 10)} to ${end.slice(0, 10)}.${drags}`,
+  };
+}
+
+function riskTable({ overview: { metrics, concentration, start, end }, annualReturns, monthlyReturns }: RunFigures, limit: number): Table {
+  const months = monthlyReturns().map(({ value }) => value);
+  const years = annualReturns().map(([, value]) => value);
+  const rows: (readonly [string, string])[] = [
+    ['Volatility, annualised', percentText(metrics.volatility)],
+    ['Max drawdown', percentText(metrics.max_drawdown)],
+    ['Sharpe ratio', ratioText(metrics.sharpe_ratio)],
+    ['Tracking error, annualised', percentText(metrics.tracking_error)],
+    ['Tracking difference', percentText(metrics.tracking_difference)],
+    ['Best month', percentText(Math.max(...months))],
+    ['Worst month', percentText(Math.min(...months))],
+    ['Best year', percentText(Math.max(...years))],
+    ['Worst year', percentText(Math.min(...years))],
+    ['Effective assets', ratioText(concentration.effective_assets)],
+    ['Largest weight', percentText(concentration.largest)],
+    ...Object.entries(concentration.top_weights)
+      .filter(([count]) => Number(count) > 1)
+      .map(([count, weight]) => [`Weight of the largest ${count}`, percentText(weight)] as const),
+  ];
+  return toTable(
+    [
+      { column: text('Measure'), cell: ([measure]) => measure },
+      { column: figure('Value'), cell: ([, value]) => value },
+    ],
+    rows.slice(0, limit),
+    `${start} to ${end}. Concentration is that of the latest rebalance.`,
+  );
+}
+
+function literalTable({ index, columns, data }: LiteralTable, limit: number): Table {
+  const rows = data.slice(0, limit);
+  const isNumbered = index.every((label, i) => label === i);
+  const shown = columns.map((head, k) => literalColumn(cleanLine(head), rows.map((row) => row[k]!)));
+  const labels = isNumbered ? [] : [{ column: text(''), cells: index.slice(0, limit).map((label) => cleanLine(String(label))) }];
+  const all = [...labels, ...shown];
+  const left = data.length - rows.length;
+  return {
+    columns: all.map(({ column }) => column),
+    rows: all.length === 0 ? [] : rows.map((_, r) => ({ cells: all.map(({ cells }) => cells[r]!) })),
+    note: left > 0 ? `${countText(left)} more rows are not shown.` : null,
+  };
+}
+
+function literalColumn(head: string, cells: readonly LiteralTable['data'][number][number][]): { readonly column: TableColumn; readonly cells: readonly string[] } {
+  const numbers = cells.filter((cell): cell is number => typeof cell === 'number');
+  const isFigure = numbers.length > 0 && cells.every((cell) => cell === null || typeof cell === 'number');
+  const texts = plainTexts(numbers);
+  let next = 0;
+  return {
+    column: { head, isFigure },
+    cells: cells.map((cell) => {
+      if (typeof cell === 'number') return texts[next++]!;
+      if (cell === null) return isFigure ? NOT_MEASURED : '';
+      return typeof cell === 'boolean' ? (cell ? 'yes' : 'no') : cleanLine(cell);
+    }),
+  };
+}

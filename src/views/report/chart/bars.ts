@@ -1,0 +1,84 @@
+import type { Box, Canvas, StructureElement } from '../page/canvas.js';
+import type { Part, Section } from '../page/layout.js';
+import { AMBER, INK, LINE, MUTED, NAVY, RULE, SIZE } from '../style-sheet.js';
+import type { Typesetter } from '../text/typesetter.js';
+
+export interface Bar {
+  readonly label: string;
+  readonly value: number;
+  /** The value as it is printed. */
+  readonly text: string;
+}
+
+const colourOf = (value: number): string => (value < 0 ? AMBER : NAVY);
+
+export interface ColumnsInput {
+  readonly box: Box;
+  /** Of values and labels. */
+  readonly size: number;
+}
+
+/** Upright bars from a line at zero, each with its value at its end and its label at the foot. */
+export function drawColumns(canvas: Canvas, bars: readonly Bar[], { box, size }: ColumnsInput): void {
+  const low = Math.min(0, ...bars.map(({ value }) => value));
+  const high = Math.max(0, ...bars.map(({ value }) => value));
+  const room = size + 3;
+  const top = box.y + (high > 0 ? room : 2);
+  const bottom = box.y + box.height - room - 4 - (low < 0 ? room : 0);
+  const scale = high > low ? (bottom - top) / (high - low) : 0;
+  const zero = top + high * scale;
+  const pitch = box.width / bars.length;
+  const width = Math.min(pitch * 0.62, 34);
+  bars.forEach(({ value, text, label }, i) => {
+    const middle = box.x + pitch * (i + 0.5);
+    const length = Math.abs(value) * scale;
+    if (length > 0) canvas.rectangle({ x: middle - width / 2, y: value < 0 ? zero : zero - length, width, height: length }, colourOf(value));
+    canvas.text(text, { x: middle, y: value < 0 ? zero + length + size : zero - length - 3, size, colour: INK, align: 'middle' });
+    canvas.text(label, { x: middle, y: box.y + box.height - 3, size, colour: MUTED, align: 'middle' });
+  });
+  canvas.line([box.x, zero], [box.x + box.width, zero], { colour: RULE, width: LINE.rule });
+}
+
+export interface BarsInput {
+  readonly width: number;
+  readonly typesetter: Typesetter;
+  /** The chart in words. */
+  readonly alt: string;
+}
+
+const ROW_HEIGHT = 13.5;
+const BAR_HEIGHT = 7.5;
+const GAP = 6;
+/** Labels have at most this share of the width. */
+const LABEL_SHARE = 0.45;
+
+/** Lying bars below each other, label to the left and value at the end; rows are the parts, so that many of them flow over pages. */
+export function layBars(bars: readonly Bar[], { width, typesetter, alt }: BarsInput): Section[] {
+  const valueWidth = Math.max(...bars.map(({ text }) => typesetter.width(text, { size: SIZE.label })));
+  const labelWidth = Math.min(LABEL_SHARE * width, Math.max(...bars.map(({ label }) => typesetter.width(label, { size: SIZE.table }))) + 1);
+  const low = Math.min(0, ...bars.map(({ value }) => value));
+  const high = Math.max(0, ...bars.map(({ value }) => value));
+  const before = low < 0 ? valueWidth + 3 : 0;
+  const room = width - labelWidth - GAP - before - valueWidth - 3;
+  const scale = high > low ? room / (high - low) : 0;
+  const zero = labelWidth + GAP + before - low * scale;
+  let figure: StructureElement | null = null;
+  const rows = bars.map(({ label, value, text }): Part => {
+    const [line] = typesetter.fit(label, { size: SIZE.table, maxWidth: labelWidth, linesMax: 1 });
+    return {
+      height: ROW_HEIGHT,
+      draw(canvas, { x, y, parent }) {
+        figure ??= canvas.element(parent, 'Figure', { alt, box: { x, y, width, height: ROW_HEIGHT * bars.length } });
+        canvas.content(figure, 'Figure', () => {
+          const baseline = y + ROW_HEIGHT / 2 + SIZE.table * 0.34;
+          const length = Math.abs(value) * scale;
+          canvas.text(line!, { x, y: baseline, size: SIZE.table, colour: INK });
+          if (length > 0) canvas.rectangle({ x: x + (value < 0 ? zero - length : zero), y: y + (ROW_HEIGHT - BAR_HEIGHT) / 2, width: length, height: BAR_HEIGHT }, colourOf(value));
+          canvas.text(text, { x: x + (value < 0 ? zero - length - 3 : zero + length + 3), y: baseline, size: SIZE.label, colour: INK, align: value < 0 ? 'right' : 'left' });
+          canvas.line([x + zero, y], [x + zero, y + ROW_HEIGHT], { colour: RULE, width: LINE.rule });
+        });
+      },
+    };
+  });
+  return [{ head: null, rows }];
+}

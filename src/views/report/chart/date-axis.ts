@@ -1,0 +1,76 @@
+import { civilOf, dayOf, formatDay, weekdayOf, type Day } from '#domain/days.js';
+
+export interface DateTick {
+  readonly day: Day;
+  readonly label: string;
+}
+
+export interface DateSpan {
+  readonly first: Day;
+  readonly last: Day;
+}
+
+export const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const;
+
+/** Steps from one tick to the next, finest first: a number of days that begin on Mondays, or of months that begin in January. */
+const STEPS = [
+  { unit: 'week', count: 1 }, { unit: 'week', count: 2 },
+  { unit: 'month', count: 1 }, { unit: 'month', count: 3 }, { unit: 'month', count: 6 },
+  { unit: 'month', count: 12 }, { unit: 'month', count: 24 }, { unit: 'month', count: 60 }, { unit: 'month', count: 120 }, { unit: 'month', count: 240 },
+] as const;
+type Step = (typeof STEPS)[number];
+
+/**
+ * Ticks at the beginnings of weeks, months, quarters or years, as the span demands, with labels that fit beside each other.
+ * A label says only what the one before it leaves open: the year stands at the first tick and at each January.
+ * @param labelsFit whether the labels of such ticks would not touch
+ * @returns the ticks of the finest step that fits; the two ends when none does
+ */
+export function dateTicks(span: DateSpan, labelsFit: (ticks: readonly DateTick[]) => boolean): DateTick[] {
+  for (const step of STEPS) {
+    if (count(span, step) > TICKS_MAX) continue;
+    const ticks = ticksOf(span, step);
+    if (ticks.length >= 2 && labelsFit(ticks)) return ticks;
+  }
+  const ends = [...new Set([span.first, span.last])].map((day) => ({ day, label: formatDay(day) }));
+  return labelsFit(ends) ? ends : ends.slice(0, 1);
+}
+
+/** More labels than this fit on no page. */
+const TICKS_MAX = 60;
+const DAYS_OF = { week: 7, month: 30.4 } as const;
+
+function count({ first, last }: DateSpan, { unit, count: length }: Step): number {
+  return (last - first) / (DAYS_OF[unit] * length);
+}
+
+function ticksOf(span: DateSpan, step: Step): DateTick[] {
+  const days = step.unit === 'week' ? mondays(span, step.count) : monthStarts(span, step.count);
+  return days.map((day, i) => ({ day, label: labelOf(day, step, i === 0 ? null : days[i - 1]!) }));
+}
+
+function mondays({ first, last }: DateSpan, weeks: number): Day[] {
+  const days: Day[] = [];
+  for (let day = first + ((7 - weekdayOf(first)) % 7); day <= last; day += 7 * weeks) days.push(day);
+  return days;
+}
+
+function monthStarts({ first, last }: DateSpan, months: number): Day[] {
+  const { year } = civilOf(first);
+  const startYear = months > 12 ? Math.floor(year / (months / 12)) * (months / 12) : year;
+  const days: Day[] = [];
+  for (let month = 0; ; month += months) {
+    const day = dayOf({ year: startYear + Math.floor(month / 12), month: (month % 12) + 1, day: 1 });
+    if (day > last) return days;
+    if (day >= first) days.push(day);
+  }
+}
+
+function labelOf(day: Day, { unit, count: length }: Step, before: Day | null): string {
+  const { year, month, day: dayOfMonth } = civilOf(day);
+  if (unit === 'month' && length >= 12) return String(year);
+  const isNewYear = before === null || civilOf(before).year !== year;
+  const name = MONTHS[month - 1]!;
+  if (unit === 'month') return isNewYear ? `${name} ${year}` : name;
+  return isNewYear ? `${dayOfMonth} ${name} ${year}` : `${dayOfMonth} ${name}`;
+}

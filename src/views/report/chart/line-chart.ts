@@ -1,0 +1,159 @@
+import { LIMITS } from '#domain/limits.js';
+import type { DateSpan } from './date-axis.js';
+import { dateTicks } from './date-axis.js';
+import { simplifyLine } from './simplify.js';
+import { linearAxis, logAxis, type ValueAxis } from './value-axis.js';
+import type { DatedLine } from '../figures.js';
+import { tickText } from '../numbers.js';
+import type { Box, Canvas, Stroke } from '../page/canvas.js';
+import { HAIRLINE, INK, LINE, MUTED, RULE, SIZE } from '../style-sheet.js';
+
+export interface ChartSeries extends DatedLine {
+  readonly label: string;
+  readonly stroke: Stroke;
+  /** Colour of the area down to zero. */
+  readonly fill?: string;
+}
+
+export interface Panel {
+  readonly unit: 'percent' | 'points';
+  readonly isLogarithmic: boolean;
+  /** Whether the axis reaches to zero. */
+  readonly hasZero: boolean;
+  /** Drawn in this order. */
+  readonly series: readonly ChartSeries[];
+  /** Share of the chart's height. */
+  readonly share: number;
+}
+
+const LEGEND_HEIGHT = 13;
+const AXIS_HEIGHT = 13;
+const PANEL_GAP = 6;
+/** Distance of neighbouring ticks of values. */
+const TICK_SPACE = 24;
+const LABEL_GAP = 5;
+/** No pen is finer: points nearer than this fall on each other. */
+const BUCKET_MIN = 0.4;
+
+/** Draws panels above each other over one axis of dates, each with its legend. */
+export function drawLineChart(canvas: Canvas, panels: readonly Panel[], box: Box): void {
+  const span = spanOf(panels);
+  const plots = plotsOf(canvas, panels, box);
+  const left = Math.max(...plots.map(({ labelWidth }) => labelWidth)) + LABEL_GAP;
+  const inner = { x: box.x + left, width: box.width - left };
+  const position = (day: number): number => inner.x + (span.last > span.first ? (day - span.first) / (span.last - span.first) : 0.5) * inner.width;
+  const ticks = ticksThatFit(canvas, span, { position, box });
+  for (const { panel, axis, top, height } of plots) {
+    const plot = { x: inner.x, y: top + LEGEND_HEIGHT, width: inner.width, height: height - LEGEND_HEIGHT };
+    drawLegend(canvas, panel.series, { x: box.x, y: top });
+    drawGrid(canvas, { axis, panel, plot });
+    for (const { day } of ticks) {
+      const x = position(day);
+      canvas.line([x, plot.y + plot.height], [x, plot.y + plot.height + 3], { colour: RULE, width: LINE.rule });
+    }
+    drawSeries(canvas, { panel, axis, plot, position });
+  }
+  const baseline = box.y + box.height - 2;
+  for (const { day, label } of ticks) canvas.text(label, { x: labelAt(canvas, { x: position(day), label, box }), y: baseline, size: SIZE.label, colour: MUTED, align: 'middle' });
+}
+
+function spanOf(panels: readonly Panel[]): DateSpan {
+  const all = panels.flatMap(({ series }) => series);
+  return { first: Math.min(...all.map(({ days }) => days[0]!)), last: Math.max(...all.map(({ days }) => days.at(-1)!)) };
+}
+
+interface Plot {
+  readonly panel: Panel;
+  readonly axis: ValueAxis;
+  readonly top: number;
+  /** Legend included. */
+  readonly height: number;
+  readonly labelWidth: number;
+}
+
+function plotsOf(canvas: Canvas, panels: readonly Panel[], box: Box): Plot[] {
+  const shares = panels.reduce((sum, { share }) => sum + share, 0);
+  const room = box.height - AXIS_HEIGHT - PANEL_GAP * (panels.length - 1);
+  let top = box.y;
+  return panels.map((panel) => {
+    const height = (room * panel.share) / shares;
+    const axis = axisOf(panel, height - LEGEND_HEIGHT);
+    const labelWidth = Math.max(...axis.ticks.map((tick) => canvas.typesetter.width(tickText(tick, { step: axis.step, unit: panel.unit }), { size: SIZE.label })));
+    const plot = { panel, axis, top, height, labelWidth };
+    top += height + PANEL_GAP;
+    return plot;
+  });
+}
+
+function axisOf({ series, isLogarithmic, hasZero }: Panel, height: number): ValueAxis {
+  let low = hasZero ? 0 : Infinity;
+  let high = hasZero ? 0 : -Infinity;
+  for (const { values } of series) {
+    for (let i = 0; i < values.length; i++) {
+      if (values[i]! < low) low = values[i]!;
+      if (values[i]! > high) high = values[i]!;
+    }
+  }
+  const ticksMax = Math.max(2, Math.floor(height / TICK_SPACE) + 1);
+  return isLogarithmic && low > 0 ? logAxis({ low, high }, ticksMax) : linearAxis({ low, high }, ticksMax);
+}
+
+function ticksThatFit(canvas: Canvas, span: DateSpan, { position, box }: { readonly position: (day: number) => number; readonly box: Box }) {
+  const width = (label: string): number => canvas.typesetter.width(label, { size: SIZE.label });
+  return dateTicks(span, (ticks) => {
+    let end = -Infinity;
+    return ticks.every(({ day, label }) => {
+      const middle = labelAt(canvas, { x: position(day), label, box });
+      const isFree = middle - width(label) / 2 >= end + 2 * LABEL_GAP;
+      end = middle + width(label) / 2;
+      return isFree;
+    });
+  });
+}
+
+/** Middle of a label that stays within the chart. */
+function labelAt(canvas: Canvas, { x, label, box }: { readonly x: number; readonly label: string; readonly box: Box }): number {
+  const half = canvas.typesetter.width(label, { size: SIZE.label }) / 2;
+  return Math.min(Math.max(x, box.x + half), box.x + box.width - half);
+}
+
+function drawLegend(canvas: Canvas, series: readonly ChartSeries[], { x, y }: { readonly x: number; readonly y: number }): void {
+  let left = x;
+  const baseline = y + SIZE.label;
+  for (const { label, stroke } of series) {
+    canvas.line([left, baseline - 2.4], [left + 14, baseline - 2.4], { ...stroke, width: Math.max(1.2, stroke.width) });
+    canvas.text(label, { x: left + 18, y: baseline, size: SIZE.label, colour: INK });
+    left += 18 + canvas.typesetter.width(label, { size: SIZE.label }) + 14;
+  }
+}
+
+interface PlotInput {
+  readonly panel: Panel;
+  readonly axis: ValueAxis;
+  readonly plot: Box;
+}
+
+function drawGrid(canvas: Canvas, { axis, panel, plot }: PlotInput): void {
+  const bottom = plot.y + plot.height;
+  for (const tick of axis.ticks) {
+    const y = bottom - axis.position(tick) * plot.height;
+    const isZero = tick === 0 && panel.unit === 'percent';
+    canvas.line([plot.x, y], [plot.x + plot.width, y], isZero ? { colour: RULE, width: LINE.rule } : { colour: HAIRLINE, width: LINE.hair });
+    canvas.text(tickText(tick, { step: axis.step, unit: panel.unit }), { x: plot.x - LABEL_GAP, y: y + SIZE.label * 0.34, size: SIZE.label, colour: MUTED, align: 'right' });
+  }
+  canvas.line([plot.x, bottom], [plot.x + plot.width, bottom], { colour: RULE, width: LINE.rule });
+}
+
+function drawSeries(canvas: Canvas, { panel, axis, plot, position }: PlotInput & { readonly position: (day: number) => number }): void {
+  const bottom = plot.y + plot.height;
+  const pointsMax = Math.floor(LIMITS.MAX_REPORT_POINTS / panel.series.length);
+  const bucket = Math.max(BUCKET_MIN, (4 * plot.width) / pointsMax);
+  for (const { days, values, stroke, fill } of panel.series) {
+    const places = Float64Array.from(days, position);
+    const kept = simplifyLine({ xs: places, values, bucket });
+    const xs = Float64Array.from(kept, (i) => places[i]!);
+    const ys = Float64Array.from(kept, (i) => bottom - axis.position(values[i]!) * plot.height);
+    if (fill !== undefined) canvas.area({ xs, ys }, bottom - axis.position(0) * plot.height, fill);
+    canvas.polyline({ xs, ys }, stroke);
+  }
+}

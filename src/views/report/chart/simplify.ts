@@ -1,0 +1,33 @@
+/** Positions of the points of a line worth drawing. */
+export interface SimplifyInput {
+  /** Ascending, in points of the page. */
+  readonly xs: ArrayLike<number>;
+  readonly values: Float64Array;
+  /** Width of a bucket in points of the page. */
+  readonly bucket: number;
+}
+
+/**
+ * Keeps of every bucket of a line the first, lowest, highest and last point: at a bucket no wider than the pen the drawing is the same.
+ * @returns positions, ascending
+ * @source U. Jugel et al., M4: a visualization-oriented time series data aggregation, VLDB 2014
+ * @cost O(n)
+ */
+export function simplifyLine({ xs, values, bucket }: SimplifyInput): Int32Array {
+  const kept: number[] = [];
+  let from = 0;
+  while (from < values.length) {
+    const end = xs[from]! + bucket;
+    let lowest = from;
+    let highest = from;
+    let last = from;
+    while (last + 1 < values.length && xs[last + 1]! < end) {
+      last++;
+      if (values[last]! < values[lowest]!) lowest = last;
+      if (values[last]! > values[highest]!) highest = last;
+    }
+    for (const at of [from, Math.min(lowest, highest), Math.max(lowest, highest), last]) if (kept.at(-1) !== at) kept.push(at);
+    from = last + 1;
+  }
+  return Int32Array.from(kept);
+}

@@ -1,0 +1,74 @@
+/** Where values lie on a chart, and which of them are named. */
+export interface ValueAxis {
+  /** Ascending, all within the range. */
+  readonly ticks: readonly number[];
+  /** Distance of neighbouring ticks, for their decimals; the smallest one where they are not evenly spaced. */
+  readonly step: number;
+  /** 0 at the lower end of the axis, 1 at the upper end. */
+  position(value: number): number;
+}
+
+export interface Extent {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** Multiples of a power of ten that people count in. */
+const NICE = [1, 2, 2.5, 5, 10] as const;
+
+/**
+ * An axis whose ends are ticks, at round values.
+ * @param ticksMax at least 2
+ */
+export function linearAxis({ low, high }: Extent, ticksMax: number): ValueAxis {
+  const spread = high > low ? high - low : Math.abs(high) * 0.1 || 1;
+  const from = high > low ? low : low - spread / 2;
+  const to = high > low ? high : high + spread / 2;
+  let step = niceStep((to - from) / ticksMax);
+  while (ceilOf(to / step) - floorOf(from / step) + 1 > ticksMax) step = niceStep(step * 1.01);
+  const first = floorOf(from / step);
+  const last = Math.max(first + 1, ceilOf(to / step));
+  const ticks = Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
+  const base = first * step;
+  const span = (last - first) * step;
+  return { ticks, step, position: (value) => (value - base) / span };
+}
+
+/** Rounding noise must not add a tick. */
+const NOISE = 1e-9;
+const floorOf = (value: number): number => Math.floor(value + NOISE);
+const ceilOf = (value: number): number => Math.ceil(value - NOISE);
+
+/** The smallest round step that is at least so large. */
+function niceStep(least: number): number {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return (NICE.find((factor) => factor * power >= least * (1 - NOISE)) ?? 10) * power;
+}
+
+/**
+ * A logarithmic axis over positive values. Ticks lie at 1, 2 and 5 times powers of ten, at powers alone when these are many,
+ * at round even steps when they are few.
+ */
+export function logAxis(extent: Extent, ticksMax: number): ValueAxis {
+  const low = extent.low * 0.98;
+  const high = extent.high * 1.02;
+  const bottom = Math.log(low);
+  const span = Math.log(high) - bottom;
+  const candidates = [logTicks(low, high, [1, 2, 5]), logTicks(low, high, [1, 3]), logTicks(low, high, [1])];
+  const within = (ticks: readonly number[]): number[] => ticks.filter((tick) => tick >= low && tick <= high);
+  const fitting = candidates.find((ticks) => ticks.length <= ticksMax) ?? candidates.at(-1)!;
+  const ticks = fitting.length >= 3 ? fitting : within(linearAxis({ low, high }, Math.max(3, ticksMax)).ticks);
+  const step = ticks.slice(1).reduce((least, tick, i) => Math.min(least, tick - ticks[i]!), Infinity);
+  return { ticks, step: Number.isFinite(step) ? step : 1, position: (value) => (Math.log(value) - bottom) / span };
+}
+
+function logTicks(low: number, high: number, factors: readonly number[]): number[] {
+  const ticks: number[] = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
+    for (const factor of factors) {
+      const tick = factor * 10 ** power;
+      if (tick >= low && tick <= high) ticks.push(tick);
+    }
+  }
+  return ticks;
+}

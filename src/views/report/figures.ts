@@ -1,0 +1,192 @@
+import type { AttributionView, OverviewView, WeightsView } from '#contract/analytics.js';
+import { monthlyReturns, rollingVolatility, type MonthReturn } from '#domain/analytics/rolling.js';
+import { annualReturns, drawdownOf, rebase, returnsOf } from '#domain/analytics/series.js';
+import type { RunColumns, RunLabels, StoredRebalance } from '#domain/backtest/run-columns.js';
+import { compareText } from '#domain/findings.js';
+import { lastAtMost } from '#domain/search.js';
+import { attributionView } from '../attribution-view.js';
+import { heldWeights, weightsView } from '../weights-view.js';
+
+/** A series on days of its own. */
+export interface DatedLine {
+  readonly days: Int32Array;
+  readonly values: Float64Array;
+}
+
+/** One rebalance as a report tells of it. */
+export interface RebalanceFigures {
+  readonly date: string;
+  readonly constituents: number;
+  /** Names that joined and left; null for the first composition of the run. */
+  readonly added: number | null;
+  readonly removed: number | null;
+  readonly largest: number;
+  readonly cap: number | null;
+  readonly capped: number;
+  readonly redistributed: number;
+  /** One-way turnover of the portfolio against the weights it had drifted to; null where it bought for the first time. */
+  readonly turnover: number | null;
+}
+
+export interface Constituent {
+  readonly identifier: string;
+  readonly name: string | null;
+  readonly sector: string | null;
+  readonly weight: number;
+  readonly rawWeight: number;
+  readonly isCapped: boolean;
+}
+
+/**
+ * What reports print of one stored run: the numbers of the service's own views, made by the same functions.
+ * Everything is computed when it is first asked for.
+ */
+export interface RunFigures {
+  readonly overview: OverviewView;
+  readonly currency: string;
+  readonly variant: 'price' | 'total' | 'net';
+  readonly hasCap: boolean;
+  /** Portfolio rebased to 100. */
+  readonly level: DatedLine;
+  indexLevel(): DatedLine;
+  /** External benchmark rebased to 100, null without one. */
+  benchmark(): (DatedLine & { readonly id: string }) | null;
+  drawdown(): DatedLine;
+  /** Trailing volatility and the sessions it looks back over; null when the run is too short for it. */
+  volatility(): (DatedLine & { readonly window: number }) | null;
+  annualReturns(): readonly (readonly [year: number, value: number])[];
+  monthlyReturns(): readonly MonthReturn[];
+  /** Held on the last date, largest first. */
+  constituents(): readonly Constituent[];
+  /** Weight of each sector on the last date, largest first; null stands for names without one. */
+  sectors(): readonly { readonly sector: string | null; readonly weight: number }[];
+  /** The latest rebalances, newest first. */
+  rebalances(limit: number): readonly RebalanceFigures[];
+  /** @throws Refusal TOTAL_LOSS */
+  attribution(): AttributionView;
+  nameOf(identifier: string): string | null;
+}
+
+/** Trailing windows of volatility, each used from twice its length on: a year, a quarter, a month. */
+const WINDOWS = [252, 63, 21] as const;
+
+export function createRunFigures(columns: RunColumns, storedOverview: Uint8Array): RunFigures {
+  const { header } = columns;
+  const overview = JSON.parse(new TextDecoder().decode(storedOverview)) as OverviewView; // written by this engine
+  const days = columns.i32('days');
+  const level: DatedLine = { days, values: columns.f64('level') };
+  const labels = once(() => labelsOf(columns));
+  const weights = once(() =>
+    weightsView({ runId: header.run_id, requestedAsOf: null, weights: heldWeights(columns, null), benchmark: null, sharesOf: () => null, risk: null, activeRisk: null }),
+  );
+  const constituents = once(() => toConstituents(weights(), header.names, labels()));
+  const attribution = once(() => attributionView(columns, { start: null, end: null }));
+  const positions = once(() => new Map(header.names.map((name, i) => [name, i])));
+  return {
+    overview,
+    currency: header.currency,
+    variant: header.variant,
+    hasCap: header.has_cap,
+    level,
+    indexLevel: once(() => ({ days, values: indexOver(columns, days) })),
+    benchmark: once(() => benchmarkOf(columns)),
+    drawdown: once(() => ({ days, values: drawdownOf(level.values) })),
+    volatility: once(() => volatilityOf(level)),
+    annualReturns: once(() => annualReturns(days, level.values)),
+    monthlyReturns: once(() => monthlyReturns(days, level.values)),
+    constituents,
+    sectors: once(() => sectorsOf(constituents())),
+    rebalances: (limit) => latestRebalances(columns, limit),
+    attribution,
+    nameOf: (identifier) => labels().names[positions().get(identifier) ?? -1] ?? null,
+  };
+}
+
+function once<T>(compute: () => T): () => T {
+  let kept: { readonly value: T } | undefined;
+  return () => (kept ??= { value: compute() }).value;
+}
+
+function labelsOf(columns: RunColumns): RunLabels {
+  if (!columns.has('labels')) return { names: [], sectors: [] };
+  return JSON.parse(new TextDecoder().decode(columns.u8('labels'))) as RunLabels; // written by this engine
+}
+
+/** The tracked index on the dates of the run, rebased to 100. */
+function indexOver(columns: RunColumns, days: Int32Array): Float64Array {
+  const all = columns.i32('indexDays');
+  const from = lastAtMost(all, days[0]!);
+  return rebase(columns.f64('indexLevel', from, from + days.length), 100);
+}
+
+function benchmarkOf(columns: RunColumns): (DatedLine & { readonly id: string }) | null {
+  const { benchmark } = columns.header;
+  if (!benchmark || !columns.has('benchmarkDays')) return null;
+  return { id: benchmark.id, days: columns.i32('benchmarkDays'), values: columns.f64('benchmarkLevel') };
+}
+
+function volatilityOf({ days, values }: DatedLine): (DatedLine & { readonly window: number }) | null {
+  const returns = returnsOf(values);
+  const window = WINDOWS.find((length) => returns.length >= 2 * length);
+  return window === undefined ? null : { window, days: days.subarray(window), values: rollingVolatility(returns, window) };
+}
+
+function toConstituents({ weights }: WeightsView, names: readonly string[], labels: RunLabels): Constituent[] {
+  const positions = new Map(names.map((name, i) => [name, i]));
+  return weights.map(({ identifier, weight, raw_weight, capped }) => {
+    const at = positions.get(identifier)!;
+    return { identifier, name: labels.names[at] ?? null, sector: labels.sectors[at] ?? null, weight, rawWeight: raw_weight, isCapped: capped };
+  });
+}
+
+function sectorsOf(constituents: readonly Constituent[]): { readonly sector: string | null; readonly weight: number }[] {
+  const weights = new Map<string | null, number>();
+  for (const { sector, weight } of constituents.toSorted((a, b) => compareText(a.identifier, b.identifier))) weights.set(sector, (weights.get(sector) ?? 0) + weight);
+  return [...weights].map(([sector, weight]) => ({ sector, weight })).toSorted((a, b) => b.weight - a.weight || compareText(a.sector ?? '', b.sector ?? ''));
+}
+
+function latestRebalances(columns: RunColumns, limit: number): RebalanceFigures[] {
+  const { rebalances } = columns.header;
+  const first = Math.max(0, rebalances.length - limit);
+  const figures: RebalanceFigures[] = [];
+  for (let r = rebalances.length - 1; r >= first; r--) figures.push(rebalanceFigures(columns, r, rebalances[r]!));
+  return figures;
+}
+
+function rebalanceFigures(columns: RunColumns, r: number, { date, at, cap, redistributed }: StoredRebalance): RebalanceFigures {
+  const H = columns.header.names.length;
+  const targets = columns.f64('targets', r * H, (r + 1) * H);
+  const before = r === 0 ? null : columns.f64('targets', (r - 1) * H, r * H);
+  const capped = columns.u8('capped', r * H, (r + 1) * H);
+  let constituents = 0;
+  let added = 0;
+  let removed = 0;
+  let largest = 0;
+  let atCap = 0;
+  for (let i = 0; i < H; i++) {
+    const isHeld = targets[i]! > 0;
+    const wasHeld = before !== null && before[i]! > 0;
+    if (isHeld) constituents++;
+    if (isHeld && !wasHeld) added++;
+    if (wasHeld && !isHeld) removed++;
+    if (targets[i]! > largest) largest = targets[i]!;
+    atCap += capped[i]!;
+  }
+  return {
+    date, constituents, largest, cap, capped: atCap, redistributed,
+    added: before === null ? null : added,
+    removed: before === null ? null : removed,
+    turnover: at <= 0 ? null : turnoverAt(columns, at, targets),
+  };
+}
+
+/** Half the sum of moves from the weights before the trades of a session. */
+function turnoverAt(columns: RunColumns, at: number, targets: Float64Array): number | null {
+  const H = columns.header.names.length;
+  const event = columns.i32('eventAt').indexOf(at);
+  if (event < 0) return null;
+  const before = columns.f64('before', event * H, (event + 1) * H);
+  let total = 0;
+  for (let i = 0; i < H; i++) total += Math.abs(targets[i]! - before[i]!);
+  return total / 2;
+}

@@ -1,0 +1,49 @@
+/**
+ * How a report prints the numbers of the service: always with two decimals, thousands with a comma, an ASCII hyphen for minus,
+ * and never a minus before nothing.
+ */
+
+/** What is printed where the service answers null. */
+export const NOT_MEASURED = 'n/a';
+
+/** A fraction as percent: 0.0523 is `5.23%`. */
+export function percentText(fraction: number | null): string {
+  return fraction === null ? NOT_MEASURED : `${fixed(fraction * 100, 2)}%`;
+}
+
+/** A ratio or a level: `1,234.50`. */
+export function ratioText(value: number | null): string {
+  return value === null ? NOT_MEASURED : fixed(value, 2);
+}
+
+/** A count of things: `1,234`. */
+export function countText(count: number | null): string {
+  return count === null ? NOT_MEASURED : fixed(count, 0);
+}
+
+/** Numbers of unknown meaning, which a template brought along: whole ones as counts, others as ratios. */
+export function plainTexts(values: readonly number[]): string[] {
+  return values.map(values.every(Number.isInteger) ? countText : ratioText);
+}
+
+/** A label of an axis: no more decimals than its step needs. */
+export function tickText(value: number, { step, unit }: { readonly step: number; readonly unit: 'percent' | 'points' }): string {
+  const scale = unit === 'percent' ? 100 : 1;
+  return `${fixed(value * scale, decimalsOf(step * scale))}${unit === 'percent' ? '%' : ''}`;
+}
+
+function decimalsOf(step: number): number {
+  for (let decimals = 0; decimals < 6; decimals++) {
+    const scaled = step * 10 ** decimals;
+    if (Math.abs(scaled - Math.round(scaled)) < 1e-6 * Math.max(1, Math.abs(scaled))) return decimals;
+  }
+  return 6;
+}
+
+function fixed(value: number, decimals: number): string {
+  const digits = Math.abs(value).toFixed(decimals);
+  const isNothing = !/[1-9]/.test(digits);
+  const [whole, rest] = digits.split('.');
+  const grouped = /e/.test(digits) ? whole! : whole!.replace(/\B(?=(?:\d{3})+$)/g, ',');
+  return `${value < 0 && !isNothing ? '-' : ''}${grouped}${rest === undefined ? '' : `.${rest}`}`;
+}

@@ -1,0 +1,153 @@
+import type { Weight } from '../text/fonts.js';
+import type { Span } from '../text/markup.js';
+import type { Typesetter } from '../text/typesetter.js';
+
+export interface TextInk {
+  /** Left edge, or right edge or middle by `align`. */
+  readonly x: number;
+  /** Base line. */
+  readonly y: number;
+  readonly size: number;
+  readonly colour: string;
+  readonly weight?: Weight;
+  readonly align?: 'left' | 'right' | 'middle';
+}
+
+export interface Stroke {
+  readonly colour: string;
+  readonly width: number;
+  /** Lengths of dash and gap. */
+  readonly dash?: readonly [number, number];
+}
+
+export interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Points of a line in page coordinates, y downwards. */
+export interface Points {
+  readonly xs: ArrayLike<number>;
+  readonly ys: ArrayLike<number>;
+}
+
+/** Place of content in the document's structure. */
+export type StructureElement = PDFKit.PDFStructureElement;
+
+export interface ElementOptions {
+  /** What a figure shows, in words. */
+  readonly alt?: string;
+  readonly box?: Box;
+  /** What a head of a table heads. */
+  readonly scope?: 'Column' | 'Row';
+}
+
+/** Draws on the current page. Everything drawn lies in an element or is an artifact. */
+export interface Canvas {
+  readonly typesetter: Typesetter;
+  text(text: string, ink: TextInk): void;
+  /** Text in several weights from `x` on. */
+  spans(spans: readonly Span[], ink: Omit<TextInk, 'align'>): void;
+  line(from: readonly [number, number], to: readonly [number, number], stroke: Stroke): void;
+  rectangle(box: Box, colour: string): void;
+  polyline(points: Points, stroke: Stroke): void;
+  /** The area between a line and a base line. */
+  area(points: Points, baseline: number, colour: string): void;
+  /** Limits what `draw` draws to a box. */
+  clipped(box: Box, draw: () => void): void;
+  /** A new element below another. */
+  element(parent: StructureElement, type: string, options?: ElementOptions): StructureElement;
+  /** Draws the content of an element. */
+  content(element: StructureElement, type: string, draw: () => void): void;
+  /** Draws what readers of the structure are not told of: rules, heads that are repeated, page numbers. */
+  artifact(draw: () => void): void;
+}
+
+export function createCanvas(pdf: PDFKit.PDFDocument, typesetter: Typesetter): Canvas {
+  function text(line: string, { x, y, size, colour, weight = 'regular', align = 'left' }: TextInk): void {
+    if (line === '') return;
+    let left = x;
+    if (align !== 'left') {
+      const width = typesetter.width(line, { size, weight });
+      left -= align === 'right' ? width : width / 2;
+    }
+    pdf.fillColor(colour);
+    for (const run of typesetter.runs(line, weight)) {
+      pdf.font(run.font).fontSize(size).text(run.text, left, y, { lineBreak: false, baseline: 'alphabetic' });
+      left += typesetter.width(run.text, { size, weight });
+    }
+  }
+
+  const draw = (...operators: string[]): void => void pdf.addContent(`q ${operators.join(' ')} Q`);
+
+  return {
+    typesetter,
+    text,
+    spans(spans, ink) {
+      let { x } = ink;
+      for (const { text: part, isBold } of spans) {
+        const weight = isBold ? 'bold' : (ink.weight ?? 'regular');
+        text(part, { ...ink, x, weight });
+        x += typesetter.width(part, { size: ink.size, weight });
+      }
+    },
+    line: ([x1, y1], [x2, y2], stroke) => draw(strokeOperators(stroke), `${number(x1)} ${number(y1)} m ${number(x2)} ${number(y2)} l S`),
+    rectangle: ({ x, y, width, height }, colour) => draw(`${rgb(colour)} rg`, `${number(x)} ${number(y)} ${number(width)} ${number(height)} re f`),
+    polyline: (points, stroke) => draw(strokeOperators(stroke), path(points), 'S'),
+    area({ xs, ys }, baseline, colour) {
+      const last = xs.length - 1;
+      draw(`${rgb(colour)} rg`, path({ xs, ys }), `${number(xs[last]!)} ${number(baseline)} l ${number(xs[0]!)} ${number(baseline)} l h f`);
+    },
+    clipped({ x, y, width, height }, inside) {
+      pdf.addContent(`q ${number(x)} ${number(y)} ${number(width)} ${number(height)} re W n`);
+      inside();
+      pdf.addContent('Q');
+    },
+    element(parent, type, { alt, box, scope } = {}) {
+      const options: StructureOptions = {
+        ...(alt === undefined ? {} : { alt }),
+        ...(box === undefined ? {} : { bbox: [box.x, box.y, box.x + box.width, box.y + box.height], placement: 'Block' }),
+        ...(scope === undefined ? {} : { scope }),
+      };
+      const element = pdf.struct(type, options);
+      parent.add(element);
+      return element;
+    },
+    content(element, type, inside) {
+      const content = pdf.markStructureContent(type);
+      inside();
+      pdf.endMarkedContent();
+      element.add(content);
+    },
+    artifact(inside) {
+      pdf.markContent('Artifact', { type: 'Layout' });
+      inside();
+      pdf.endMarkedContent();
+    },
+  };
+}
+
+/** Options of an element that pdfkit 0.20 takes and its types do not know. */
+type StructureOptions = PDFKit.Mixins.StructureElementOptions & { bbox?: number[]; placement?: string; scope?: string };
+
+/** Hundredths of a point are finer than any printer. */
+function number(value: number): string {
+  if (!Number.isFinite(value)) throw new Error(`a coordinate is ${value}`);
+  return String(Math.round(value * 100) / 100);
+}
+
+function rgb(colour: string): string {
+  return [1, 3, 5].map((at) => String(Math.round((Number.parseInt(colour.slice(at, at + 2), 16) / 255) * 1000) / 1000)).join(' ');
+}
+
+function strokeOperators({ colour, width, dash }: Stroke): string {
+  return `${rgb(colour)} RG ${number(width)} w 1 j${dash === undefined ? '' : ` [${dash.map(number).join(' ')}] 0 d`}`;
+}
+
+function path({ xs, ys }: Points): string {
+  const parts: string[] = [];
+  for (let i = 0; i < xs.length; i++) parts.push(`${number(xs[i]!)} ${number(ys[i]!)} ${i === 0 ? 'm' : 'l'}`);
+  return parts.join('\n');
+}

@@ -1,0 +1,55 @@
+import { PAGE_SIZES, type ReportPage } from '#domain/reports/template-document.js';
+import { HAIRLINE, LINE, MUTED, SIZE, SPACE } from '../style-sheet.js';
+import type { Canvas } from './canvas.js';
+
+/** A page with what is kept free around the blocks. */
+export interface PageFrame {
+  readonly width: number;
+  readonly height: number;
+  /** Left edge of the blocks. */
+  readonly left: number;
+  readonly top: number;
+  readonly innerWidth: number;
+  readonly innerHeight: number;
+}
+
+/** The foot lies in the lower margin as far as that has room for it. */
+export function pageFrame({ size, orientation, margin }: ReportPage): PageFrame {
+  const { width: short, height: long } = PAGE_SIZES[size];
+  const [width, height] = orientation === 'portrait' ? [short, long] : [long, short];
+  const foot = Math.max(margin, SPACE.foot);
+  return { width, height, left: margin, top: margin, innerWidth: width - 2 * margin, innerHeight: height - margin - foot };
+}
+
+export interface Foot {
+  /** At the left. */
+  readonly name: string;
+  /** What the page speaks of and when it was made. */
+  readonly stamp: string;
+  readonly page: number;
+  readonly pages: number;
+}
+
+/** The line at the foot of a page: name, dates, and which page of how many. */
+export function drawFoot(canvas: Canvas, { left, innerWidth, height, top }: PageFrame, { name, stamp, page, pages }: Foot): void {
+  const { typesetter } = canvas;
+  const style = { size: SIZE.footer };
+  const right = left + innerWidth;
+  const baseline = height - Math.max(10, Math.min(top, 48) * 0.5);
+  const numbers = `Page ${page} of ${pages}`;
+  const stampWidth = typesetter.width(stamp, style);
+  const room = innerWidth - typesetter.width(numbers, style) - 24;
+  canvas.artifact(() => {
+    canvas.line([left, baseline - SIZE.footer - 4], [right, baseline - SIZE.footer - 4], { colour: HAIRLINE, width: LINE.rule });
+    const nameRoom = room - stampWidth - 24;
+    if (nameRoom > 40) {
+      const [line] = typesetter.fit(name, { ...style, maxWidth: nameRoom, linesMax: 1 });
+      canvas.text(line!, { x: left, y: baseline, ...style, colour: MUTED });
+      canvas.text(stamp, { x: right - typesetter.width(numbers, style) - 24, y: baseline, ...style, colour: MUTED, align: 'right' });
+    } else {
+      const [line] = typesetter.fit(stamp, { ...style, maxWidth: room, linesMax: 1 });
+      canvas.text(line!, { x: left, y: baseline, ...style, colour: MUTED });
+    }
+    canvas.text(numbers, { x: right, y: baseline, ...style, colour: MUTED, align: 'right' });
+  });
+}

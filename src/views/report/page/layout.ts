@@ -1,0 +1,62 @@
+import type { Canvas, StructureElement } from './canvas.js';
+
+/** A piece of a page that is never cut: a row of a table, a line of text, a chart. */
+export interface Part {
+  readonly height: number;
+  /** Draws itself with its upper left corner at a point. */
+  draw(canvas: Canvas, at: Spot): void;
+}
+
+export interface Spot {
+  readonly x: number;
+  readonly y: number;
+  /** Element of the block that the part belongs to. */
+  readonly parent: StructureElement;
+}
+
+/** Rows that belong together, with what is drawn again above them on every page they reach. */
+export interface Section {
+  readonly head: Part | null;
+  readonly rows: readonly Part[];
+}
+
+/** A block broken into parts for one width. */
+export interface LaidBlock {
+  /** Drawn once and never parted from what follows it. */
+  readonly title: Part | null;
+  readonly sections: readonly Section[];
+}
+
+/** A block with its place between the margins. */
+export interface FramedBlock {
+  readonly block: LaidBlock;
+  readonly x: number;
+}
+
+/** A part on its page. */
+export interface Placement {
+  readonly part: Part;
+  readonly x: number;
+  readonly y: number;
+  /** Position of the part's block in the report. */
+  readonly block: number;
+}
+
+/** White space as a part of its own. */
+export function spacer(height: number): Part {
+  return { height, draw() {} };
+}
+
+/** A part that draws others below each other. */
+export function stacked(parts: readonly Part[]): Part {
+  return {
+    height: parts.reduce((sum, { height }) => sum + height, 0),
+    draw(canvas, { x, y, parent }) {
+      let top = y;
+      for (const part of parts) {
+        part.draw(canvas, { x, y: top, parent });
+        top += part.height;
+      }
+    },
+  };
+}

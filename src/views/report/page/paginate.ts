@@ -1,0 +1,87 @@
+import { LIMITS } from '#domain/limits.js';
+import { Refusal } from '#domain/refusal.js';
+import { SPACE } from '../style-sheet.js';
+import type { FramedBlock, LaidBlock, Part, Placement, Section } from './layout.js';
+
+/** Blocks that begin at the same height: one of full width, or one or two halves. */
+export type Band = readonly FramedBlock[];
+
+export interface Frame {
+  readonly top: number;
+  readonly height: number;
+}
+
+interface Cursor {
+  readonly page: number;
+  /** From the top of the frame. */
+  readonly y: number;
+}
+
+/** Rows that stay together with what stands above them. */
+const KEPT_ROWS = 2;
+
+/**
+ * Places every part of a report on a page. No part is cut; a title stands above at least the first two rows of its block;
+ * the head of a section is drawn again wherever its rows go on; halves of a band begin side by side and flow each on its own.
+ * @returns the placements of each page, in reading order
+ * @throws Refusal RENDER_FAILED when the report has more pages than it may
+ */
+export function paginate(bands: readonly Band[], frame: Frame): Placement[][] {
+  const pages: Placement[][] = [[]];
+  let block = 0;
+  let cursor: Cursor = { page: 0, y: 0 };
+
+  function put(part: Part, { x, at }: { readonly x: number; readonly at: Cursor }, position: number): Cursor {
+    if (at.page >= LIMITS.MAX_REPORT_PAGES) {
+      throw new Refusal('RENDER_FAILED', `The report has more than ${LIMITS.MAX_REPORT_PAGES} pages.`, { limit: LIMITS.MAX_REPORT_PAGES });
+    }
+    while (pages.length <= at.page) pages.push([]);
+    pages[at.page]!.push({ part, x, y: frame.top + at.y, block: position });
+    return { page: at.page, y: at.y + part.height };
+  }
+
+  const fits = (height: number, { y }: Cursor): boolean => y + height <= frame.height + 1e-6;
+  const nextPage = ({ page }: Cursor): Cursor => ({ page: page + 1, y: 0 });
+
+  function flow({ block: laid, x }: FramedBlock, start: Cursor, position: number): Cursor {
+    let at = start;
+    if (laid.title !== null) at = put(laid.title, { x, at }, position);
+    for (const [i, section] of laid.sections.entries()) {
+      const lead = beginning(section);
+      if (i > 0 && at.y > 0 && !fits(lead, at)) at = nextPage(at);
+      if (section.head !== null) at = put(section.head, { x, at }, position);
+      for (const [r, row] of section.rows.entries()) {
+        if (r > 0 && !fits(row.height, at)) {
+          at = nextPage(at);
+          if (section.head !== null) at = put(section.head, { x, at }, position);
+        }
+        at = put(row, { x, at }, position);
+      }
+    }
+    return at;
+  }
+
+  for (const band of bands) {
+    if (cursor.y > 0) cursor = { page: cursor.page, y: cursor.y + SPACE.block };
+    const lead = Math.max(...band.map((framed) => opening(framed.block, frame.height)));
+    if (cursor.y > 0 && !fits(Math.min(lead, frame.height), cursor)) cursor = nextPage(cursor);
+    const ends = band.map((framed) => flow(framed, cursor, block++));
+    cursor = ends.reduce((last, end) => (end.page > last.page || (end.page === last.page && end.y > last.y) ? end : last), cursor);
+  }
+  return pages;
+}
+
+/** A block that takes at most this share of a page is not parted. */
+const WHOLE_SHARE = 0.35;
+
+/** Height of what must stand together at the beginning of a block. */
+function opening({ title, sections }: LaidBlock, page: number): number {
+  const above = title?.height ?? 0;
+  const whole = sections.reduce((sum, { head, rows }) => rows.reduce((height, row) => height + row.height, sum + (head?.height ?? 0)), above);
+  if (whole <= WHOLE_SHARE * page) return whole;
+  return above + (sections[0] === undefined ? 0 : beginning(sections[0]));
+}
+
+function beginning({ head, rows }: Section): number {
+  return (head?.height ?? 0) + rows.slice(0, KEPT_ROWS).reduce((sum, { height }) => sum + height, 0);
+}

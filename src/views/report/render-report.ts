@@ -1,0 +1,132 @@
+import { LIMITS } from '#domain/limits.js';
+import { Refusal } from '#domain/refusal.js';
+import type { ReportBlock } from '#domain/reports/block-kinds.js';
+import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
+import { drawBlock } from './blocks/draw-block.js';
+import type { RunFigures } from './figures.js';
+import { createCanvas, type StructureElement } from './page/canvas.js';
+import { drawFoot, pageFrame, type PageFrame } from './page/frame.js';
+import type { FramedBlock, LaidBlock, Placement } from './page/layout.js';
+import { paginate, type Band } from './page/paginate.js';
+import { createPdf, endPdf, fontBookOf } from './page/pdf-document.js';
+import { SPACE } from './style-sheet.js';
+import { cleanLine } from './text/clean-text.js';
+import type { FontShelf } from './text/fonts.js';
+import { createTypesetter, type Typesetter } from './text/typesetter.js';
+
+export interface ReportInput {
+  readonly template: ReportTemplateDocument;
+  /** Runs by the index that blocks are bound to. */
+  readonly figures: ReadonlyMap<string, RunFigures>;
+  /** Wall-clock time of the rendering, ISO-8601 UTC with offset. */
+  readonly renderedAt: string;
+  readonly fonts: FontShelf;
+  /** Told how far the drawing is, 0 to 1; stops it by throwing. */
+  readonly report: (fraction: number, message: string) => void;
+}
+
+export interface RenderedReport {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly pages: number;
+}
+
+/**
+ * Draws a report. The same template, runs and time of rendering give the same bytes.
+ * @throws Refusal RENDER_FAILED when it has too many pages or takes too long
+ */
+export function renderReport({ template, figures, renderedAt, fonts, report }: ReportInput): RenderedReport {
+  const started = performance.now();
+  const tick = (fraction: number, message: string): void => {
+    report(fraction, message);
+    const seconds = (performance.now() - started) / 1000;
+    if (seconds > LIMITS.MAX_RENDER_SECONDS) throw new Refusal('RENDER_FAILED', `The rendering took longer than ${LIMITS.MAX_RENDER_SECONDS} seconds.`, { limit: LIMITS.MAX_RENDER_SECONDS });
+  };
+  const title = titleOf(template, figures);
+  const frame = pageFrame(template.page);
+  const pdf = createPdf({ title, renderedAt: new Date(renderedAt) });
+  const typesetter = createTypesetter(fontBookOf(pdf), fonts);
+  const canvas = createCanvas(pdf, typesetter);
+
+  const bands = layBands(template, { frame, figures, typesetter, tick });
+  const pages = paginate(bands, { top: frame.top, height: frame.innerHeight });
+
+  const root = pdf.struct('Document');
+  pdf.addStructure(root);
+  const sections = bands.flat().map(() => canvas.element(root, 'Sect'));
+  pages.forEach((placements, i) => {
+    tick(0.5 + (0.4 * i) / pages.length, 'drawing pages');
+    pdf.addPage({ size: [frame.width, frame.height], margin: 0 });
+    drawPlacements(placements, sections, { canvas, tick });
+    drawFoot(canvas, frame, { name: title, stamp: stampOf(figures, renderedAt), page: i + 1, pages: pages.length });
+  });
+  root.end();
+  tick(0.9, 'writing the document');
+  return { bytes: endPdf(pdf), pages: pages.length };
+}
+
+/** A built-in bears the name of the index beside its own. */
+function titleOf({ name, blocks }: ReportTemplateDocument, figures: ReportInput['figures']): string {
+  const header = blocks.find(({ kind }) => kind === 'header');
+  const run = header?.index_id == null ? undefined : figures.get(header.index_id);
+  return cleanLine(run === undefined ? name : `${run.overview.name} - ${name}`);
+}
+
+/** More runs than this are not listed one by one. */
+const LISTED_MAX = 3;
+
+function stampOf(figures: ReportInput['figures'], renderedAt: string): string {
+  const ends = [...new Set([...figures.values()].map(({ overview }) => overview.end))].toSorted();
+  const data = ends.length > LISTED_MAX ? [`Data to ${ends[0]} ... ${ends.at(-1)}`] : ends.length > 0 ? [`Data to ${ends.join(', ')}`] : [];
+  return [...data, `Rendered ${renderedAt.slice(0, 10)} ${renderedAt.slice(11, 19)} UTC`].join('  |  ');
+}
+
+interface BandsInput {
+  readonly frame: PageFrame;
+  readonly figures: ReportInput['figures'];
+  readonly typesetter: Typesetter;
+  readonly tick: (fraction: number, message: string) => void;
+}
+
+/** Blocks in bands: two halves that follow each other share one. */
+function layBands(template: ReportTemplateDocument, { frame, figures, typesetter, tick }: BandsInput): Band[] {
+  const { blocks } = template;
+  const half = (frame.innerWidth - SPACE.gutter) / 2;
+  const bands: FramedBlock[][] = [];
+  let isOpen = false;
+  blocks.forEach((block, i) => {
+    tick((0.5 * i) / blocks.length, 'laying out blocks');
+    const isHalf = block.width === 'half';
+    const isRight = isHalf && isOpen;
+    const laid = layBlock(block, { width: isHalf ? half : frame.innerWidth });
+    const framed = { block: laid, x: frame.left + (isRight ? half + SPACE.gutter : 0) };
+    if (isRight) bands.at(-1)!.push(framed);
+    else bands.push([framed]);
+    isOpen = isHalf && !isRight;
+  });
+  return bands;
+
+  function layBlock(block: ReportBlock, { width }: { readonly width: number }): LaidBlock {
+    return drawBlock(block, {
+      width,
+      pageHeight: frame.innerHeight,
+      typesetter,
+      figures: block.index_id === null ? null : (figures.get(block.index_id) ?? null),
+      reportName: template.name,
+    });
+  }
+}
+
+/** Parts drawn between two looks at the clock. */
+const PARTS_PER_TICK = 64;
+
+interface DrawingTools {
+  readonly canvas: ReturnType<typeof createCanvas>;
+  readonly tick: (fraction: number, message: string) => void;
+}
+
+function drawPlacements(placements: readonly Placement[], sections: readonly StructureElement[], { canvas, tick }: DrawingTools): void {
+  placements.forEach(({ part, x, y, block }, i) => {
+    if (i % PARTS_PER_TICK === PARTS_PER_TICK - 1) tick(0.5, 'drawing pages');
+    part.draw(canvas, { x, y, parent: sections[block]! });
+  });
+}

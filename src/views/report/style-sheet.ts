@@ -1,0 +1,50 @@
+/**
+ * One scale of sizes and one palette for every block. Lengths are points. The hues are told apart by their lightness alone,
+ * so that a page printed in grey still reads.
+ */
+export const INK = '#1b2430';
+export const MUTED = '#5a6472';
+export const HAIRLINE = '#d4d9e0';
+export const RULE = '#8d97a5';
+export const PAPER_TINT = '#f3f5f8';
+/** Lightness 24 of 100. */
+export const NAVY = '#123a63';
+/** Lightness 65. */
+export const AMBER = '#dd8f2a';
+/** Lightness 50; drawn dashed. */
+export const SLATE = '#6f7b8a';
+export const NAVY_TINT = '#d9e3ee';
+export const AMBER_TINT = '#fbe9d2';
+
+export const SIZE = {
+  /** Title of the report. */
+  display: 21,
+  subtitle: 10.5,
+  /** Title of a block. */
+  title: 9.5,
+  body: 8.5,
+  table: 8,
+  /** Heads of columns, legends, axes. */
+  label: 7,
+  footer: 6.8,
+  figure: 14,
+} as const;
+
+/** Smallest size at which a label is read at 100 %. */
+export const SIZE_MIN = 6;
+
+export const SPACE = {
+  /** Between blocks. */
+  block: 18,
+  /** Between two halves side by side. */
+  gutter: 20,
+  /** Between the columns of a table. */
+  column: 10,
+  /** Band at the foot of a page. */
+  foot: 26,
+} as const;
+
+export const LINE = { hair: 0.35, rule: 0.6, head: 0.9 } as const;
+
+/** Height of a line of text relative to its size. */
+export const LEADING = 1.38;

@@ -1,0 +1,91 @@
+import { SIZE } from '../style-sheet.js';
+import type { Typesetter } from '../text/typesetter.js';
+import type { TableColumn, TableContent } from './lay-table.js';
+
+/** A column with its place in a table. */
+export interface FittedColumn {
+  /** Position among the columns of the content. */
+  readonly column: number;
+  readonly x: number;
+  readonly width: number;
+  /** White space that belongs to it on either side. */
+  readonly outer: number;
+}
+
+export interface FitInput extends TableContent {
+  readonly width: number;
+  readonly typesetter: Typesetter;
+  /** Least white space between two columns. */
+  readonly gap: number;
+}
+
+/** Width of a column on one line, and the least it can do with. */
+interface Need {
+  readonly natural: number;
+  readonly least: number;
+}
+
+/** Text narrower than this is no longer read. */
+const TEXT_LEAST = 56;
+
+/**
+ * Parts the columns into groups that fit a width; the first column heads each.
+ * Figures have the room of the longest one, text gives way and breaks into lines, what is left over is shared.
+ */
+export function fitColumns({ columns, rows, width, typesetter, gap }: FitInput): FittedColumn[][] {
+  const needs = columns.map((column, i) => needOf(column, rows.map(({ cells }) => cells[i]!), typesetter));
+  const groups: number[][] = [];
+  let used = Infinity;
+  columns.forEach((_, i) => {
+    if (i === 0) return;
+    const wanted = needs[i]!.least + gap;
+    if (used + wanted > width) {
+      groups.push([0]);
+      used = needs[0]!.least;
+    }
+    groups.at(-1)!.push(i);
+    used += wanted;
+  });
+  if (groups.length === 0) groups.push([0]);
+  return groups.map((group) => place(group, { needs, columns, width, gap }));
+}
+
+function needOf({ head, isFigure }: TableColumn, cells: readonly string[], typesetter: Typesetter): Need {
+  const wide = cells.reduce((most, cell) => Math.max(most, typesetter.width(cell, { size: SIZE.table, weight: 'regular' })), 0) * 1.03;
+  const words = Math.max(...head.split(' ').map((word) => typesetter.width(word, { size: SIZE.label, weight: 'bold' })));
+  const title = typesetter.width(head, { size: SIZE.label, weight: 'bold' });
+  return isFigure ? { natural: Math.max(wide, title), least: Math.max(wide, words) } : { natural: Math.max(wide, title), least: Math.max(words, Math.min(wide, TEXT_LEAST)) };
+}
+
+interface PlaceInput {
+  readonly needs: readonly Need[];
+  readonly columns: readonly TableColumn[];
+  readonly width: number;
+  readonly gap: number;
+}
+
+function place(group: readonly number[], { needs, columns, width, gap }: PlaceInput): FittedColumn[] {
+  const room = Math.max(width - gap * (group.length - 1), 0);
+  const widths = widthsOf(group.map((i) => needs[i]!), room);
+  const spare = Math.max(0, room - widths.reduce((sum, own) => sum + own, 0));
+  const share = group.length > 1 ? spare / (group.length - 1) : 0;
+  let x = 0;
+  return group.map((column, k) => {
+    const own = Math.min(widths[k]!, width);
+    // Spare room lies before figures and after text, so that both keep their edge.
+    const before = k > 0 && columns[column]!.isFigure ? share : 0;
+    const after = k < group.length - 1 && !columns[group[k + 1]!]!.isFigure ? share : 0;
+    const fitted = { column, x: x + before, width: own, outer: Math.min(gap, gap + share) / 2 };
+    x += before + own + after + gap;
+    return fitted;
+  });
+}
+
+/** Natural widths when they fit; otherwise every column keeps its least and takes the same share of what it would like beyond. */
+function widthsOf(needs: readonly Need[], room: number): number[] {
+  const natural = needs.reduce((sum, need) => sum + need.natural, 0);
+  if (natural <= room) return needs.map((need) => need.natural);
+  const least = needs.reduce((sum, need) => sum + need.least, 0);
+  const share = natural > least ? Math.max(0, Math.min(1, (room - least) / (natural - least))) : 0;
+  return needs.map((need) => need.least + share * (need.natural - need.least));
+}

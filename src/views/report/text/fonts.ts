@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Where the fonts lie that ship with the service; their origin and licences stand in the README there. */
+const FOLDER = fileURLToPath(new URL('../../../../../data/fonts', import.meta.url));
+
+export type Weight = 'regular' | 'bold';
+
+/** A font file by the name under which a document knows it. */
+export type FontName = Weight | 'han' | 'hangul';
+
+const FILES: Record<FontName, string> = {
+  regular: 'NotoSans-SemiCondensed.ttf',
+  bold: 'NotoSans-SemiCondensedSemiBold.ttf',
+  han: 'DroidSansFallback-Han.ttf',
+  hangul: 'NotoSansCJKkr-Hangul.otf',
+};
+
+/** Fonts asked in turn for a character, after that of the weight. */
+export const FALLBACKS: readonly FontName[] = ['han', 'hangul'];
+
+/** Font files, each read when it is first needed and kept. */
+export interface FontShelf {
+  bytes(name: FontName): Uint8Array;
+}
+
+export function openFonts(): FontShelf {
+  const kept = new Map<FontName, Uint8Array>();
+  return {
+    bytes(name) {
+      const bytes = kept.get(name) ?? readFileSync(join(FOLDER, FILES[name]));
+      kept.set(name, bytes);
+      return bytes;
+    },
+  };
+}

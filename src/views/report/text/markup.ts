@@ -1,0 +1,41 @@
+/** Text in one weight. */
+export interface Span {
+  readonly text: string;
+  readonly isBold: boolean;
+}
+
+export interface Paragraph {
+  /** What stands before a list entry: a dash or a number. Null for running text. */
+  readonly marker: string | null;
+  readonly spans: readonly Span[];
+}
+
+const ENTRY = /^\s*(?:[-*•]|(\d{1,3})[.)])\s+(.*)$/;
+
+/** Paragraphs of a text: parted by empty lines; lines of a list each stand for themselves; `**bold**`. */
+export function parseMarkup(text: string): Paragraph[] {
+  const paragraphs: { marker: string | null; lines: string[] }[] = [];
+  let isOpen = false;
+  for (const line of text.split('\n')) {
+    const entry = ENTRY.exec(line);
+    if (line.trim() === '') {
+      isOpen = false;
+    } else if (entry !== null) {
+      paragraphs.push({ marker: entry[1] === undefined ? '-' : `${entry[1]}.`, lines: [entry[2]!] });
+      isOpen = true;
+    } else if (isOpen) {
+      paragraphs.at(-1)!.lines.push(line);
+    } else {
+      paragraphs.push({ marker: null, lines: [line] });
+      isOpen = true;
+    }
+  }
+  return paragraphs.map(({ marker, lines }) => ({ marker, spans: spansOf(lines.map((line) => line.trim()).join(' ')) }));
+}
+
+/** Stars that are not closed are printed as they stand. */
+function spansOf(text: string): Span[] {
+  const parts = text.split('**');
+  if (parts.length % 2 === 0) parts.splice(-2, 2, `${parts.at(-2)}**${parts.at(-1)}`);
+  return parts.flatMap((part, i) => (part === '' ? [] : [{ text: part, isBold: i % 2 === 1 }]));
+}

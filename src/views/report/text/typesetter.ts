@@ -1,0 +1,202 @@
+import { FALLBACKS, type FontName, type FontShelf, type Weight } from './fonts.js';
+import type { Span } from './markup.js';
+
+export interface TextStyle {
+  readonly size: number;
+  readonly weight?: Weight;
+}
+
+/** A stretch of text that one font has every character of. */
+export interface FontRun {
+  readonly font: FontName;
+  readonly text: string;
+}
+
+/** A word or a space that cannot be parted, with its width at size 1. */
+interface Piece {
+  readonly text: string;
+  readonly weight: Weight;
+  readonly width: number;
+  readonly isSpace: boolean;
+}
+
+export interface TextLine {
+  readonly spans: readonly Span[];
+  readonly width: number;
+}
+
+/** Measures and breaks text. Every length is in points. */
+export interface Typesetter {
+  /** Text parted by the fonts that have its characters; what no font has is printed as the replacement character. */
+  runs(text: string, weight: Weight): readonly FontRun[];
+  width(text: string, style: TextStyle): number;
+  /** Breaks text into lines of at most a width. A word wider than that is broken inside. */
+  lines(spans: readonly Span[], style: TextStyle & { readonly maxWidth: number }): TextLine[];
+  /** Lines of plain text, the last of which ends in an ellipsis when there would be more. */
+  fit(text: string, style: TextStyle & { readonly maxWidth: number; readonly linesMax: number }): string[];
+}
+
+/** What a document must be able to do with fonts. */
+export interface FontBook {
+  register(name: FontName, bytes: Uint8Array): void;
+  /** Whether a registered font has a glyph for a character. */
+  covers(name: FontName, codePoint: number): boolean;
+  /** Width of text at size 1. */
+  measure(name: FontName, text: string): number;
+}
+
+const REPLACEMENT = '\uFFFD';
+const ELLIPSIS = '…';
+/** Digits and what stands between them have widths of their own in these fonts, whatever their neighbours: figures line up. */
+const FIGURES = /^[-\d.,%]*$/;
+
+export function createTypesetter(book: FontBook, shelf: FontShelf): Typesetter {
+  const registered = new Set<FontName>();
+  const runsKept = new Map<string, readonly FontRun[]>();
+  const widthsKept = new Map<string, number>();
+
+  function use(name: FontName): FontName {
+    if (!registered.has(name)) {
+      book.register(name, shelf.bytes(name));
+      registered.add(name);
+    }
+    return name;
+  }
+
+  function fontOf(character: string, weight: Weight): FontName | null {
+    const codePoint = character.codePointAt(0)!;
+    if (book.covers(use(weight), codePoint)) return weight;
+    return codePoint < FALLBACK_FROM ? null : (FALLBACKS.find((name) => book.covers(use(name), codePoint)) ?? null);
+  }
+
+  function runs(text: string, weight: Weight): readonly FontRun[] {
+    const key = `${weight} ${text}`;
+    const kept = runsKept.get(key);
+    if (kept !== undefined) return kept;
+    use(weight);
+    const found = PLAIN.test(text) ? [{ font: weight, text }] : mixedRuns(text, weight);
+    runsKept.set(key, found);
+    return found;
+  }
+
+  function mixedRuns(text: string, weight: Weight): FontRun[] {
+    const found: { font: FontName; text: string }[] = [];
+    for (const character of text) {
+      const font = fontOf(character, weight);
+      const printed = font === null ? REPLACEMENT : character;
+      const last = found.at(-1);
+      if (last?.font === (font ?? weight)) last.text += printed;
+      else found.push({ font: font ?? weight, text: printed });
+    }
+    return found;
+  }
+
+  function unitWidth(text: string, weight: Weight): number {
+    if (FIGURES.test(text)) {
+      let width = 0;
+      for (const figure of text) width += keptWidth(figure, weight);
+      return width;
+    }
+    return keptWidth(text, weight);
+  }
+
+  function keptWidth(text: string, weight: Weight): number {
+    const key = `${weight} ${text}`;
+    let width = widthsKept.get(key);
+    if (width === undefined) {
+      width = runs(text, weight).reduce((sum, run) => sum + book.measure(run.font, run.text), 0);
+      widthsKept.set(key, width);
+    }
+    return width;
+  }
+
+  const width = (text: string, { size, weight = 'regular' }: TextStyle): number => size * unitWidth(text, weight);
+
+  function pieces(spans: readonly Span[], { size, weight = 'regular', maxWidth }: TextStyle & { readonly maxWidth: number }): Piece[] {
+    return spans.flatMap((span) => {
+      const own = span.isBold ? 'bold' : weight;
+      return partsOf(span.text).flatMap((text): Piece[] => {
+        const isSpace = text === ' ';
+        const unit = unitWidth(text, own);
+        if (isSpace || unit * size <= maxWidth) return [{ text, weight: own, width: unit, isSpace }];
+        return Array.from(text, (character) => ({ text: character, weight: own, width: unitWidth(character, own), isSpace: false }));
+      });
+    });
+  }
+
+  function lines(spans: readonly Span[], style: TextStyle & { readonly maxWidth: number }): TextLine[] {
+    const room = style.maxWidth / style.size + 1e-9;
+    const broken: Piece[][] = [[]];
+    let used = 0;
+    for (const piece of pieces(spans, style)) {
+      if (used + piece.width > room && used > 0) {
+        broken.push([]);
+        used = 0;
+      }
+      if (piece.isSpace && used === 0) continue;
+      broken.at(-1)!.push(piece);
+      used += piece.width;
+    }
+    return broken.map((line) => lineOf(line, style.size)).filter(({ spans: own }, i) => own.length > 0 || i === 0);
+  }
+
+  function fit(text: string, style: TextStyle & { readonly maxWidth: number; readonly linesMax: number }): string[] {
+    const all = lines([{ text, isBold: false }], style).map((line) => line.spans.map((span) => span.text).join(''));
+    if (all.length <= style.linesMax) return all;
+    const kept = all.slice(0, style.linesMax);
+    const characters = [...kept.at(-1)!];
+    while (characters.length > 0 && width(`${characters.join('').trimEnd()}${ELLIPSIS}`, style) > style.maxWidth) characters.pop();
+    return [...kept.slice(0, -1), `${characters.join('').trimEnd()}${ELLIPSIS}`];
+  }
+
+  return { runs, width, lines, fit };
+}
+
+/** Below this no fallback font has anything. */
+const FALLBACK_FROM = 0x1100;
+/** Printable ASCII: every text font has it. */
+const PLAIN = /^[\x20-\x7e]*$/;
+
+function lineOf(line: readonly Piece[], size: number): TextLine {
+  const trimmed = line.slice(0, line.findLastIndex(({ isSpace }) => !isSpace) + 1);
+  const spans: { text: string; isBold: boolean }[] = [];
+  for (const { text, weight } of trimmed) {
+    const isBold = weight === 'bold';
+    const last = spans.at(-1);
+    if (last?.isBold === isBold) last.text += text;
+    else spans.push({ text, isBold });
+  }
+  return { spans, width: size * trimmed.reduce((sum, piece) => sum + piece.width, 0) };
+}
+
+/** Characters that stand on their own, between which a line may end. */
+const IDEOGRAPH = /[\u2E80-\u2FFF\u3001-\u30FF\u3400-\u4DBF\u4E00-\u9FFF\uF900-\uFAFF\uFF00-\uFFEF]/u;
+/** Marks that must not begin a line. */
+const CLOSING = /[、。，．：；？！）」』】〉》\u30FC)\].,:;!?%]/u;
+
+/** Words, spaces, and single ideographs with the marks that close them. */
+function partsOf(text: string): string[] {
+  const parts: string[] = [];
+  let word = '';
+  const close = (): void => {
+    if (word !== '') parts.push(word);
+    word = '';
+  };
+  for (const character of text) {
+    if (character === ' ') {
+      close();
+      parts.push(' ');
+    } else if (IDEOGRAPH.test(character) && !CLOSING.test(character)) {
+      close();
+      word = character;
+    } else if (word !== '' && IDEOGRAPH.test(word) && !CLOSING.test(character)) {
+      close();
+      word = character;
+    } else {
+      word += character;
+      if (/\p{L}-$/u.test(word)) close();
+    }
+  }
+  close();
+  return parts;
+}

@@ -19,13 +19,20 @@ const PRIMAL = 1e-10;
 const DUAL = 1e-10;
 const ITERATIONS_MAX = 100;
 
+/** Iterations without progress after which the best point so far is the answer. */
+const PATIENCE = 15;
+
 /** Share of the way to the boundary that a step goes. */
 const STEP_SHARE = 0.995;
 
 /** Proximal terms of the scaled programme, in names and in equality rows: they vanish at the answer. */
 const PROXIMAL_NAME = 1e-9;
 const PROXIMAL_ROW = 1e-10;
+const PROXIMAL_FAR = 1e-8;
 const PROXIMAL_MAX = 1e-2;
+
+/** Pivots of the Schur complement below this share are rounding; the proximal term keeps all others. */
+const ROUNDING = 1e-15;
 
 /**
  * Mehrotra's predictor-corrector interior point, with the variables of kinks and of soft rows eliminated: a turnover
@@ -38,10 +45,12 @@ const PROXIMAL_MAX = 1e-2;
  * @source         Mehrotra (1992), SIAM J. Optimization 2(4), 575-601; Friedlander & Orban (2012), Math. Prog. Comp. 4, 71-107 (proximal terms).
  */
 export function runInteriorPoint(program: Program, curvature: Curvature, state: ActiveState, iterate: Iterate, beginning: 'near' | 'far' = 'near'): InteriorPointOutcome {
-  const work = prepare(program);
+  const work = prepare(program, beginning === 'far');
   start(work);
   if (beginning === 'far') startFar(work, curvature);
   let outcome: InteriorPointOutcome = { status: 'stalled', iterations: 0, primalResidual: Number.POSITIVE_INFINITY };
+  const lowest: [number, number, number] = [Infinity, Infinity, Infinity];
+  const best = { merit: Number.POSITIVE_INFINITY, progress: 0, x: work.x.slice(), y: work.y.slice(), s: work.pairs.s.slice(), z: work.pairs.z.slice() };
   for (let iteration = 1; iteration <= ITERATIONS_MAX; iteration++) {
     residuals(work);
     const mu = meanComplementarity(work.pairs);
@@ -50,6 +59,19 @@ export function runInteriorPoint(program: Program, curvature: Curvature, state: 
       outcome = { ...outcome, status: 'optimal' };
       break;
     }
+    const dual = work.dualResidual / work.gradientScale;
+    const merit = Math.max(mu, work.primalResidual, dual);
+    if (mu < lowest[0] || work.primalResidual < lowest[1] || dual < lowest[2]) best.progress = iteration;
+    lowest[0] = Math.min(lowest[0], mu);
+    lowest[1] = Math.min(lowest[1], work.primalResidual);
+    lowest[2] = Math.min(lowest[2], dual);
+    if (merit < best.merit) {
+      best.merit = merit;
+      best.x.set(work.x);
+      best.y.set(work.y);
+      best.s.set(work.pairs.s);
+      best.z.set(work.pairs.z);
+    } else if (iteration - best.progress > PATIENCE) break;
     if (!factorRegularised(work, curvature)) break;
     targetAffine(work.pairs);
     direction(work, curvature);
@@ -60,6 +82,12 @@ export function runInteriorPoint(program: Program, curvature: Curvature, state: 
     const length = Math.min(1, STEP_SHARE * longestStep(work.pairs));
     if (!(length > 1e-13)) break;
     advance(work, length);
+  }
+  if (outcome.status === 'stalled') {
+    work.x.set(best.x);
+    work.y.set(best.y);
+    work.pairs.s.set(best.s);
+    work.pairs.z.set(best.z);
   }
   finish(work, state, iterate);
   return outcome;
@@ -100,6 +128,13 @@ interface Work {
   readonly right: Float64Array;
   readonly change: Float64Array;
   readonly dx: Float64Array;
+  /** Right sides of the columns, errors of a solve, and room for a correction. */
+  readonly columnRight: Float64Array;
+  readonly nameError: Float64Array;
+  readonly rowError: Float64Array;
+  readonly trial: Float64Array;
+  readonly trialChange: Float64Array;
+  readonly refinements: number;
   /** [norms] value of (|x - c|^2 - r^2) / (2 r). */
   readonly normExcess: Float64Array;
   /** [norms x f] gradients of it. */
@@ -132,7 +167,7 @@ interface Segments {
 /** Smallest radius a norm is divided by: below it the norm counts as a plain square. */
 const RADIUS_MIN = 1e-6;
 
-function prepare(program: Program): Work {
+function prepare(program: Program, far: boolean): Work {
   const { n, rows, kinks, norms, lower, upper, metric } = program;
   const names: number[] = [];
   for (let i = 0; i < n; i++) if (upper[i]! - lower[i]! > NARROW * (1 + Math.min(Math.abs(lower[i]!), Math.abs(upper[i]!), 1e6))) names.push(i);
@@ -189,13 +224,19 @@ function prepare(program: Program): Work {
     right: new Float64Array(f),
     change: new Float64Array(columnCount),
     dx: new Float64Array(f),
+    columnRight: new Float64Array(columnCount),
+    nameError: new Float64Array(f),
+    rowError: new Float64Array(columnCount),
+    trial: new Float64Array(f),
+    trialChange: new Float64Array(columnCount),
+    refinements: far ? 2 : 0,
     normExcess: new Float64Array(Q),
     normGradient: new Float64Array(Q * f),
     normRadius: Float64Array.from(norms, ({ radius }) => Math.max(radius, RADIUS_MIN)),
     lowerResidual: new Float64Array(f),
     upperResidual: new Float64Array(f),
     metricScale: 0,
-    proximal: PROXIMAL_NAME,
+    proximal: far ? PROXIMAL_FAR : PROXIMAL_NAME,
     primalResidual: 0,
     dualResidual: 0,
     gradientScale: 1,
@@ -543,7 +584,7 @@ function factor(work: Work, curvature: Curvature): boolean {
     }
   }
   for (let r = 0; r < c; r++) schur[r * c + r]! += slack[r]!;
-  factorSemidefinite(schur, c, work.skipped);
+  factorSemidefinite(schur, c, work.skipped, ROUNDING);
   return true;
 }
 
@@ -563,7 +604,7 @@ function sideSlack(on: Uint8Array, s: Float64Array, z: Float64Array, side: numbe
 
 /** Step for the targets of the pairs: fills dx, the multiplier changes and the steps of all pairs. */
 function direction(work: Work, curvature: Curvature): void {
-  const { program, free, f, pairs, at, gradient, columns, solved, right, change, dx, schur, skipped, rowResidual, columnCount: c, rowScale, lowerResidual, upperResidual } = work;
+  const { program, free, f, pairs, at, gradient, right, columnRight, change, dx, rowResidual, columnCount: c, rowScale, lowerResidual, upperResidual } = work;
   const { rows, kinks } = program;
   const { on, s, z, target } = pairs;
   const m = rows.count;
@@ -584,21 +625,14 @@ function direction(work: Work, curvature: Curvature): void {
       total -= kinks[k]!.left[i]! * cl + kinks[k]!.right[i]! * cr - slope * (cl + cr);
     }
     right[p] = total;
-    dx[p] = total;
   }
-  curvature.solve(dx, 1);
-  for (let r = 0; r < c; r++) {
-    let total = -rightOf(r);
-    for (let p = 0; p < f; p++) total += columns[p * c + r]! * dx[p]!;
-    change[r] = total;
-  }
-  for (let k = 0; k < kinks.length; k++) if (kinks[k]!.limit === null) change[m + k] = 0;
-  solveFactored(schur, c, change, skipped);
-  for (let k = 0; k < kinks.length; k++) if (kinks[k]!.limit === null) change[m + k] = 0;
-  for (let p = 0; p < f; p++) {
-    let total = dx[p]!;
-    for (let r = 0; r < c; r++) total -= solved[p * c + r]! * change[r]!;
-    dx[p] = total;
+  for (let r = 0; r < c; r++) columnRight[r] = rightOf(r);
+  dx.fill(0);
+  change.fill(0);
+  correct(work, curvature, right, columnRight);
+  for (let refinement = 0; refinement < work.refinements; refinement++) {
+    systemResidual(work);
+    correct(work, curvature, work.nameError, work.rowError);
   }
   pairSteps(work);
 
@@ -607,6 +641,46 @@ function direction(work: Work, curvature: Curvature): void {
     if (r < m + kinks.length) return kinkRight(work, r - m);
     const side = at.norm + r - m - kinks.length;
     return rowResidual[r]! - target[side]! / z[side]!;
+  }
+}
+
+/** Adds to dx and change the solution of the Newton system with the given right sides. */
+function correct(work: Work, curvature: Curvature, names: Float64Array, columnsRight: Float64Array): void {
+  const { f, columns, solved, schur, skipped, dx, change, trial, trialChange, columnCount: c } = work;
+  for (let p = 0; p < f; p++) trial[p] = names[p]!;
+  curvature.solve(trial, 1);
+  for (let r = 0; r < c; r++) trialChange[r] = -columnsRight[r]!;
+  for (let p = 0; p < f; p++) {
+    const value = trial[p]!;
+    for (let r = 0; r < c; r++) trialChange[r]! += columns[p * c + r]! * value;
+  }
+  solveFactored(schur, c, trialChange, skipped);
+  for (let p = 0; p < f; p++) {
+    let total = trial[p]!;
+    for (let r = 0; r < c; r++) total -= solved[p * c + r]! * trialChange[r]!;
+    dx[p]! += total;
+  }
+  for (let r = 0; r < c; r++) change[r]! += trialChange[r]!;
+}
+
+/** What the Newton system is still short of at dx and change. */
+function systemResidual(work: Work): void {
+  const { program, free, f, columns, slack, right, columnRight, dx, change, diagonal, offset, product, metricScale, nameError, rowError, columnCount: c } = work;
+  if (program.metric !== null && metricScale !== 0) {
+    offset.fill(0);
+    for (let p = 0; p < f; p++) offset[free[p]!] = dx[p]!;
+    metricTimes(program.metric, offset, product);
+  }
+  for (let r = 0; r < c; r++) rowError[r] = columnRight[r]! + slack[r]! * change[r]!;
+  for (let p = 0; p < f; p++) {
+    const i = free[p]!;
+    let total = right[p]! - diagonal[i]! * dx[p]!;
+    if (program.metric !== null && metricScale !== 0) total -= metricScale * product[i]!;
+    for (let r = 0; r < c; r++) {
+      total -= columns[p * c + r]! * change[r]!;
+      rowError[r]! -= columns[p * c + r]! * dx[p]!;
+    }
+    nameError[p] = total;
   }
 }
 

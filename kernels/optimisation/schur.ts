@@ -1,24 +1,17 @@
-/** Pivots below this share of the largest diagonal entry belong to rows that repeat others. */
-const PIVOT_SHARE = 1e-12;
+/** Pivots below this share of their own diagonal entry belong to rows that repeat others. */
+const REPEATED = 1e-12;
 
 /**
- * Solves S y = r for a symmetric positive semi-definite S, in place, leaving out rows that depend on earlier ones.
+ * Cholesky factor of a symmetric positive semi-definite S, in place, leaving out rows that depend on earlier ones.
  *
- * @param s        [m x m] row-major, symmetric; its lower triangle is overwritten by the factor.
+ * @param s        [m x m] row-major; the lower triangle is read and overwritten.
  * @param m        Order.
- * @param r        [m], becomes y: nought for the rows left out.
- * @param skipped  [m], 1 for the rows left out.
+ * @param skipped  [m], becomes 1 for the rows left out.
+ * @param repeated Share of its own diagonal entry below which a pivot counts as nought.
  * @returns        Number of rows left out.
  * @cost           m^3 / 6 multiply-adds.
  */
-export function solveSemidefinite(s: Float64Array, m: number, r: Float64Array, skipped: Uint8Array): number {
-  const count = factorSemidefinite(s, m, skipped);
-  solveFactored(s, m, r, skipped);
-  return count;
-}
-
-/** The factor alone: see `solveSemidefinite`. Each pivot is judged against its own diagonal entry. */
-export function factorSemidefinite(s: Float64Array, m: number, skipped: Uint8Array): number {
+export function factorSemidefinite(s: Float64Array, m: number, skipped: Uint8Array, repeated = REPEATED): number {
   let count = 0;
   for (let i = 0; i < m; i++) {
     const row = i * m;
@@ -34,13 +27,14 @@ export function factorSemidefinite(s: Float64Array, m: number, skipped: Uint8Arr
     }
     let pivot = own;
     for (let k = 0; k < i; k++) pivot -= s[row + k]! * s[row + k]!;
-    skipped[i] = pivot > PIVOT_SHARE * own ? 0 : 1;
+    skipped[i] = pivot > repeated * own ? 0 : 1;
     count += skipped[i]!;
     s[row + i] = skipped[i] === 1 ? 0 : Math.sqrt(pivot);
   }
   return count;
 }
 
+/** Solves with the factor, in place: nought for the rows left out. */
 export function solveFactored(s: Float64Array, m: number, r: Float64Array, skipped: Uint8Array): void {
   for (let i = 0; i < m; i++) {
     if (skipped[i] === 1) {

@@ -4,15 +4,17 @@ import type { Task } from '#jobs/tasks.js';
 import { toIndexExplanation } from '#views/preview.js';
 import { outputBytes } from './hand-over.js';
 import { composerFor } from './index-composer.js';
+import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 
 /** The chain behind one weight, as an IndexExplanation. */
-export const explain: Task<'explain'> = ({ market: handle, documents, indexId, identifier, asOf }, control) => {
-  const market = openedMarket(handle);
-  const day = asOf === null ? market.dates.at(-1)! : dayFrom(asOf);
-  const composer = composerFor({ market, documents, until: day }, control);
-  const column = market.identifiers.indexOf(identifier);
-  const explanation = explainName(composer, indexId, { column, asOf: day });
-  const weightingType = documents[indexId]!.pipeline!.weighting.type;
-  return outputBytes(JSON.stringify(toIndexExplanation(explanation, { indexId, identifier, requestedAsOf: asOf, weightingType })));
-};
+export const explain: Task<'explain'> = ({ market: handle, documents, indexId, identifier, asOf }, control) =>
+  onEngine((engine) => {
+    const market = openedMarket(handle);
+    const day = asOf === null ? market.dates.at(-1)! : dayFrom(asOf);
+    const composer = composerFor({ market, documents, until: day, engine }, control);
+    const column = market.identifiers.indexOf(identifier);
+    const explanation = explainName(composer, indexId, { column, asOf: day });
+    const weightingType = documents[indexId]!.pipeline!.weighting.type;
+    return outputBytes(JSON.stringify(toIndexExplanation(explanation, { indexId, identifier, requestedAsOf: asOf, weightingType })));
+  });

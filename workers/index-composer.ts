@@ -1,5 +1,6 @@
+import type { Engine } from '#kernels/engines/engine.js';
 import { createComposer, type Composer } from '#domain/backtest/compositions.js';
-import { indexDecider } from '#domain/backtest/index-decider.js';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
 import type { Day } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -11,9 +12,10 @@ export interface ComposeQuestion {
   readonly documents: Readonly<Record<string, IndexDocument>>;
   /** Last day of which anything is known. */
   readonly until: Day;
+  readonly engine: Engine;
 }
 
 /** A composer for an interactive question; the thread keeps its calendars. */
-export function composerFor({ market, documents, until }: ComposeQuestion, control: TaskControl): Composer {
-  return createComposer({ market, calendars: openedCalendars(), documents, until, createDecider: indexDecider, tick: (fraction) => control.report(fraction) });
+export function composerFor({ market, documents, until, engine }: ComposeQuestion, control: TaskControl): Composer {
+  return createComposer({ market, calendars: openedCalendars(), documents, until, createDecider: indexDeciders(engine), tick: (fraction) => control.report(fraction) });
 }

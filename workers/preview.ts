@@ -4,10 +4,13 @@ import type { Task } from '#jobs/tasks.js';
 import { toPreviewResponse } from '#views/preview.js';
 import { outputBytes } from './hand-over.js';
 import { composerFor } from './index-composer.js';
+import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 
 /** What an index would consist of on a day, as a PreviewResponse. */
-export const preview: Task<'preview'> = ({ market, documents, indexId, asOf }, control) => {
-  const composer = composerFor({ market: openedMarket(market), documents, until: dayFrom(asOf) }, control);
-  return outputBytes(JSON.stringify(toPreviewResponse(previewRules(composer, indexId, dayFrom(asOf)), { indexId, asOf })));
-};
+export const preview: Task<'preview'> = ({ market, documents, indexId, asOf }, control) =>
+  onEngine((engine) => {
+    const until = dayFrom(asOf);
+    const composer = composerFor({ market: openedMarket(market), documents, until, engine }, control);
+    return outputBytes(JSON.stringify(toPreviewResponse(previewRules(composer, indexId, until), { indexId, asOf })));
+  });

@@ -5,22 +5,24 @@ import type { Task } from '#jobs/tasks.js';
 import { toWhatIfResponse } from '#views/preview.js';
 import { outputBytes } from './hand-over.js';
 import { composerFor } from './index-composer.js';
+import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 
 /** What a change of a definition would change on a day, as a WhatIfResponse. */
-export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: requested, findings }, control) => {
-  const market = openedMarket(handle);
-  const asOf = requested ?? formatDay(market.dates.at(-1) ?? 0);
-  const until = dayFrom(asOf);
-  const previewOf = ({ documents, indexId }: typeof before): RulePreview => previewRules(composerFor({ market, documents, until }, control), indexId, until);
-  const was = previewOf(before);
-  const is = previewOf(after);
-  const response = toWhatIfResponse({
-    asOf,
-    before: { indexId: before.indexId, preview: was },
-    after: { indexId: after.indexId, preview: is },
-    difference: differenceOf(was.resolved, is.resolved),
-    findings,
+export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: requested, findings }, control) =>
+  onEngine((engine) => {
+    const market = openedMarket(handle);
+    const asOf = requested ?? formatDay(market.dates.at(-1) ?? 0);
+    const until = dayFrom(asOf);
+    const previewOf = ({ documents, indexId }: typeof before): RulePreview => previewRules(composerFor({ market, documents, until, engine }, control), indexId, until);
+    const was = previewOf(before);
+    const is = previewOf(after);
+    const response = toWhatIfResponse({
+      asOf,
+      before: { indexId: before.indexId, preview: was },
+      after: { indexId: after.indexId, preview: is },
+      difference: differenceOf(was.resolved, is.resolved),
+      findings,
+    });
+    return outputBytes(JSON.stringify(response));
   });
-  return outputBytes(JSON.stringify(response));
-};

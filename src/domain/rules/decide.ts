@@ -1,3 +1,5 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Decided, Decider, Undecided } from '../backtest/decider.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
@@ -44,6 +46,10 @@ export interface RuleDecider extends Decider {
   trace(session: number, incumbents: ArrayLike<number> | null): Trace;
 }
 
+export function isRuleDecider(decider: Decider): decider is RuleDecider {
+  return 'trace' in decider;
+}
+
 export interface Trace {
   readonly decision: RuleDecided | RuleUndecided;
   readonly cross: CrossSection;
@@ -61,6 +67,8 @@ export interface CreateDeciderInput {
   readonly market: SessionMarket;
   /** Columns of the universe that are priceable on a session, ascending. */
   readonly universe: (session: number) => Int32Array;
+  /** What multiplies matrices; plain loops unless given. */
+  readonly engine?: Engine;
 }
 
 /**
@@ -68,11 +76,11 @@ export interface CreateDeciderInput {
  * @throws Refusal VALIDATION_FAILED when the market lacks a datapoint, FX_MISSING from a decision that needs a rate it lacks
  * @cost per decision: names * (sum of the rules' windows) cells read
  */
-export function createDecider({ document, market, universe }: CreateDeciderInput): RuleDecider {
+export function createDecider({ document, market, universe, engine = referenceEngine }: CreateDeciderInput): RuleDecider {
   const pipeline = bindPipeline(document.pipeline);
   assertNoErrors(`index document ${document.id}`, fieldFindings(readsOf(pipeline), market.market, 'error'));
   const sections = sectionsFor(document, market);
-  const trace = (session: number, incumbents: ArrayLike<number> | null) => decideOn({ document, pipeline, sections, market, session, universe: universe(session), incumbents });
+  const trace = (session: number, incumbents: ArrayLike<number> | null) => decideOn({ document, pipeline, sections, market, engine, session, universe: universe(session), incumbents });
   return {
     remembers: pipeline.remembers,
     decide: (session, incumbents) => trace(session, incumbents).decision,
@@ -104,12 +112,13 @@ interface DecideInput {
   readonly pipeline: BoundPipeline;
   readonly sections: CrossSections;
   readonly market: SessionMarket;
+  readonly engine: Engine;
   readonly session: number;
   readonly universe: Int32Array;
   readonly incumbents: ArrayLike<number> | null;
 }
 
-function decideOn({ document, pipeline, sections, market, session, universe, incumbents }: DecideInput): Trace {
+function decideOn({ document, pipeline, sections, market, engine, session, universe, incumbents }: DecideInput): Trace {
   const { identifiers } = market;
   const cross = sections.at(session, universe);
   const incumbent = incumbents === null ? null : flagsOf(incumbents, market.names);
@@ -127,7 +136,7 @@ function decideOn({ document, pipeline, sections, market, session, universe, inc
   const traced = { cross, pipeline, verdicts, survivors };
   if (survivors.length === 0) return { ...traced, raw: undefined, capping: undefined, decision: { ...nothingSurvives(waterfall), waterfall } };
 
-  const raw = pipeline.weighting.weigh({ cross, columns: survivors, identifiers });
+  const raw = pipeline.weighting.weigh({ cross, columns: survivors, identifiers, engine });
   if (raw.kind === 'refused') {
     const { path = '', ...rest } = raw.finding;
     const finding: Finding = { severity: 'error', ...rest, path: path === '' ? 'pipeline.weighting' : `pipeline.weighting.${path}` };

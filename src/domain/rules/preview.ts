@@ -1,9 +1,8 @@
 import { hasAnyBar, type Composer } from '../backtest/compositions.js';
 import { formatDay, type Day } from '../days.js';
-import { isRuleDocument } from '../documents/index-document.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
-import { createDecider, type RuleDecided, type RuleDecider, type RuleUndecided } from './decide.js';
+import { isRuleDecider, type RuleDecided, type RuleDecider, type RuleUndecided } from './decide.js';
 
 /** What a rule-driven index would consist of, decided on one session. */
 export interface RulePreview {
@@ -42,11 +41,11 @@ function assertCovered({ market, sessions, calendar }: SessionMarket): void {
   throw new Refusal('CALENDAR_NOT_COVERED', `The calendar ${calendar.code} has no session from ${stored}, the dates of the store.`);
 }
 
-/** The decider of a rule-driven document with all it can tell. */
+/** The decider of a rule-driven document with all it can tell. @throws Refusal NOT_SUPPORTED for a derived one */
 export function ruleDecider(composer: Composer, indexId: string): RuleDecider {
-  const document = composer.document(indexId);
-  if (!isRuleDocument(document)) throw new Refusal('NOT_SUPPORTED', `The index ${indexId} is derived by optimisation, which this build cannot compose.`);
-  return createDecider({ document, market: composer.market(indexId), universe: (session) => composer.universe(indexId, session) });
+  const decider = composer.decider(indexId);
+  if (isRuleDecider(decider)) return decider;
+  throw new Refusal('NOT_SUPPORTED', `The index ${indexId} is derived by optimisation; its parent has the rules.`);
 }
 
 /** The latest session on or before a day on which any name has a bar, -1 when there is none. */

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Engine } from '#kernels/engines/engine.js';
 import type { CatalogueEntry } from '../catalogue/type-spec.js';
 import type { Finding } from '../findings.js';
 import type { ErrorCode } from '../refusal.js';
@@ -11,6 +12,8 @@ export interface WeightingScope {
   /** Survivors, columns ascending, [n]. */
   readonly columns: Int32Array;
   readonly identifiers: readonly string[];
+  /** What multiplies matrices. */
+  readonly engine: Engine;
 }
 
 /** Raw weights before normalisation and capping, or why there are none. */

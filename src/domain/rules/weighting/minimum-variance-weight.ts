@@ -21,12 +21,12 @@ export const minimumVarianceWeight = weightingClass({
       reads: [numeric(latest('RETURN', { aggregate: 'std', window: params.window }))],
       sentence: `Weigh constituents for the least variance, long only and at most ${params.upper} each, by ${riskText(params)}.`,
       formula: 'argmin of weights * covariance * weights',
-      weigh({ cross, columns }) {
-        const risk = estimateRisk(cross, columns, params);
+      weigh(scope) {
+        const risk = estimateRisk(scope, params);
         if (risk.kind === 'refused') return risk;
         const weights = new Float64Array(risk.positions.length);
         if (minimumVarianceWeights(risk.covariance, params.upper, weights).status !== 'solved') return solverRefusal('minimum variance weights');
-        return solved({ weights, positions: risk.positions, count: columns.length });
+        return solved({ weights, positions: risk.positions, count: scope.columns.length });
       },
     };
   },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ImportHeader } from '#domain/documents/import-request.js';
 import { Adjustment, STORE_KINDS, TableNames } from '#domain/documents/store-document.js';
 import { LIMITS } from '#domain/limits.js';
 import { Id, IsoDate } from '#domain/shape.js';
@@ -77,23 +78,14 @@ export const RefreshRequest = z
   .meta({ id: 'RefreshRequest' });
 export type RefreshRequest = z.infer<typeof RefreshRequest>;
 
-export const ImportRequest = z
-  .strictObject({
-    name: Name,
-    store_id: Id.optional().meta({ description: 'Default: the name in lower case, other characters as dashes.' }),
-    format: z.enum(['xlsx', 'csv']).default('xlsx').meta({ description: 'Of the content; csv is a zip of CSV files.' }),
-    content: z.string().min(1).nullable().default(null).meta({ description: 'The file in base64.' }),
-    tables: z
-      .record(z.string(), TableFrame)
-      .nullable()
-      .default(null)
-      .meta({ description: 'Inline tables instead of content: market, reference, corporate_actions, universes.' }),
-    adjustment: Adjustment.default('none'),
-    activate: z.boolean().default(false).meta({ description: 'Serve the store at once.' }),
-    on_exists: z.enum(['refuse', 'replace', 'append']).default('refuse').meta({ description: 'What to do when the id is taken.' }),
-  })
-  .meta({ id: 'ImportRequest' });
-export type ImportRequest = z.infer<typeof ImportRequest>;
+export const ImportRequest = ImportHeader.extend({
+  content: z.string().min(1).nullable().default(null).meta({ description: 'The file in base64.' }),
+  tables: z
+    .record(z.string(), TableFrame)
+    .nullable()
+    .default(null)
+    .meta({ description: 'Inline tables instead of content: market, reference, corporate_actions, universes.' }),
+}).meta({ id: 'ImportRequest' });
 
 export const ImportResult = z
   .strictObject({
@@ -213,6 +205,7 @@ export const storeRoutes = routes({
     body: {
       schema: ImportRequest,
       bytesMax: LIMITS.MAX_IMPORT_BYTES,
+      raw: true,
       example: {
         name: 'Two names',
         tables: { market: { index: [0, 1], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 100], ['B', '2024-01-02', 50]] } },
@@ -221,6 +214,20 @@ export const storeRoutes = routes({
     success: { status: 201, description: 'The store; served already when it was to be activated.', schema: ImportResult },
     errors: ['STORE_EXISTS', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING', 'NOT_SUPPORTED'],
   },
+  getImportTemplate: {
+    method: 'GET',
+    path: '/data/import/template',
+    scope: 'read',
+    tag: 'stores',
+    summary: 'A blank import template with one example row a sheet.',
+    query: z.strictObject({ format: z.enum(['xlsx', 'csv']).default('xlsx').meta({ description: 'An Excel workbook, or a zip of CSV files.' }) }),
+    success: {
+      status: 200,
+      description: 'The template; it imports as it is.',
+      media: ['application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', 'application/zip'],
+    },
+    errors: [],
+  },
   generateSynthetic: {
     method: 'POST',
     path: '/data/synthetic',
@@ -228,7 +235,7 @@ export const storeRoutes = routes({
     tag: 'stores',
     summary: 'Generates a synthetic market into a new store and serves it.',
     description: 'The store is listed at once with the status writing; it is removed again when the job fails or is cancelled. Job generate:{store_id}, result DataStore.',
-    body: { schema: GenerateSyntheticRequest, optional: true, example: { seed: 42, assets: 100 } },
+    body: { schema: GenerateSyntheticRequest, optional: true, example: { store_id: 'market', seed: 42, assets: 150, start: '2018-01-01', end: '2024-12-31' } },
     success: { status: 202, description: 'The generating job.', schema: GenerateJobStatus },
     errors: ['STORE_EXISTS', 'STORE_LOADING', 'CALENDAR_NOT_COVERED', 'INVALID_RANGE'],
   },

@@ -1,5 +1,6 @@
 import type { MarketFile, MarketRows } from './market-rows.js';
 import type { Cell } from './cells.js';
+import { unprotectedText } from './formula-text.js';
 
 /** Longest record: a thousand columns of a hundred characters and room to spare. */
 const RECORD_BYTES_MAX = 1 << 20;
@@ -194,9 +195,9 @@ export function cellText(record: CsvRecord, cell: number): string {
   }
 }
 
-/** The cells of a record as text, null where they are empty. */
+/** The cells of a record as text, null where they are empty; an apostrophe that protects from formulas is not part of it. */
 export function textCells(record: CsvRecord): Cell[] {
-  return Array.from({ length: record.cells }, (_, cell) => (record.starts[cell] === record.ends[cell] ? null : cellText(record, cell)));
+  return Array.from({ length: record.cells }, (_, cell) => (record.starts[cell] === record.ends[cell] ? null : unprotectedText(cellText(record, cell))));
 }
 
 /**

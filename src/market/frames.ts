@@ -1,4 +1,5 @@
 import type { Cell } from './cells.js';
+import type { RowSink } from './content-rows.js';
 import { DATASETS, type Dataset } from './datasets.js';
 import { cellPath, type Problems } from './problems.js';
 
@@ -7,9 +8,6 @@ export interface Frame {
   readonly columns: readonly string[];
   readonly data: readonly (readonly unknown[])[];
 }
-
-/** What to do with the rows of one table; undefined when its columns are not those of the dataset. */
-export type RowSink = ((cells: readonly (Cell | undefined)[]) => void) | undefined;
 
 /** Reads inline tables row by row, telling those that are no datasets and rows that do not fit their columns. */
 export function readFrames(tables: Readonly<Record<string, Frame>>, problems: Problems, beginFile: (dataset: Dataset, columns: readonly string[]) => RowSink): void {

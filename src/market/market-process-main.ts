@@ -1,9 +1,12 @@
-import type { MarketTaskReport, MarketTaskRequest } from './market-tasks.js';
+import { readFile } from 'node:fs/promises';
+import type { ImportHeader } from '#domain/documents/import-request.js';
+import { Refusal } from '#domain/refusal.js';
+import type { ImportAnswer, MarketTaskReport, MarketTaskRequest } from './market-tasks.js';
 import { contentHash, type MarketContent } from './content.js';
 import { createProblems, type Problems } from './problems.js';
 import { readSource, type FileDigest, type SourceRead } from './read-source.js';
 import { reasonOf } from './duckdb.js';
-import { readTables } from './read-tables.js';
+import { performImport } from './perform-import.js';
 import { writeSharedFile } from './shared-file.js';
 import { generateMarket } from './synthetic/generate-market.js';
 import { warnOfMarket } from './market-warnings.js';
@@ -11,11 +14,24 @@ import { writeMarket } from './write-market.js';
 
 /** The door of the process that `runMarketTask` forks: one request, reports, then the end. */
 process.once('message', (request: MarketTaskRequest) => {
-  void run(request).then(report, (error: unknown) => report({ kind: 'failed', message: reasonOf(error) })).finally(() => process.disconnect());
+  void run(request).then(report, (error: unknown) => report(ended(error))).finally(() => process.disconnect());
 });
 
 // Nobody is left to report to.
 process.once('disconnect', () => process.exit(0));
+
+function ended(error: unknown): MarketTaskReport {
+  return error instanceof Refusal ? { kind: 'refusal', error: error.toDetail() } : { kind: 'failed', message: reasonOf(error) };
+}
+
+/** Asks what to do with an import and waits for the answer. */
+function ask(header: ImportHeader): Promise<ImportAnswer> {
+  const answered = new Promise<ImportAnswer>((resolve) => {
+    process.once('message', (answer: ImportAnswer) => resolve(answer));
+  });
+  void report({ kind: 'question', header });
+  return answered;
+}
 
 async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   const problems = createProblems();
@@ -24,7 +40,7 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   const { content, rows } = made;
   // Panels are handed over by the threads of the file system while this one writes files and computes the hash.
   const { sharedFile } = request.options;
-  const sharing = sharedFile === null ? Promise.resolve(null) : writeSharedFile(sharedFile, { ...content, storeId: '', contentHash: '', adjustment: 'none' });
+  const sharing = sharedFile === null || made.isServed === false ? Promise.resolve(null) : writeSharedFile(sharedFile, { ...content, storeId: '', contentHash: '', adjustment: 'none' });
   const [layout, files, hash] = await Promise.all([sharing, made.files(), contentHash(content)]);
   onProgress(0.95, 'checking');
   warnOfMarket(content, problems);
@@ -46,18 +62,20 @@ interface Made {
   readonly content: MarketContent;
   readonly rows: SourceRead['rows'];
   readonly files: () => Promise<readonly FileDigest[]>;
+  /** False when it turned out that nobody will serve it. */
+  readonly isServed?: boolean;
 }
 
-async function perform({ task, input }: MarketTaskRequest, problems: Problems): Promise<Made | undefined> {
+async function perform({ task, input, options }: MarketTaskRequest, problems: Problems): Promise<Made | undefined> {
   const written = (folder: string, content: MarketContent) => () => writeMarket(folder, content, (fraction) => onProgress(0.6 + 0.3 * fraction, 'writing'));
   switch (task) {
     case 'readFiles': {
       const read = await readSource(input.files, problems, (fraction, message) => onProgress(0.9 * fraction, message));
       return read && { ...read, files: async () => read.files };
     }
-    case 'importTables': {
-      const read = readTables(input.tables, problems);
-      return read && { ...read, files: written(input.folder, read.content) };
+    case 'importBody': {
+      const made = await performImport(await readFile(options.bodyFile!), problems, ask);
+      return made && { ...made, files: written(made.folder, made.content) };
     }
     case 'generate': {
       const content = generateMarket(input.spec, (fraction) => onProgress(0.6 * fraction, 'drawing prices'));

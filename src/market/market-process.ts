@@ -1,13 +1,14 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
-import type { ContentSummary, MarketTaskName, MarketTaskReport, MarketTaskRequest, MarketTasks } from './market-tasks.js';
+import type { ContentSummary, ImportAnswer, MarketTaskName, MarketTaskReport, MarketTaskRequest, MarketTasks } from './market-tasks.js';
 import { readSharedFile } from './shared-file.js';
 
 /** Heap of the process: a JSON import of the largest accepted size and room to check it. Panels lie outside the heap. */
@@ -24,6 +25,10 @@ const FOLDER_PREFIX = 'divisor-';
 export interface MarketTaskOptions {
   /** Identity of the market to load into shared memory; null when only the check is wanted. */
   readonly load: Pick<MarketHandle, 'storeId' | 'adjustment'> | null;
+  /** Bytes of a request that the process reads. */
+  readonly body?: Uint8Array;
+  /** Says what to do with an import by its header. What it throws ends the process and the task. */
+  readonly onImport?: (header: ImportHeader) => Promise<ImportAnswer>;
   readonly onProgress?: (fraction: number, message: string) => void;
   readonly signal?: AbortSignal;
 }
@@ -37,13 +42,17 @@ export type MarketTaskResult =
  * Runs one task in a forked process and loads what it read.
  * @throws Refusal STORE_READ_FAILED when the process fails, runs too long or dies; the reason of the signal when aborted.
  */
-export async function runMarketTask<K extends MarketTaskName>(task: K, input: MarketTasks[K], { load, onProgress, signal }: MarketTaskOptions): Promise<MarketTaskResult> {
+export async function runMarketTask<K extends MarketTaskName>(task: K, input: MarketTasks[K], options: MarketTaskOptions): Promise<MarketTaskResult> {
+  const { load, body, signal } = options;
   signal?.throwIfAborted();
   const folder = await mkdtemp(join(sharedFolder(), `${FOLDER_PREFIX}${process.pid}-`));
   const sharedFile = load === null ? null : join(folder, 'market');
+  const bodyFile = body === undefined ? null : join(folder, 'body');
   try {
-    const report = await converse({ task, input, options: { sharedFile } } as MarketTaskRequest, onProgress ?? (() => {}), signal); // task and input belong together
+    if (body !== undefined && bodyFile !== null) await writeFile(bodyFile, body, { mode: 0o600 });
+    const report = await converse({ task, input, options: { sharedFile, bodyFile } } as MarketTaskRequest, options); // task and input belong together
     if (report.kind === 'failed') throw new Refusal('STORE_READ_FAILED', `The data could not be read: ${report.message}`);
+    if (report.kind === 'refusal') throw new Refusal(report.error.code, report.error.message, report.error.detail);
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
     const { summary, layout } = report;
     if (load === null || layout === null || sharedFile === null) return { kind: 'accepted', summary, handle: null };
@@ -63,9 +72,9 @@ export async function sweepSharedFolders(): Promise<void> {
   }
 }
 
-type Ending = Exclude<MarketTaskReport, { kind: 'progress' }>;
+type Ending = Exclude<MarketTaskReport, { kind: 'progress' | 'question' }>;
 
-function converse(request: MarketTaskRequest, onProgress: (fraction: number, message: string) => void, signal: AbortSignal | undefined): Promise<Ending> {
+function converse(request: MarketTaskRequest, { onProgress, onImport, signal }: MarketTaskOptions): Promise<Ending> {
   const child = fork(fileURLToPath(new URL('./market-process-main.js', import.meta.url)), {
     serialization: 'advanced',
     execArgv: [`--max-old-space-size=${HEAP_MEGABYTES}`],
@@ -79,6 +88,16 @@ function converse(request: MarketTaskRequest, onProgress: (fraction: number, mes
       kill(child);
       reject(signal?.reason);
     };
+    const answer = (header: ImportHeader) => {
+      if (onImport === undefined) throw new Error('the process asked what nobody answers');
+      onImport(header).then(
+        (answered) => child.send(answered),
+        (refusal: unknown) => {
+          kill(child);
+          reject(refusal);
+        },
+      );
+    };
     const deadline = setTimeout(() => {
       kill(child);
       reject(new Refusal('STORE_READ_FAILED', `The data was not read within ${TASK_SECONDS_MAX} seconds.`));
@@ -86,7 +105,8 @@ function converse(request: MarketTaskRequest, onProgress: (fraction: number, mes
     signal?.addEventListener('abort', stop, { once: true });
     child.on('message', (message) => {
       const report = message as MarketTaskReport; // the only messages of market-process-main
-      if (report.kind === 'progress') onProgress(report.fraction, report.message);
+      if (report.kind === 'progress') onProgress?.(report.fraction, report.message);
+      else if (report.kind === 'question') answer(report.header);
       else ending = report;
     });
     child.on('error', (cause) => reject(new Refusal('STORE_READ_FAILED', 'The reading process could not be started.', null, { cause })));

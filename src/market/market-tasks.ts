@@ -1,7 +1,8 @@
 import type { Finding } from '#domain/findings.js';
 import type { Dataset } from './datasets.js';
 import type { DatasetFiles } from './folder.js';
-import type { Frame } from './frames.js';
+import type { ImportHeader } from '#domain/documents/import-request.js';
+import type { ErrorDetail } from '#domain/refusal.js';
 import type { FileDigest } from './read-source.js';
 import type { SharedLayout } from './shared-file.js';
 import type { SyntheticSpec } from './synthetic/spec.js';
@@ -13,8 +14,8 @@ import type { SyntheticSpec } from './synthetic/spec.js';
 export interface MarketTasks {
   /** Reads the files of a store. */
   readFiles: { readonly files: DatasetFiles };
-  /** Reads inline tables and writes them as a store. */
-  importTables: { readonly tables: Readonly<Record<string, Frame>>; readonly folder: string };
+  /** Reads the body of an import and writes what it brings as a store, once its header was answered. */
+  importBody: Record<string, never>;
   /** Makes a synthetic market and writes it as a store. */
   generate: { readonly spec: SyntheticSpec; readonly folder: string };
 }
@@ -26,6 +27,18 @@ export type MarketTaskRequest = { [K in MarketTaskName]: { readonly task: K; rea
 export interface TaskOptions {
   /** File to leave the market in for the caller to read into shared memory; null when only the check is wanted. */
   readonly sharedFile: string | null;
+  /** File with the body of a request; null where the task has none. */
+  readonly bodyFile: string | null;
+}
+
+/** What the process is told when it has asked by the header of an import what to do with the rest. */
+export interface ImportAnswer {
+  /** Folder to write the store to. */
+  readonly folder: string;
+  /** Files of the store that the import is appended to. */
+  readonly held: DatasetFiles | null;
+  /** Whether the store is to be served. */
+  readonly load: boolean;
 }
 
 /** What is known of a content besides its values. */
@@ -49,5 +62,9 @@ export type MarketTaskReport =
   | { readonly kind: 'done'; readonly summary: ContentSummary; readonly layout: SharedLayout | null }
   /** The content was refused: at least one finding is an error. */
   | { readonly kind: 'refused'; readonly findings: readonly Finding[] }
+  /** The header of an import was read; the process waits for an ImportAnswer. */
+  | { readonly kind: 'question'; readonly header: ImportHeader }
+  /** The request itself was refused, before its data was read. */
+  | { readonly kind: 'refusal'; readonly error: ErrorDetail }
   /** A defect or an exhausted machine, in words without paths. */
   | { readonly kind: 'failed'; readonly message: string };

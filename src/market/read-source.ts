@@ -7,7 +7,8 @@ import type { CorporateAction, Membership, ReferenceTable } from '#domain/market
 import { createActionRows } from './action-rows.js';
 import type { Cell } from './cells.js';
 import type { MarketContent } from './content.js';
-import { CsvFault, marketRecords, raggedRow, readCsv, textCells } from './csv.js';
+import { tableRecords } from './content-rows.js';
+import { CsvFault, marketRecords, readCsv } from './csv.js';
 import { DATASETS, type Dataset } from './datasets.js';
 import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName } from './duckdb.js';
 import type { DatasetFiles, SourceFile } from './folder.js';
@@ -101,15 +102,7 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
   else {
     for (const file of files) {
       await readRows(file, digests, problems, {
-        csv: (columns) => {
-          const addRow = rows.beginFile(file.label, columns);
-          let row = 0;
-          return addRow && ((record) => {
-            row += 1;
-            if (record.cells === columns.length) addRow(textCells(record));
-            else problems.error({ code: 'UNREADABLE_FILE', path: cellPath(file.label, row, ''), message: raggedRow(record.cells, columns.length) });
-          });
-        },
+        csv: (columns) => tableRecords(rows, file.label, columns, problems),
         cells: (columns) => rows.beginFile(file.label, columns),
         onBytes: () => {},
       });

@@ -1,18 +1,22 @@
 import type {
-  DataStore, DataStoreCollection, DataStoreCreate, DataStoreUpdate, GenerateSyntheticRequest, ImportRequest, ImportResult,
+  DataStore, DataStoreCollection, DataStoreCreate, DataStoreUpdate, GenerateSyntheticRequest, ImportResult,
 } from '#contract/stores.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { civilOf, dayFrom, formatDay } from '#domain/days.js';
+import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { StoreDocument, StoreKind } from '#domain/documents/store-document.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { JobStatus } from '#jobs/status.js';
+import { folderFiles, type DatasetFiles } from '#market/folder.js';
+import { importTemplate, type TemplateFormat } from '#market/import-template.js';
 import type { Locations } from '#market/locations.js';
 import type { ManagedFolders } from '#market/managed-folder.js';
 import { runMarketTask, sweepSharedFolders } from '#market/market-process.js';
 import type { ContentSummary } from '#market/market-tasks.js';
+import { createProblems } from '#market/problems.js';
 import { servedMarket, type ServedMarkets } from '#market/served-markets.js';
 import type { DocumentStore } from '#store/documents.js';
 import { assertPrecondition, type Precondition } from './preconditions.js';
@@ -45,7 +49,9 @@ export interface Stores {
   /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   activate(storeId: string): Promise<JobStatus>;
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
-  importData(request: ImportRequest): Promise<ImportResult>;
+  importData(body: Uint8Array): Promise<ImportResult>;
+  /** The blank template of an import. */
+  template(format: TemplateFormat): { readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string; readonly name: string };
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_LOADING */
   generate(request: GenerateSyntheticRequest): Promise<JobStatus>;
   /**
@@ -109,10 +115,7 @@ export function createStores(dependencies: StoresDependencies): Stores {
   async function asReader<T>(storeId: string, work: () => Promise<T>): Promise<T> {
     reading.add(storeId);
     try {
-      return await work();
-    } catch (failure) {
-      if (failure instanceof Refusal && failure.code === 'STORE_READ_FAILED') throw refusedData([{ severity: 'error', code: 'UNREADABLE_FILE', message: failure.message, path: '' }]);
-      throw failure;
+      return await toldAsFindings(work());
     } finally {
       reading.delete(storeId);
     }
@@ -203,53 +206,67 @@ export function createStores(dependencies: StoresDependencies): Stores {
     return jobs.submit({ kind: kinds.load, ident: storeId, payload: { store_id: storeId }, request: null, estimatedBytes: READER_BYTES, message: 'waiting to be read' });
   }
 
-  async function importData(request: ImportRequest): Promise<ImportResult> {
-    if ((request.content === null) === (request.tables === null)) {
-      const message = `Exactly one of content and tables is needed; ${request.content === null ? 'neither' : 'both'} came.`;
-      throw refuseWithFindings('request', [{ severity: 'error', code: request.content === null ? 'REQUIRED' : 'UNKNOWN_FIELD', message, path: 'content' }]);
+  async function importData(body: Uint8Array): Promise<ImportResult> {
+    let work: { readonly header: ImportHeader; readonly storeId: string; readonly folder: string; readonly previous: StoreDocument | undefined } | undefined;
+    const onImport = async (header: ImportHeader) => {
+      const storeId = header.store_id ?? slugOf(header.name);
+      const previous = previousOf(storeId, header);
+      const load = header.activate || (previous !== undefined && isServed(storeId));
+      if (reading.has(storeId)) throw new Refusal('STORE_LOADING', `The data store ${storeId} is being read or written.`);
+      if (load) assertNoneLoads();
+      const held = previous !== undefined && header.on_exists === 'append' ? await filesOf(previous) : null;
+      reading.add(storeId);
+      work = { header, storeId, previous, folder: await folders.create(storeId) };
+      return { folder: work.folder, held, load };
+    };
+    try {
+      // The store has no id before its header is read; its panels are loaded under the one it turns out to have.
+      const result = await toldAsFindings(runMarketTask('importBody', {}, { load: { storeId: '', adjustment: 'none' }, body, onImport, signal: closing.signal }));
+      if (result.kind === 'refused') throw refusedData(result.findings);
+      const { header, storeId, previous, folder } = work!; // answered, or nothing would have been accepted
+      const document = importedStore(storeId, header, previous, folder, result.summary);
+      const handle = result.handle === null ? null : { ...result.handle, storeId, adjustment: header.adjustment };
+      await commit(document, handle, previous);
+      return importResult(toDataStore(document, { isServed: isServed(storeId), activity: undefined }), result.summary);
+    } catch (failure) {
+      if (work !== undefined) await folders.remove(work.folder, work.storeId);
+      throw failure;
+    } finally {
+      if (work !== undefined) reading.delete(work.storeId);
     }
-    if (request.tables === null) throw new Refusal('NOT_SUPPORTED', 'This build reads inline tables only.');
-    const storeId = request.store_id ?? slugOf(request.name);
-    const { tables } = request;
-    const previous = previousOf(storeId, request);
-    if (request.activate) assertNoneLoads();
-    return asReader(storeId, async () => {
-      const folder = await folders.create(storeId);
-      try {
-        const load = request.activate || (previous !== undefined && isServed(storeId)) ? { storeId, adjustment: request.adjustment } : null;
-        const result = await runMarketTask('importTables', { tables, folder }, { load, signal: closing.signal });
-        if (result.kind === 'refused') throw refusedData(result.findings);
-        const document = importedStore(storeId, request, previous, folder, result.summary);
-        await commit(document, result.handle, previous);
-        return importResult(toDataStore(document, { isServed: isServed(storeId), activity: undefined }), result.summary);
-      } catch (failure) {
-        await folders.remove(folder, storeId);
-        throw failure;
-      }
-    });
   }
 
   /** The store that an import replaces or appends to. */
-  function previousOf(storeId: string, { on_exists }: ImportRequest): StoreDocument | undefined {
+  function previousOf(storeId: string, { on_exists, adjustment }: ImportHeader): StoreDocument | undefined {
     if (on_exists === 'refuse') {
       assertFree(storeId);
       return undefined;
     }
-    const stored = documents.get('store', storeId);
-    if (stored === undefined) return undefined;
+    if (documents.get('store', storeId) === undefined) return undefined;
     const { document } = requireStore(documents, storeId);
     if (isGone(document)) return undefined;
     assertIdle(storeId);
     if (document.kind !== 'imported') throw new Refusal('STORE_EXISTS', `The data store ${storeId} is of kind ${document.kind}; only an imported one is replaced or appended to.`);
-    if (on_exists === 'append') throw new Refusal('NOT_SUPPORTED', 'This build does not append to a store.');
+    if (on_exists === 'append' && adjustment !== document.adjustment) {
+      const message = `The data store ${storeId} holds prices of the basis ${document.adjustment}; prices of the basis ${adjustment} cannot be appended.`;
+      throw refuseWithFindings('request', [{ severity: 'error', code: 'NOT_IN_CHOICES', path: 'adjustment', message, accepted: [document.adjustment], value: adjustment }]);
+    }
     return document;
   }
 
-  function importedStore(storeId: string, request: ImportRequest, previous: StoreDocument | undefined, folder: string, summary: ContentSummary): StoreDocument {
+  /** The files of a managed store. */
+  async function filesOf({ location }: StoreDocument): Promise<DatasetFiles> {
+    const problems = createProblems();
+    const files = await folderFiles(location!, {}, locations, problems);
+    if (problems.errors > 0) throw refusedData(problems.findings());
+    return files;
+  }
+
+  function importedStore(storeId: string, header: ImportHeader, previous: StoreDocument | undefined, folder: string, summary: ContentSummary): StoreDocument {
     const at = timestamp();
     return {
-      store_id: storeId, name: request.name, kind: 'imported', managed: true, active: previous?.active ?? false, writing: false, location: folder, source: null,
-      tables: {}, adjustment: request.adjustment, created_at: previous?.created_at ?? at, last_refreshed_at: previous === undefined ? null : at, synthetic: null,
+      store_id: storeId, name: header.name, kind: 'imported', managed: true, active: previous?.active ?? false, writing: false, location: folder, source: null,
+      tables: {}, adjustment: header.adjustment, created_at: previous?.created_at ?? at, last_refreshed_at: previous === undefined ? null : at, synthetic: null,
       ...blank, ...loadedFields(summary, at),
     };
   }
@@ -336,6 +353,7 @@ export function createStores(dependencies: StoresDependencies): Stores {
     remove,
     activate,
     importData,
+    template: (format) => ({ bytes: importTemplate(format), ...TEMPLATES[format] }),
     generate,
     resume() {
       resuming = beginAgain();
@@ -363,6 +381,11 @@ export function createStores(dependencies: StoresDependencies): Stores {
   };
 }
 
+const TEMPLATES: Record<TemplateFormat, { readonly type: string; readonly name: string }> = {
+  xlsx: { type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', name: 'import-template.xlsx' },
+  csv: { type: 'application/zip', name: 'import-template.zip' },
+};
+
 /** The fields of a store that a load fills in. */
 const blank = {
   last_loaded_at: null, identifiers: null, start: null, end: null, size_bytes: null, content_hash: null, rows: null, files: [], error: null, findings: [],
@@ -377,6 +400,16 @@ function importResult(store: DataStore, summary: ContentSummary): ImportResult {
     end: formatDay(summary.end),
     findings: store.findings ?? [],
   };
+}
+
+/** A reading process that failed is a finding where the answer is not a job's. */
+async function toldAsFindings<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (failure) {
+    if (failure instanceof Refusal && failure.code === 'STORE_READ_FAILED') throw refusedData([{ severity: 'error', code: 'UNREADABLE_FILE', message: failure.message, path: '' }]);
+    throw failure;
+  }
 }
 
 const refusedData = (findings: readonly Finding[], code?: 'STORE_READ_FAILED') => refuseWithFindings('data', findings, code);

@@ -20,6 +20,8 @@ export interface RunningService {
   /** Where the service listens; another place after a restart. */
   url(): string;
   ask<T = Record<string, unknown>>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer<T>>;
+  /** An answer as it comes. */
+  download(path: string, init?: RequestInit): Promise<Response>;
   /** The error of an answer that must be one. */
   refusal(method: string, path: string, body?: unknown): Promise<ErrorDetail & { readonly status: number }>;
   /** The job in its terminal state. */
@@ -48,6 +50,7 @@ export async function runService(): Promise<RunningService> {
     root: base,
     url: () => running.server.url,
     ask,
+    download: (path, init) => fetch(running.server.url + path, init),
     async refusal(method, path, body) {
       const answer = await ask<{ readonly error?: ErrorDetail }>(method, path, body);
       if (answer.body?.error === undefined) throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 500)}`);

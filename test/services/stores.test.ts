@@ -234,6 +234,49 @@ describe('synthetic data', () => {
   });
 });
 
+describe('importing a file', () => {
+  test.each(['xlsx', 'csv'] as const)('the unmodified %s template makes a store', async (format) => {
+    const response = await service.download(`/data/import/template?format=${format}`);
+    expect(response.headers.get('content-disposition')).toMatch(/^attachment; filename="import-template\.(xlsx|zip)"$/);
+    const content = Buffer.from(await response.arrayBuffer()).toString('base64');
+    const { status, body } = await service.ask<ImportResult>('POST', '/data/import', { store_id: `template-${format}`, name: 'Template', format, content });
+    expect([status, body.rows]).toEqual([201, { market: 1, reference: 1, corporate_actions: 1, universes: 1 }]);
+    expect(body.store.content_hash).toBe((await store('template-xlsx')).content_hash);
+  });
+
+  test('that is no base64, or no workbook, is told', async () => {
+    expect(findingsOf(await service.refusal('POST', '/data/import', { name: 'x', content: 'not base64!' }))).toEqual(['WRONG_TYPE content']);
+    expect(findingsOf(await service.refusal('POST', '/data/import', { name: 'x', content: 'eHl6' }))).toEqual(['UNREADABLE_FILE ']);
+  });
+
+  test('a body that is no JSON is told with its place', async () => {
+    expect((await service.download('/data/import', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"name":' })).status).toBe(400);
+  });
+});
+
+describe('appending', () => {
+  const rows = (...data: readonly (readonly unknown[])[]) => ({ market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } });
+  const append = (tables: object) => ({ store_id: 'grows', name: 'Grows', tables, on_exists: 'append' });
+
+  test('adds names and dates and repeats what is there, whatever the order', async () => {
+    await service.ask('POST', '/data/import', append(rows(['B', '2024-01-03', 2], ['A', '2024-01-03', 1])));
+    const { status, body } = await service.ask<ImportResult>('POST', '/data/import', append(rows(['C', '2024-01-02', 3], ['A', '2024-01-03', 1])));
+    expect([status, body.identifiers, body.start, body.end]).toEqual([201, 3, '2024-01-02', '2024-01-03']);
+    const whole = await service.ask<ImportResult>('POST', '/data/import', { name: 'At once', tables: rows(['A', '2024-01-03', 1], ['B', '2024-01-03', 2], ['C', '2024-01-02', 3]) });
+    expect(body.store.content_hash).toBe(whole.body.store.content_hash);
+  });
+
+  test('refuses to change what is there', async () => {
+    const before = await store('grows');
+    expect(findingsOf(await service.refusal('POST', '/data/import', append(rows(['A', '2024-01-03', 9]))))).toEqual(['DUPLICATE_KEY market[A 2024-01-03].CLOSE']);
+    expect(await store('grows')).toEqual(before);
+  });
+
+  test('refuses prices of another basis', async () => {
+    expect(findingsOf(await service.refusal('POST', '/data/import', { ...append(rows(['A', '2024-01-04', 9])), adjustment: 'total' }))).toEqual(['NOT_IN_CHOICES adjustment']);
+  });
+});
+
 describe('after a restart', () => {
   test('the store that was served is served again, and lost folders are gone', async () => {
     await service.ask('POST', '/data/import', { store_id: 'kept', name: 'kept', tables: tables(['KEPT']), activate: true });

@@ -21,6 +21,10 @@ export function storeHandlers(stores: Stores): Handlers<typeof storeRoutes> {
     },
     activateStore: async ({ params }) => ({ json: await stores.activate(params.store_id) }),
     importStore: async (request) => ({ json: await stores.importData(request.body()) }),
+    getImportTemplate({ query }) {
+      const { bytes, type, name } = stores.template(query.format);
+      return { bytes, type, headers: { 'Content-Disposition': `attachment; filename="${name}"` } };
+    },
     generateSynthetic: async (request) => ({ json: await stores.generate(request.body()) }),
   };
 }

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { Id } from '../shape.js';
+import { Adjustment } from './store-document.js';
+
+/** A table as a request carries it. Its rows are checked where they are read: each problem at its own row. */
+export interface ImportTable {
+  readonly index: readonly unknown[];
+  readonly columns: readonly string[];
+  readonly data: readonly (readonly unknown[])[];
+}
+
+/** What of an import is decided before its data is read. */
+export const ImportHeader = z.strictObject({
+  name: z.string().min(1).max(200),
+  store_id: Id.optional().meta({ description: 'Default: the name in lower case, other characters as dashes.' }),
+  format: z.enum(['xlsx', 'csv']).default('xlsx').meta({ description: 'Of the content; csv is a zip of CSV files.' }),
+  adjustment: Adjustment.default('none'),
+  activate: z.boolean().default(false).meta({ description: 'Serve the store at once.' }),
+  on_exists: z.enum(['refuse', 'replace', 'append']).default('refuse').meta({ description: 'What to do when the id is taken: append adds to an imported store what it does not hold.' }),
+});
+export type ImportHeader = z.infer<typeof ImportHeader>;
+
+const isTable = (value: unknown): boolean => {
+  const table = value as Partial<ImportTable> | null;
+  return typeof table === 'object' && table !== null && Object.keys(table).every((key) => key === 'index' || key === 'columns' || key === 'data')
+    && Array.isArray(table.index) && Array.isArray(table.columns) && table.columns.every((column) => typeof column === 'string')
+    && Array.isArray(table.data) && table.data.every((row) => Array.isArray(row));
+};
+
+/** The whole body of an import. */
+export const ImportBody = ImportHeader.extend({
+  content: z.string().min(1).nullable().default(null),
+  tables: z.record(z.string(), z.custom<ImportTable>(isTable, { error: 'must be an object of index, columns and data, whose rows are arrays' })).nullable().default(null),
+});
+export type ImportBody = z.infer<typeof ImportBody>;

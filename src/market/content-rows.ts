@@ -1,0 +1,59 @@
+import { createActionRows } from './action-rows.js';
+import type { Cell } from './cells.js';
+import type { MarketContent } from './content.js';
+import type { CsvRecord } from './csv.js';
+import { marketRecords, raggedRow, textCells } from './csv.js';
+import type { Dataset } from './datasets.js';
+import { createMarketRows } from './market-rows.js';
+import { cellPath, type Problems } from './problems.js';
+import { createReferenceRows, type TableRows } from './reference-rows.js';
+import { createUniverseRows } from './universe-rows.js';
+
+/** What to do with the rows of one table; undefined when its columns are not those of the dataset. */
+export type RowSink = ((cells: readonly (Cell | undefined)[]) => void) | undefined;
+
+/** The rows of all datasets on their way to one content. */
+export interface ContentRows {
+  /** Begins a table of cells. */
+  beginCells(dataset: Dataset, label: string, columns: readonly string[]): RowSink;
+  /** Begins a CSV file; numbers of the market are read from its bytes. */
+  beginCsv(dataset: Dataset, label: string, columns: readonly string[]): ((record: CsvRecord) => void) | undefined;
+  rowsOf(dataset: Dataset): number;
+  /** The content; undefined when anything was wrong. */
+  toContent(): MarketContent | undefined;
+}
+
+export function createContentRows(problems: Problems): ContentRows {
+  const market = createMarketRows(problems);
+  const tables = { reference: createReferenceRows(problems), corporate_actions: createActionRows(problems), universes: createUniverseRows(problems) };
+
+  function beginCells(dataset: Dataset, label: string, columns: readonly string[]): RowSink {
+    if (dataset !== 'market') return tables[dataset].beginFile(label, columns);
+    const file = market.beginFile(label, columns);
+    return file && ((cells) => market.addCells(file, cells));
+  }
+
+  return {
+    beginCells,
+    beginCsv(dataset, label, columns) {
+      return dataset === 'market' ? marketRecords(market, label, columns) : tableRecords(tables[dataset], label, columns, problems);
+    },
+    rowsOf: (dataset) => (dataset === 'market' ? market.rows : tables[dataset].rows),
+    toContent() {
+      const universes = tables.universes.toTable();
+      const panels = problems.errors > 0 ? undefined : market.toPanels();
+      return panels && { ...panels, reference: tables.reference.toTable(), actions: tables.corporate_actions.toTable(), universes };
+    },
+  };
+}
+
+/** What to do with the records of a CSV file of a table. */
+export function tableRecords(rows: TableRows<unknown>, label: string, columns: readonly string[], problems: Problems): ((record: CsvRecord) => void) | undefined {
+  const addRow = rows.beginFile(label, columns);
+  let row = 0;
+  return addRow && ((record) => {
+    row += 1;
+    if (record.cells === columns.length) addRow(textCells(record));
+    else problems.error({ code: 'UNREADABLE_FILE', path: cellPath(label, row, ''), message: raggedRow(record.cells, columns.length) });
+  });
+}

@@ -1,0 +1,216 @@
+import { dayOf } from '#domain/days.js';
+import type { Cell } from './cells.js';
+import { unprotectedText } from './formula-text.js';
+import { attribute, xmlTokens } from './xml-tokens.js';
+import { openZip, type ZipMember } from './zip-reader.js';
+
+/** A workbook that cannot be read, with the sheet where that is known. */
+export class WorkbookFault extends Error {
+  override readonly name = 'WorkbookFault';
+  readonly sheet: string;
+  constructor(sheet: string, message: string) {
+    super(message);
+    this.sheet = sheet;
+  }
+}
+
+/** Columns and rows of a sheet, as far as they are read: a cell beyond them is an attack or a mistake. */
+const COLUMNS_MAX = 1024;
+const ROWS_MAX = 1_048_576;
+/** Texts that cells share. */
+const SHARED_TEXTS_MAX = 2_000_000;
+
+/** Formats of numbers that Excel itself shows as dates. */
+const BUILT_IN_DATES: ReadonlySet<number> = new Set([14, 15, 16, 17, 18, 19, 20, 21, 22, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 45, 46, 47, 50, 51, 52, 53, 54, 55, 56, 57, 58]);
+
+/** Days between the two zeros: 30 December 1899 stands for 0, because Excel counts a 29 February 1900. */
+const EPOCH_1900 = dayOf({ year: 1899, month: 12, day: 30 });
+const EPOCH_1904 = dayOf({ year: 1904, month: 1, day: 1 });
+const MS_PER_DAY = 86_400_000;
+
+/** Stands for a cell with a formula: it is told, never computed. */
+export const FORMULA = Symbol('formula');
+
+/** A cell of a sheet. */
+export type SheetCell = Cell | typeof FORMULA | undefined;
+
+/** What to do with the rows of one sheet after its first, which names the columns; undefined to leave them. */
+export type SheetSink = ((cells: readonly SheetCell[], row: number) => void) | undefined;
+
+/**
+ * Reads an Excel workbook (.xlsx) sheet by sheet, as its rows come. Dates become dates by the format of their cell, texts
+ * lose one leading apostrophe that protects them from being read as formulas, and a formula is told, never computed.
+ * @param onSheet receives a sheet's name and the texts of its first row.
+ * @throws WorkbookFault, ZipFault, XmlFault
+ */
+export async function readWorkbook(archive: Uint8Array, onSheet: (name: string, columns: string[]) => SheetSink): Promise<readonly string[]> {
+  const members = new Map((await openZip(archive)).map((member) => [member.name, member]));
+  const { sheets, isFrom1904 } = await readStructure(members);
+  const texts = await sharedTexts(members.get('xl/sharedStrings.xml'));
+  const dateStyles = await readDateStyles(members.get('xl/styles.xml'));
+  for (const { name, path } of sheets) {
+    const member = members.get(path);
+    if (member === undefined) throw new WorkbookFault(name, 'The sheet is named but not there.');
+    await readSheet(name, member, { texts, dateStyles, epoch: isFrom1904 ? EPOCH_1904 : EPOCH_1900 }, onSheet);
+  }
+  return sheets.map(({ name }) => name);
+}
+
+async function readStructure(members: ReadonlyMap<string, ZipMember>): Promise<{ readonly sheets: readonly { readonly name: string; readonly path: string }[]; readonly isFrom1904: boolean }> {
+  const workbook = members.get('xl/workbook.xml');
+  const relations = members.get('xl/_rels/workbook.xml.rels');
+  if (workbook === undefined || relations === undefined) throw new WorkbookFault('', 'The file is no Excel workbook (.xlsx).');
+  const targets = new Map<string, string>();
+  for await (const token of xmlTokens(relations.open())) {
+    if (token.kind !== 'open' || token.name !== 'Relationship') continue;
+    const target = attribute(token.attributes, 'Target') ?? '';
+    targets.set(attribute(token.attributes, 'Id') ?? '', target.startsWith('/') ? target.slice(1) : `xl/${target}`);
+  }
+  const sheets: { name: string; path: string }[] = [];
+  let isFrom1904 = false;
+  for await (const token of xmlTokens(workbook.open())) {
+    if (token.kind !== 'open') continue;
+    if (token.name === 'workbookPr') isFrom1904 = ['1', 'true'].includes(attribute(token.attributes, 'date1904') ?? '');
+    if (token.name === 'sheet') sheets.push({ name: attribute(token.attributes, 'name') ?? '', path: targets.get(attribute(token.attributes, 'r:id') ?? '') ?? '' });
+  }
+  return { sheets, isFrom1904 };
+}
+
+async function sharedTexts(member: ZipMember | undefined): Promise<readonly string[]> {
+  const texts: string[] = [];
+  if (member === undefined) return texts;
+  let text = '';
+  let isText = false;
+  let isPhonetic = false;
+  for await (const token of xmlTokens(member.open())) {
+    if (token.kind === 'text') {
+      if (isText && !isPhonetic) text += token.text;
+    } else if (token.kind === 'open') {
+      if (token.name === 'si') {
+        text = '';
+        if (token.isEmpty) texts.push('');
+      }
+      if (token.name === 't') isText = !token.isEmpty;
+      if (token.name === 'rPh') isPhonetic = !token.isEmpty;
+    } else {
+      if (token.name === 't') isText = false;
+      if (token.name === 'rPh') isPhonetic = false;
+      if (token.name === 'si' && texts.push(text) > SHARED_TEXTS_MAX) throw new WorkbookFault('', `The workbook has more than ${SHARED_TEXTS_MAX} texts.`);
+    }
+  }
+  return texts;
+}
+
+/** For each style of a cell whether it shows a date. */
+async function readDateStyles(member: ZipMember | undefined): Promise<readonly boolean[]> {
+  const styles: boolean[] = [];
+  if (member === undefined) return styles;
+  const custom = new Map<number, string>();
+  let isCellStyles = false;
+  for await (const token of xmlTokens(member.open())) {
+    if (token.kind === 'text') continue;
+    if (token.name === 'cellXfs') isCellStyles = token.kind === 'open' && !token.isEmpty;
+    if (token.kind === 'close') continue;
+    if (token.name === 'numFmt') custom.set(Number(attribute(token.attributes, 'numFmtId')), attribute(token.attributes, 'formatCode') ?? '');
+    if (token.name === 'xf' && isCellStyles) {
+      const format = Number(attribute(token.attributes, 'numFmtId') ?? 0);
+      styles.push(BUILT_IN_DATES.has(format) || isDateFormat(custom.get(format)));
+    }
+  }
+  return styles;
+}
+
+/** Whether a format code has a part of a date outside of quoted text and brackets. */
+function isDateFormat(code: string | undefined): boolean {
+  return code !== undefined && /[dmyDMY]/.test(code.replace(/"[^"]*"|\[[^\]]*\]|\\./g, '').replace(/General|Standard/gi, ''));
+}
+
+interface SheetContext {
+  readonly texts: readonly string[];
+  readonly dateStyles: readonly boolean[];
+  readonly epoch: number;
+}
+
+async function readSheet(sheet: string, member: ZipMember, context: SheetContext, onSheet: (name: string, columns: string[]) => SheetSink): Promise<void> {
+  let sink: SheetSink;
+  let header: string[] | undefined;
+  let row = 0;
+  let cells: SheetCell[] = [];
+  let cell: { column: number; type: string; style: number; text: string; isFormula: boolean } | undefined;
+  let holds = '';
+
+  for await (const token of xmlTokens(member.open())) {
+    if (token.kind === 'text') {
+      if (cell !== undefined && (holds === 'v' || holds === 't')) cell.text += token.text;
+      continue;
+    }
+    if (token.kind === 'open') {
+      if (token.name === 'row') {
+        row = Number(attribute(token.attributes, 'r') ?? row + 1);
+        if (!(row >= 1 && row <= ROWS_MAX)) throw new WorkbookFault(sheet, `The sheet has a row ${row}; at most ${ROWS_MAX} are read.`);
+        cells = [];
+      } else if (token.name === 'c') {
+        const column = columnOf(attribute(token.attributes, 'r'), cells.length);
+        if (column >= COLUMNS_MAX) throw new WorkbookFault(sheet, `The sheet has a column ${column + 1}; at most ${COLUMNS_MAX} are read.`);
+        cell = { column, type: attribute(token.attributes, 't') ?? 'n', style: Number(attribute(token.attributes, 's') ?? -1), text: '', isFormula: false };
+      } else if (token.name === 'f' && cell !== undefined) cell.isFormula = true;
+      if (!token.isEmpty) holds = token.name;
+      if (token.name !== 'c' || !token.isEmpty) continue;
+      cell = undefined;
+      continue;
+    }
+    holds = '';
+    if (token.name === 'c' && cell !== undefined) {
+      while (cells.length < cell.column) cells.push(undefined);
+      cells[cell.column] = valueOf(cell, context, sheet);
+      cell = undefined;
+    } else if (token.name === 'row') {
+      if (cells.every((value) => value === undefined || value === null)) continue;
+      if (header === undefined) {
+        header = cells.map((value) => (value === undefined || value === null ? '' : String(value)));
+        while (header.at(-1) === '') header.pop();
+        sink = onSheet(sheet, header);
+        if (sink === undefined) return;
+      } else sink!(cells, row - 1);
+    }
+  }
+  if (header === undefined) onSheet(sheet, []);
+}
+
+/** Column of a reference like `AB12`, counted from 0; the next one when the cell does not say. */
+function columnOf(reference: string | undefined, next: number): number {
+  const letters = /^([A-Z]{1,3})\d/.exec(reference ?? '')?.[1];
+  if (letters === undefined) return next;
+  let column = 0;
+  for (const letter of letters) column = column * 26 + letter.charCodeAt(0) - 64;
+  return column - 1;
+}
+
+function valueOf(cell: { readonly type: string; readonly style: number; readonly text: string; readonly isFormula: boolean }, { texts, dateStyles, epoch }: SheetContext, sheet: string): SheetCell {
+  const { type, text } = cell;
+  if (cell.isFormula) return FORMULA;
+  switch (type) {
+    case 's': {
+      const shared = texts[Number(text)];
+      if (shared === undefined) throw new WorkbookFault(sheet, `A cell names the text ${text} of ${texts.length}.`);
+      return unprotected(shared);
+    }
+    case 'str':
+    case 'inlineStr': return unprotected(text);
+    case 'b': return text === '1';
+    case 'd': return text;
+    case 'e': return text; // an error of Excel, like #N/A: no column takes it
+    default: {
+      if (text.trim() === '') return null;
+      const value = Number(text);
+      if (!dateStyles[cell.style]) return Number.isFinite(value) ? value : text;
+      return new Date((epoch + value) * MS_PER_DAY);
+    }
+  }
+}
+
+/** Text that would be read as a formula is written with an apostrophe before it, and read without. */
+function unprotected(text: string): Cell {
+  return text === '' ? null : unprotectedText(text);
+}
+

@@ -1,0 +1,109 @@
+/** A piece of an XML text: the beginning or the end of an element, or the text between. */
+export type XmlToken =
+  | { readonly kind: 'open'; readonly name: string; readonly attributes: string; readonly isEmpty: boolean }
+  | { readonly kind: 'close'; readonly name: string }
+  | { readonly kind: 'text'; readonly text: string };
+
+export class XmlFault extends Error {
+  override readonly name = 'XmlFault';
+}
+
+/** Longest tag or text between two tags: a cell of Excel holds 32,767 characters. */
+const PIECE_MAX = 1 << 20;
+
+/**
+ * Cuts an XML text into tokens as its bytes come. Names lose their prefix. Document type declarations are refused, so that
+ * there are no entities but the five of XML itself.
+ * @throws XmlFault
+ */
+export async function* xmlTokens(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<XmlToken> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let rest = '';
+  for await (const chunk of chunks) {
+    rest += decode(decoder, chunk);
+    let from = 0;
+    for (;;) {
+      const open = rest.indexOf('<', from);
+      if (open < 0) break;
+      const end = endOfMarkup(rest, open);
+      if (end < 0) break;
+      if (open > from) yield { kind: 'text', text: unescaped(rest.slice(from, open)) };
+      const token = tokenOf(rest.slice(open, end));
+      if (token !== undefined) yield token;
+      from = end;
+    }
+    rest = rest.slice(from);
+    if (rest.length > PIECE_MAX) throw new XmlFault(`A tag or text is longer than ${PIECE_MAX} characters.`);
+  }
+  if (rest.trim() !== '') throw new XmlFault('The text ends inside a tag.');
+}
+
+function decode(decoder: InstanceType<typeof TextDecoder>, chunk: Uint8Array): string {
+  try {
+    return decoder.decode(chunk, { stream: true });
+  } catch {
+    throw new XmlFault('The text is not UTF-8.');
+  }
+}
+
+/** Position after the markup that begins at `open`, -1 while it is not there whole. */
+function endOfMarkup(text: string, open: number): number {
+  const after = (end: string) => {
+    const at = text.indexOf(end, open);
+    return at < 0 ? -1 : at + end.length;
+  };
+  if (text.startsWith('<!--', open)) return after('-->');
+  if (text.startsWith('<![CDATA[', open)) return after(']]>');
+  if (text.length - open < 9) {
+    // Too short to tell a comment from a declaration.
+    if (text[open + 1] === '!') return -1;
+  } else if (text[open + 1] === '!') throw new XmlFault('The text has a document type declaration.');
+  let quote = '';
+  for (let at = open + 1; at < text.length; at++) {
+    const character = text[at]!;
+    if (quote !== '') {
+      if (character === quote) quote = '';
+    } else if (character === '"' || character === "'") quote = character;
+    else if (character === '>') return at + 1;
+  }
+  return -1;
+}
+
+function tokenOf(markup: string): XmlToken | undefined {
+  if (markup.startsWith('<!--') || markup.startsWith('<?')) return undefined;
+  if (markup.startsWith('<![CDATA[')) return { kind: 'text', text: markup.slice(9, -3) };
+  if (markup[1] === '/') return { kind: 'close', name: localName(markup.slice(2, -1).trim()) };
+  const isEmpty = markup.endsWith('/>');
+  const inner = markup.slice(1, isEmpty ? -2 : -1);
+  const space = inner.search(/\s/);
+  return {
+    kind: 'open',
+    name: localName(space < 0 ? inner : inner.slice(0, space)),
+    attributes: space < 0 ? '' : inner.slice(space),
+    isEmpty,
+  };
+}
+
+const localName = (name: string) => name.slice(name.indexOf(':') + 1);
+
+/** The value of an attribute, undefined when there is none of the name. */
+export function attribute(attributes: string, name: string): string | undefined {
+  const match = new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(attributes);
+  return match === null ? undefined : unescaped(match[1] ?? match[2] ?? '');
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
+
+function unescaped(text: string): string {
+  if (!text.includes('&')) return text;
+  return text.replace(/&(#x[0-9a-fA-F]{1,6}|#\d{1,7}|[a-z]{2,4});/g, (_whole, name: string) => {
+    if (name[0] !== '#') {
+      const known = Object.hasOwn(ENTITIES, name) ? ENTITIES[name] : undefined;
+      if (known === undefined) throw new XmlFault(`The entity ${name} is not known.`);
+      return known;
+    }
+    const code = name[1] === 'x' ? Number.parseInt(name.slice(2), 16) : Number(name.slice(1));
+    if (code === 0 || code > 0x10ffff) throw new XmlFault('A character reference is out of range.');
+    return String.fromCodePoint(code);
+  });
+}

@@ -1,0 +1,73 @@
+import type { Readable } from 'node:stream';
+import { fromBuffer, type Entry, type ZipFile } from 'yauzl';
+
+/** Members of an archive: a workbook of four sheets has about twenty. */
+const ENTRIES_MAX = 64;
+/** Bytes of all members together after decompression: four times the largest upload, decoded. */
+const INFLATED_BYTES_MAX = 200 << 20;
+/** Bytes after decompression per byte before, of a member that is not tiny: tables compress by ten or twenty. */
+const RATIO_MAX = 100;
+const TINY_BYTES = 1 << 20;
+
+/** An archive that cannot be read, or that would be dangerous to read. */
+export class ZipFault extends Error {
+  override readonly name = 'ZipFault';
+}
+
+export interface ZipMember {
+  readonly name: string;
+  /** Bytes after decompression, as the archive says; reading stops with a fault where they are more. */
+  readonly bytes: number;
+  open(): AsyncIterable<Uint8Array>;
+}
+
+/**
+ * The members of a zip archive in memory. Folders are left out; sizes, ratios and names are checked before a byte is inflated.
+ * @throws ZipFault
+ */
+export async function openZip(archive: Uint8Array): Promise<readonly ZipMember[]> {
+  const buffer = Buffer.from(archive.buffer, archive.byteOffset, archive.byteLength);
+  const file = await new Promise<ZipFile>((resolve, reject) => {
+    fromBuffer(buffer, { lazyEntries: true, validateEntrySizes: true, strictFileNames: true, autoClose: false }, (error, zip) => (error ? reject(new ZipFault(sentence(error))) : resolve(zip)));
+  });
+  const entries = await allEntries(file);
+  let inflated = 0;
+  for (const { uncompressedSize, compressedSize, fileName } of entries) {
+    inflated += uncompressedSize;
+    if (inflated > INFLATED_BYTES_MAX) throw new ZipFault(`The archive holds more than ${INFLATED_BYTES_MAX} bytes after decompression.`);
+    if (uncompressedSize > TINY_BYTES && uncompressedSize > RATIO_MAX * compressedSize) throw new ZipFault(`The member ${fileName.slice(0, 80)} decompresses to more than ${RATIO_MAX} times its size.`);
+  }
+  return entries.filter(({ fileName }) => !fileName.endsWith('/')).map((entry) => ({
+    name: entry.fileName,
+    bytes: entry.uncompressedSize,
+    open: () => contentOf(file, entry),
+  }));
+}
+
+function allEntries(file: ZipFile): Promise<Entry[]> {
+  return new Promise((resolve, reject) => {
+    const entries: Entry[] = [];
+    file.on('error', (error: Error) => reject(new ZipFault(sentence(error))));
+    file.on('end', () => resolve(entries));
+    file.on('entry', (entry: Entry) => {
+      if (entries.push(entry) > ENTRIES_MAX) reject(new ZipFault(`The archive has more than ${ENTRIES_MAX} members.`));
+      else if (entry.isEncrypted()) reject(new ZipFault('The archive is encrypted.'));
+      else file.readEntry();
+    });
+    file.readEntry();
+  });
+}
+
+async function* contentOf(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Array> {
+  const stream = await new Promise<Readable>((resolve, reject) => {
+    file.openReadStream(entry, (error, opened) => (error ? reject(new ZipFault(sentence(error))) : resolve(opened)));
+  });
+  try {
+    // The stream itself fails when more comes out than the archive said.
+    for await (const chunk of stream) yield chunk as Buffer;
+  } catch (error) {
+    throw new ZipFault(`The member ${entry.fileName.slice(0, 80)} is damaged: ${sentence(error)}`);
+  }
+}
+
+const sentence = (error: unknown) => (error instanceof Error ? error.message : String(error)).split('\n')[0]!.slice(0, 160);

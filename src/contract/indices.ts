@@ -65,7 +65,7 @@ const IndexDocumentBody = IndexDocument.extend({
 }).meta({ id: 'IndexDocumentBody', description: 'An IndexDocument with the parameters of every rule and weighting class.' });
 
 const example = {
-  id: 'LARGE-100', name: 'Large hundred', calendar: 'XNYS', base_date: '2015-01-02', currency: 'USD',
+  id: 'LARGE-100', name: 'Large hundred', calendar: 'XNYS', base_date: '2019-01-02', currency: 'USD',
   rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
   pipeline: {
     selection: [
@@ -328,7 +328,7 @@ export const indexRoutes = routes({
     method: 'POST', path: '/indices/{index_id}/preview', scope: 'read', tag: 'indices',
     summary: 'Composes a stored definition on one date.',
     params: indexPath,
-    body: { schema: PreviewRequest, optional: true },
+    body: { schema: PreviewRequest, optional: true, example: { as_of: '2020-06-19' } },
     success: { status: 200, description: 'The composition and how it came about.', schema: PreviewResponse },
     errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'EMPTY_INDEX', 'FX_MISSING', 'NO_DATA_AT_DATE', 'RISK_INSUFFICIENT_DATA', 'SOLVER_FAILED', 'INFEASIBLE', 'CALENDAR_NOT_COVERED'],
   },

@@ -1,5 +1,6 @@
 import { ERRORS, type ErrorCode } from '#domain/refusal.js';
 import { ErrorEnvelope } from './common.js';
+import { PARAMETER_EXAMPLES, type ExampleAnswers } from './examples.js';
 import type { Body, Route, Success } from './route.js';
 import { createSchemaBook, type JsonSchema, type SchemaBook } from './schema-book.js';
 
@@ -18,14 +19,15 @@ export interface OpenApiDocument {
 
 /**
  * The OpenAPI 3.1 document of a table of routes: every route, every schema that carries an id as a component, every error.
+ * @param answers  examples of answers, for routes that declare none themselves
  * @cost some milliseconds; build it once
  */
-export function openApiDocument(api: Readonly<Record<string, Route>>, version: string): OpenApiDocument {
+export function openApiDocument(api: Readonly<Record<string, Route>>, version: string, answers: ExampleAnswers = {}): OpenApiDocument {
   const book = createSchemaBook();
   book.response(ErrorEnvelope);
   const paths: Record<string, Record<string, Json>> = {};
   for (const [id, route] of Object.entries(api)) {
-    (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(id, route, book);
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(id, withAnswer(route, answers[id]), book);
   }
   return {
     openapi: '3.1.1',
@@ -44,6 +46,10 @@ export function openApiDocument(api: Readonly<Record<string, Route>>, version: s
       },
     },
   };
+}
+
+function withAnswer(route: Route, answer: unknown): Route {
+  return answer === undefined || route.success.example !== undefined ? route : { ...route, success: { ...route.success, example: answer } };
 }
 
 const SUMMARY = 'Index construction and analytics as a service.';
@@ -105,7 +111,8 @@ function fieldsOf(query: Route['query'], book: SchemaBook): { name: string; sche
   return Object.entries(properties).map(([name, schema]) => ({ name, schema, required: required.includes(name) }));
 }
 
-function parameter(name: string, place: 'path' | 'query' | 'header', required: boolean, { description, example, ...schema }: JsonSchema): Json {
+function parameter(name: string, place: 'path' | 'query' | 'header', required: boolean, { description, example: own, ...schema }: JsonSchema): Json {
+  const example = PARAMETER_EXAMPLES[name] ?? own;
   return {
     name,
     in: place,

@@ -71,7 +71,7 @@ export const riskModelRoutes = routes({
     summary: 'Estimate a risk model as a job.',
     description: 'The stored model is replaced when the job succeeds and stays as it is otherwise. Without a body a model that exists is estimated again as it was asked for.',
     params,
-    body: { schema: RiskModelRequest, optional: true, example: { index_id: 'GOLD4', intensity_method: 'ledoit_wolf' } },
+    body: { schema: RiskModelRequest, optional: true, example: { index_id: 'LARGE-100', intensity_method: 'ledoit_wolf' } },
     success: { status: 202, description: 'The job; see Location.', schema: RiskModelJobStatus },
     errors: ['UNIVERSE_REQUIRED', 'INVALID_RANGE', 'DOCUMENT_UNREADABLE', 'JOB_RUNNING', 'NO_DATA_SOURCE'],
   },

@@ -1,0 +1,34 @@
+/**
+ * One story runs through every example of the document: the index LARGE-100 on a generated market, with its run, its
+ * risk model and its report. The tests send each example to a service, in an order in which it can succeed.
+ */
+
+/** Parameters of paths and queries by name, as the examples fill them in. */
+export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
+  index_id: 'LARGE-100',
+  identifier: 'BEDV',
+  job_id: 'backtest:LARGE-100',
+  constraint_set_id: 'limits',
+  run_id: '20241231T210000-5f2b9c1a',
+  model_id: 'large',
+  strategy_id: 'LARGE-100-HALF',
+  template_id: 'MONTHLY',
+  render_id: '20241231T210500-0a4be7d3',
+  store_id: 'two-names',
+  watchlist_id: 'favourites',
+  sweep_id: 'caps',
+  page: 'backtest',
+  ids: ['LARGE-100', 'EQUAL-100'],
+  identifiers: ['BEDV', 'BIDN'],
+  expiries: ['2025-03-21', '2025-06-20'],
+  front_expiry: '2025-03-21',
+  back_expiry: '2025-06-20',
+  as_of: '2024-06-28',
+  asof: '2024-06-28',
+  start: '2024-01-02',
+  end: '2024-12-31',
+  benchmark: 'EQUAL-100',
+};
+
+/** Answers by operation id, as a service gave them, long lists cut: `data/answers.json`. */
+export type ExampleAnswers = Readonly<Record<string, unknown>>;

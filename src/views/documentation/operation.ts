@@ -1,0 +1,71 @@
+import type { OpenApiDocument } from '#contract/openapi.js';
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required: boolean;
+  readonly description?: string;
+  readonly example?: unknown;
+  readonly schema: JsonSchema;
+}
+
+export interface Media {
+  readonly schema: JsonSchema;
+  readonly example?: unknown;
+}
+
+export interface Answer {
+  readonly description: string;
+  readonly content?: Readonly<Record<string, Media>>;
+}
+
+/** One operation of an OpenAPI document with its place in it: what the documentation reads. */
+export interface Operation {
+  readonly operationId: string;
+  readonly method: string;
+  readonly path: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description?: string;
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly parameters: readonly Parameter[];
+  readonly requestBody?: { readonly required: boolean; readonly description?: string; readonly content: Readonly<Record<string, Media>> };
+  readonly responses: Readonly<Record<string, Answer>>;
+}
+
+/** The operations of a document in its order, references of their answers followed. */
+export function operationsOf({ paths, components }: OpenApiDocument): Operation[] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, declared]) => {
+      const answers = declared['responses'] as Record<string, { readonly $ref?: string }>;
+      const responses = Object.fromEntries(
+        Object.entries(answers).map(([status, answer]) => [status, answer.$ref === undefined ? answer : components.responses[answer.$ref.split('/').at(-1)!]]),
+      );
+      // The document is our own: `openApiDocument` writes exactly these members.
+      return { ...declared, responses, path, method: method.toUpperCase() } as unknown as Operation;
+    }),
+  );
+}
+
+export interface ExampleRequest {
+  readonly method: string;
+  /** Path and query, percent-encoded. */
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+/**
+ * The request that an operation's examples make: path and required query parameters filled in, the body's example.
+ * @param known  values that replace examples, by parameter name
+ */
+export function exampleRequest(operation: Operation, known: Readonly<Record<string, string>> = {}): ExampleRequest {
+  const examples = new Map(operation.parameters.map(({ name, example }) => [name, known[name] ?? example]));
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(examples.get(name))).replaceAll('%3A', ':'));
+  const query = operation.parameters
+    .filter((parameter) => parameter.in === 'query' && parameter.required)
+    .map(({ name }) => `${name}=${[examples.get(name)].flat().map((value) => encodeURIComponent(String(value))).join(',')}`);
+  const body = operation.requestBody?.content['application/json']?.example;
+  return { method: operation.method, path: query.length === 0 ? path : `${path}?${query.join('&')}`, ...(body === undefined ? {} : { body }) };
+}

@@ -1,0 +1,86 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { API } from '#contract/api.js';
+import { openApiDocument } from '#contract/openapi.js';
+import type { JobStatus } from '#jobs/status.js';
+import { exampleRequest, operationsOf, type ExampleRequest, type Operation } from '#views/documentation/operation.js';
+import type { Answer, LiveService } from '../real/live.js';
+
+/** The examples of every operation, sent to one service in an order in which each can succeed. */
+
+export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(operationsOf(openApiDocument(API, '0.0.0')).map((operation) => [operation.operationId, operation]));
+
+/** What makes the market and the index of the examples, before anything reads them. */
+const FIRST = ['generateSynthetic', 'importStore', 'createStore', 'updateStore', 'createIndex', 'startBacktest'];
+/** What takes away what others read; and a record goes before its index. */
+const LAST = ['activateStore', 'deleteRecord', 'deleteIndex'];
+
+const methodOf = (id: string) => OPERATIONS.get(id)!.method;
+const rest = [...OPERATIONS.keys()].filter((id) => !FIRST.includes(id) && !LAST.includes(id));
+const isWrite = (id: string) => methodOf(id) === 'PUT' || methodOf(id) === 'POST';
+const isDeletion = (id: string) => methodOf(id) === 'DELETE';
+
+/** Operation ids in the order of the story; a new operation finds its place by its method. */
+export const STORY: readonly string[] = [
+  ...FIRST.filter((id) => OPERATIONS.has(id)),
+  ...rest.filter(isWrite),
+  ...rest.filter((id) => !isWrite(id) && !isDeletion(id)),
+  ...LAST.filter((id) => !isDeletion(id)),
+  ...rest.filter(isDeletion),
+  ...LAST.filter(isDeletion),
+];
+
+export interface Teller {
+  /** Sends the example of an operation; follows the job it starts to its end. */
+  tell(id: string): Promise<Told>;
+}
+
+export interface Told {
+  readonly answer: Answer<unknown>;
+  /** The job that was started, at its end. */
+  readonly job: JobStatus | undefined;
+}
+
+export function createTeller(service: LiveService): Teller {
+  /** Ids that the service gave to what the examples made. */
+  const made: Record<string, string> = {};
+
+  async function finish({ job_id }: JobStatus): Promise<JobStatus> {
+    let job: JobStatus;
+    do job = await service.ok<JobStatus>('GET', `/jobs/${job_id}?wait=30`);
+    while (job.status === 'pending' || job.status === 'running');
+    const result = (job.result ?? {}) as Record<string, unknown>;
+    for (const name of ['run_id', 'render_id']) if (typeof result[name] === 'string') made[name] = result[name];
+    return job;
+  }
+
+  /** What an example takes for granted and no other example makes. */
+  const preparations: Record<string, () => Promise<unknown>> = {
+    createStore: async () => {
+      await mkdir(join(service.folder, 'us-large'));
+      await writeFile(join(service.folder, 'us-large', 'market.csv'), 'identifier,date,CLOSE\nA,2024-01-02,100\nA,2024-01-03,101\n');
+    },
+    compareRuns: async () => {
+      const document = { id: 'EQUAL-100', name: 'Equal hundred', calendar: 'XNYS', base_date: '2019-01-02', pipeline: { weighting: { type: 'EqualWeight' } } };
+      await service.ok('PUT', '/indices/EQUAL-100', document);
+      await finish(await service.ok<JobStatus>('POST', '/analytics/EQUAL-100/backtest', {}));
+    },
+    deleteStore: async () => finish(await service.ok<JobStatus>('POST', '/data/stores/market/activate')),
+  };
+
+  /** An example that names what only its reader has: a folder of their own, a store that can be refreshed. */
+  function adapted(id: string, request: ExampleRequest): ExampleRequest {
+    if (id === 'createStore') return { ...request, body: { ...(request.body as object), location: join(service.folder, 'us-large'), activate: false } };
+    if (id === 'refreshStore') return { ...request, path: request.path.replace('two-names', 'market') };
+    return request;
+  }
+
+  return {
+    async tell(id) {
+      await preparations[id]?.();
+      const { method, path, body } = adapted(id, exampleRequest(OPERATIONS.get(id)!, made));
+      const answer = await service.ask(method, path, body);
+      return { answer, job: answer.status === 202 ? await finish(answer.body as JobStatus) : undefined };
+    },
+  };
+}

@@ -1,0 +1,27 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { exampleRequest } from '#views/documentation/operation.js';
+import { liveService, type LiveService } from '../real/live.js';
+import { createTeller, OPERATIONS, STORY, type Teller } from './example-story.js';
+
+let service: LiveService;
+let teller: Teller;
+beforeAll(async () => {
+  service = await liveService();
+  teller = createTeller(service);
+});
+afterAll(() => service.close());
+
+test.each(STORY)('the example of %s succeeds', async (id) => {
+  const { answer, job } = await teller.tell(id);
+  const declared = Object.keys(OPERATIONS.get(id)!.responses).find((status) => status.startsWith('2'));
+  expect(`${answer.status} ${answer.status < 300 ? '' : JSON.stringify(answer.body)}`.trim()).toBe(declared);
+  if (job !== undefined) expect([job.status, job.error]).toEqual(['succeeded', null]);
+});
+
+test('every body has an example, and so has every parameter that must be given', () => {
+  const without = [...OPERATIONS.values()].flatMap((operation) => [
+    ...(operation.requestBody !== undefined && exampleRequest(operation).body === undefined ? [`${operation.operationId} body`] : []),
+    ...operation.parameters.filter(({ required, example }) => required && example === undefined).map(({ name }) => `${operation.operationId} ${name}`),
+  ]);
+  expect(without).toEqual([]);
+});

@@ -10,7 +10,6 @@ import type { Task, TaskControl, TaskInput, TaskOutput } from '#jobs/tasks.js';
 import { runOverviewJson, runRecordJson, runResultJson } from '#views/run-json.js';
 import { outputBytes } from './hand-over.js';
 import { onEngine } from './numerics.js';
-import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 

@@ -1,10 +1,12 @@
 import type { RunColumns } from '#domain/backtest/run-columns.js';
-import type { RunViewInput, Task, WeightsViewInput } from '#jobs/tasks.js';
+import type { FactorRiskInput, RunViewInput, Task, WeightsViewInput } from '#jobs/tasks.js';
 import { createComposer, inForce } from '#domain/backtest/compositions.js';
-import { indexDecider } from '#domain/backtest/index-decider.js';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
 import { indexBook } from '#domain/backtest/index-run.js';
 import type { Day } from '#domain/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import { factorRiskOf } from '#domain/risk/factor-risk.js';
+import type { Engine } from '#kernels/engines/engine.js';
 import { Refusal } from '#domain/refusal.js';
 import { lastAtMost } from '#domain/search.js';
 import { assetView } from '#views/asset-view.js';
@@ -12,16 +14,20 @@ import { attributionView } from '#views/attribution-view.js';
 import { compareView } from '#views/compare-view.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { levelsView } from '#views/levels-view.js';
-import { heldWeights, weightsView } from '#views/weights-view.js';
+import { riskDecomposition } from '#views/risk-decomposition.js';
+import { weightsView } from '#views/weights-view.js';
 import { outputBytes } from './hand-over.js';
 import { openedMarket } from './open-markets.js';
+import { heldByName, measureRisk, positionsOf, readHeld, riskWindow } from './held-risk.js';
+import { onEngine } from './numerics.js';
 import { openedCalendars } from './opened-calendars.js';
 import { withRunFile } from './run-file.js';
 
 /** A view of stored runs: read by ranges from their columns, serialised here. */
-export const viewRun: Task<'view-run'> = (input) => {
+export const viewRun: Task<'view-run'> = async (input) => {
+  const shown = await show(input);
   const json = createJsonWriter();
-  json.value(show(input));
+  json.value(shown);
   return outputBytes(json.bytes());
 };
 
@@ -36,7 +42,9 @@ function show(input: RunViewInput): unknown {
     case 'compare':
       return withRuns(input.columns, compareView);
     case 'weights':
-      return withRunFile(input.columns, (run) => showWeights(run, input));
+      return showWeights(input);
+    case 'factor-risk':
+      return showFactorRisk(input);
   }
 }
 
@@ -46,18 +54,32 @@ function withRuns<T>(paths: readonly string[], use: (runs: readonly RunColumns[]
   return first === undefined ? use(opened) : withRunFile(first, (run) => withRuns(rest, use, [...opened, run]));
 }
 
-function showWeights(run: RunColumns, { asOf, risk, benchmark, market: handle }: WeightsViewInput): unknown {
-  const weights = heldWeights(run, asOf);
+async function showWeights({ columns, asOf, risk, benchmark, market: handle }: WeightsViewInput): Promise<unknown> {
+  const held = withRunFile(columns, (run) => readHeld(run, asOf));
   const market = handle && openedMarket(handle);
-  if (risk) throw new Refusal('NOT_SUPPORTED', 'This build estimates no risk of weights.');
+  const weightsOf = (engine: Engine): ReadonlyMap<string, number> | null => benchmark && benchmarkWeights(engine, { ...benchmark, market, day: held.weights.day });
+  const { compared, measured } = await onEngine((engine) => {
+    const compared = weightsOf(engine);
+    return { compared, measured: risk ? measureRisk(engine, { held, market: market!, benchmark: benchmark && { id: benchmark.indexId, weights: compared! } }) : null };
+  });
   return weightsView({
-    runId: run.header.run_id,
+    runId: held.header.run_id,
     requestedAsOf: asOf,
-    weights,
-    benchmark: benchmark && benchmarkWeights({ ...benchmark, market, day: weights.day }),
-    sharesOf: (name) => market && sharesOutstanding(market, name, weights.day),
-    risk: null,
-    activeRisk: null,
+    weights: held.weights,
+    benchmark: compared,
+    sharesOf: (name) => market && sharesOutstanding(market, name, held.weights.day),
+    risk: measured?.risk ?? null,
+    activeRisk: measured?.active ?? null,
+  });
+}
+
+function showFactorRisk({ columns, asOf, benchmark, market: handle, model, factors }: FactorRiskInput): Promise<unknown> {
+  const held = withRunFile(columns, (run) => readHeld(run, asOf));
+  const market = openedMarket(handle);
+  return onEngine((engine) => {
+    const compared = benchmarkWeights(engine, { ...benchmark, market, day: held.weights.day });
+    const window = riskWindow(held, market);
+    return riskDecomposition(factorRiskOf(engine, window, { weights: positionsOf(window.sm, heldByName(held.weights)), benchmark: positionsOf(window.sm, compared), model, factors }));
   });
 }
 
@@ -69,16 +91,15 @@ interface BenchmarkWeightsInput {
 }
 
 /** Weights that an index, run from its definition, holds on a day. */
-function benchmarkWeights({ indexId, documents, market, day }: BenchmarkWeightsInput): ReadonlyMap<string, number> {
+function benchmarkWeights(engine: Engine, { indexId, documents, market, day }: BenchmarkWeightsInput): ReadonlyMap<string, number> {
   if (!market) throw new Refusal('NO_DATA_SOURCE', 'No data store is active to run the benchmark on.');
-  const composer = createComposer({ market, calendars: openedCalendars(), documents, until: day, createDecider: indexDecider });
+  const composer = createComposer({ market, calendars: openedCalendars(), documents, until: day, createDecider: indexDeciders(engine) });
   const compositions = composer.compositions(indexId);
   const { sm, list } = compositions;
   const session = lastAtMost(sm.sessions, day);
   if (!inForce(list, session)) throw new Refusal('NO_DATA_AT_DATE', `The benchmark ${indexId} has no composition at that date.`);
-  const book = indexBook({ compositions, to: session });
-  const row = (book.length - 1) * book.columns.length;
-  return new Map([...book.columns].map((column, slot) => [sm.identifiers[column]!, book.weights[row + slot]!]));
+  const book = indexBook({ compositions, to: session, isBrief: true });
+  return new Map([...book.columns].flatMap((column, slot): [string, number][] => (book.weights[slot]! > 0 ? [[sm.identifiers[column]!, book.weights[slot]!]] : [])));
 }
 
 /** Latest shares outstanding of a name on or before a day, null where the market does not tell. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { LIMITS } from '#domain/limits.js';
+import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
 import { BenchmarkRef, Finding, listingQuery, SeriesPayload, skippedFields, TableFrame } from './common.js';
 import { jobStatus } from './jobs.js';
@@ -293,6 +294,23 @@ export const WeightsView = z
   .meta({ id: 'WeightsView' });
 export type WeightsView = z.infer<typeof WeightsView>;
 
+export const RiskDecomposition = z
+  .strictObject({
+    contributions: z.record(z.string(), z.number()).meta({ description: 'Share of each factor in the factor variance; may be negative.' }),
+    factor_share: z.number(),
+    factor_variance: z.number(),
+    specific_variance: z.number(),
+    total_variance: z.number(),
+    tracking_error: z.number(),
+    residual: z.number(),
+    reconciles: z.boolean(),
+    model: z.enum(FACTOR_MODELS),
+    factors: z.array(z.string()),
+    exposures: z.record(z.string(), z.number()).meta({ description: 'Active exposure to each factor.' }),
+  })
+  .meta({ id: 'RiskDecomposition' });
+export type RiskDecomposition = z.infer<typeof RiskDecomposition>;
+
 export const LevelsView = z
   .strictObject({ index_id: z.string(), variant: z.enum(RETURN_VARIANTS), levels: SeriesPayload, divisor: SeriesPayload })
   .meta({ id: 'LevelsView' });
@@ -403,6 +421,22 @@ export const analyticsRoutes = routes({
       risk: z.boolean().default(false).meta({ description: 'Adds risk contributions.' }),
     }),
     success: { status: 200, description: 'The weights.', schema: WeightsView },
+    errors: [...runErrors, 'NO_DATA_AT_DATE', 'BENCHMARK_NOT_FOUND', 'RISK_INSUFFICIENT_DATA', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'],
+  },
+  getFactorRisk: {
+    method: 'GET',
+    path: '/analytics/{index_id}/factor-risk',
+    scope: 'read',
+    tag,
+    summary: 'Active variance against a benchmark index, split into factors and the rest.',
+    params,
+    query: z.strictObject({
+      as_of: IsoDate.optional().meta({ description: 'The latest date of the run at or before it; the last by default.' }),
+      benchmark: Id.meta({ description: 'Index to compare with, run from its definition.' }),
+      model: z.enum(FACTOR_MODELS).default('market_sector').meta({ description: 'Market and sectors, or principal components.' }),
+      factors: z.int().min(1).max(20).default(5).meta({ description: 'Components of the statistical model.' }),
+    }),
+    success: { status: 200, description: 'The decomposition.', schema: RiskDecomposition },
     errors: [...runErrors, 'NO_DATA_AT_DATE', 'BENCHMARK_NOT_FOUND', 'RISK_INSUFFICIENT_DATA', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'],
   },
   getLevels: {

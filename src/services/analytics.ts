@@ -6,6 +6,7 @@ import type { IndexDocument } from '#domain/documents/index-document.js';
 import { marketFindings } from '#domain/documents/index-on-market.js';
 import { LIMITS } from '#domain/limits.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
+import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { JobStatus } from '#jobs/status.js';
@@ -47,6 +48,13 @@ export interface WeightsQuery {
   readonly risk: boolean;
 }
 
+export interface FactorRiskQuery {
+  readonly as_of?: string | undefined;
+  readonly benchmark: string;
+  readonly model: FactorModelName;
+  readonly factors: number;
+}
+
 /** Backtests and the views over their stored runs. Views are made by workers from stored columns. */
 export interface Analytics {
   /** @throws Refusal INDEX_NOT_FOUND */
@@ -67,6 +75,7 @@ export interface Analytics {
   asset(runId: string, identifier: string, signal: AbortSignal): Promise<OutputBytes>;
   compare(runIds: readonly string[], signal: AbortSignal): Promise<OutputBytes>;
   weights(runId: string, query: WeightsQuery, signal: AbortSignal): Promise<OutputBytes>;
+  factorRisk(runId: string, query: FactorRiskQuery, signal: AbortSignal): Promise<OutputBytes>;
   levels(runId: string, query: DateWindow & { readonly variant?: ReturnVariant | undefined }, signal: AbortSignal): Promise<OutputBytes>;
   /** Index points of the latest run, for services that price on them. */
   levelsOf(runId: string): Promise<RunLevels>;
@@ -170,6 +179,11 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const compared = benchmark === null ? null : { indexId: benchmark, documents: benchmarkIndex(benchmark) };
       const served = compared || risk ? markets.require() : markets.served();
       return view({ view: 'weights', columns, asOf, risk, benchmark: compared, market: served?.handle ?? null }, signal);
+    },
+    async factorRisk(runId, { as_of: asOf = null, benchmark, model, factors }, signal) {
+      const columns = columnsOf(runId);
+      const compared = { indexId: benchmark, documents: benchmarkIndex(benchmark) };
+      return view({ view: 'factor-risk', columns, asOf, benchmark: compared, market: markets.require().handle, model, factors }, signal);
     },
     async levels(runId, { variant = null, start = null, end = null }, signal) {
       const columns = columnsOf(runId);

@@ -1,3 +1,4 @@
+import type { TreatmentSpec } from '../documents/index-document.js';
 import { Refusal } from '../refusal.js';
 
 /**
@@ -11,6 +12,10 @@ export interface RunHeader {
   readonly run_id: string;
   readonly index_id: string;
   readonly currency: string;
+  /** MIC of the index calendar. */
+  readonly calendar: string;
+  /** How the returns of the index are made from prices and actions. */
+  readonly treatment: Pick<TreatmentSpec, 'special_dividends' | 'splits'>;
   /** Return variant of the index. */
   readonly variant: 'price' | 'total' | 'net';
   readonly store_content_hash: string;

@@ -32,6 +32,8 @@ export function runToColumns(run: Run, { contentHash }: { readonly contentHash: 
       run_id: plan.runId,
       index_id: plan.indexId,
       currency: document.currency,
+      calendar: document.calendar,
+      treatment: { special_dividends: index.compositions.treatment.special_dividends, splits: index.compositions.treatment.splits },
       variant: index.compositions.treatment.dividends,
       store_content_hash: contentHash,
       names: Array.from(names, (column) => identifiers[column]!),

@@ -20,6 +20,7 @@ export function analyticsHandlers(analytics: Analytics): Handlers<typeof analyti
     getAttribution: async ({ params, query, signal }) => viewReply(await analytics.attribution(params.index_id, query, signal)),
     getRunAsset: async ({ params, signal }) => viewReply(await analytics.asset(params.index_id, params.identifier, signal)),
     getWeights: async ({ params, query, signal }) => viewReply(await analytics.weights(params.index_id, query, signal)),
+    getFactorRisk: async ({ params, query, signal }) => viewReply(await analytics.factorRisk(params.index_id, query, signal)),
     getLevels: async ({ params, query, signal }) => viewReply(await analytics.levels(params.index_id, query, signal)),
   };
 }

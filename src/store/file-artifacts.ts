@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { Refusal } from '#domain/refusal.js';
 import { newArtifactName } from './artifact-owners.js';
 import type { ArtifactRef, ArtifactStore } from './artifacts.js';
+import { flushFolder } from './flush-folder.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
 
 const readFile = promisify(readCallback);
@@ -65,16 +66,6 @@ async function writeFlushed(file: string, bytes: Uint8Array): Promise<void> {
   try {
     await handle.writeFile(bytes);
     await handle.datasync();
-  } finally {
-    await handle.close();
-  }
-}
-
-/** A name is on disk once its folder is. */
-async function flushFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
   } finally {
     await handle.close();
   }

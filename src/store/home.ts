@@ -1,5 +1,6 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { flushFolder } from './flush-folder.js';
 import { lockHome } from './home-lock.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
@@ -35,9 +36,12 @@ export async function openHome(path: string): Promise<Home> {
     backups: join(folder, 'backups'),
   };
   await makeFolders([folder, home.artifacts, home.stores]);
-  const lock = await lockHome(folder);
+  const lock = await lockHome(folder).catch((cause: unknown) => {
+    throw cause instanceof StartRefusal ? cause : unwritable(folder, cause);
+  });
   try {
     await checkFormat(join(folder, 'format'));
+    await flushFolder(folder);
   } catch (thrown) {
     await lock.release();
     throw thrown;
@@ -50,8 +54,13 @@ async function makeFolders(folders: readonly string[]): Promise<void> {
   try {
     for (const folder of folders) await mkdir(folder, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    throw new StartRefusal(EXIT_CONFIGURATION, `The home ${folders[0]} cannot be created: ${cause instanceof Error ? cause.message : cause}.`, { cause });
+    throw unwritable(folders[0]!, cause);
   }
+}
+
+function unwritable(folder: string, cause: unknown): StartRefusal {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new StartRefusal(EXIT_CONFIGURATION, `The home ${folder} cannot be written: ${reason}.`, { cause });
 }
 
 async function checkFormat(file: string): Promise<void> {

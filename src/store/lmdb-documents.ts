@@ -7,6 +7,7 @@ import { documentKey, keyBytes, keyText, kindRange, parseKey } from './document-
 import type {
   BodyReader, DocumentKind, DocumentStore, DocumentTransaction, Listing, StoredDocument, UnreadableCause, UnreadableDocument,
 } from './documents.js';
+import { flushFolder } from './flush-folder.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
 import { probeDocuments } from './probe-documents.js';
 import { openDocument, sealDocument } from './sealed-document.js';
@@ -50,6 +51,7 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
   await mkdir(folder, { recursive: true });
   await probeDocuments(folder, options.backups);
   const database = openDatabase(folder);
+  await flushFolder(folder);
   const freeSpace = options.freeSpace ?? watchFreeSpace(folder);
   const owners = artifactOwners();
   for (const { key, value } of database.getRange({})) owners.own(keyText(key), namesIn(value));

@@ -160,7 +160,7 @@ export function describeDocumentStore(name: string, open: () => Promise<OpenedSt
           expect(store.ids('index')).toEqual([...model.keys()].sort());
           for (const [key, text] of model) expect(store.get('index', key)).toMatchObject({ body: { value: JSON.parse(text) } });
         }),
-        { numRuns: 15 },
+        { numRuns: 8 },
       );
     });
 

@@ -7,7 +7,8 @@ import { hasErrors, orderFindings, smallValue, type Finding } from '../findings.
 import { nonFiniteFindings } from '../finite.js';
 import { checkShape } from '../shape.js';
 import { SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '../rules/catalogue.js';
-import { ConstraintRow, IndexDocument, isDerivedDocument, RESERVED_INDEX_IDS } from './index-document.js';
+import { validateRebalance } from '../schedule/validate-rebalance.js';
+import { ConstraintRow, IndexDocument, isDerivedDocument, RebalanceSpec, RESERVED_INDEX_IDS } from './index-document.js';
 import type { MarketData } from '../market/market-data.js';
 import { marketFindings } from './index-on-market.js';
 
@@ -197,19 +198,11 @@ function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
   return kind === 'index' && typeof id === 'string' ? referenceFindings(id, body['id'], 'universe.id', indexOf) : [];
 }
 
-/** Frequencies whose dates come from an anchor in months. */
-const ANCHORED: readonly unknown[] = ['monthly', 'quarterly', 'semi_annual', 'annual', undefined];
-
-/** Parameters each anchor cannot do without. */
-const ANCHOR_NEEDS: Readonly<Record<string, readonly string[]>> = { nth_weekday: ['nth', 'weekday'], day_of_month: ['day'] };
-
+/** What a cadence lacks, as far as its shape lets it be read. */
 function rebalanceFindings(rebalance: unknown): Finding[] {
-  if (!isObject(rebalance) || !ANCHORED.includes(rebalance['frequency'])) return [];
-  const { anchor } = rebalance;
-  const needs = typeof anchor === 'string' ? (ANCHOR_NEEDS[anchor] ?? []) : [];
-  return needs
-    .filter((name) => rebalance[name] === undefined || rebalance[name] === null)
-    .map((name) => error('MISSING_PARAMETER', `rebalance.${name}`, `The anchor ${String(anchor)} needs ${name}.`));
+  if (!isObject(rebalance)) return [];
+  const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });
+  return value === undefined ? [] : validateRebalance(value, 'rebalance');
 }
 
 /** What a derived index inherits from its parent at creation and keeps when the parent changes. */

@@ -1,5 +1,6 @@
 import { hasAnyBar, type Composer } from '../backtest/compositions.js';
-import { formatDay, type Day } from '../days.js';
+import { coveredRange } from '../calendars/covered-range.js';
+import type { Day } from '../days.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { isRuleDecider, type RuleDecided, type RuleDecider, type RuleUndecided } from './decide.js';
@@ -35,10 +36,10 @@ export function previewRules(composer: Composer, indexId: string, asOf: Day): Ru
   return { resolved: { sm, session, universe: composer.universe(indexId, session), decision } };
 }
 
-function assertCovered({ market, sessions, calendar }: SessionMarket): void {
-  if (sessions.length > 0 || market.dates.length === 0) return;
-  const stored = `${formatDay(market.dates[0]!)} to ${formatDay(market.dates.at(-1)!)}`;
-  throw new Refusal('CALENDAR_NOT_COVERED', `The calendar ${calendar.code} has no session from ${stored}, the dates of the store.`);
+/** @throws Refusal CALENDAR_NOT_COVERED when the calendar covers nothing of the store's dates */
+function assertCovered({ market, calendar }: SessionMarket): void {
+  const { dates } = market;
+  if (dates.length > 0) coveredRange(calendar, dates[0]!, dates.at(-1)!);
 }
 
 /** The decider of a rule-driven document with all it can tell. @throws Refusal NOT_SUPPORTED for a derived one */

@@ -8,11 +8,14 @@ import { assertProgram, type Point, type Program } from './program.js';
 
 /** A solver with the arrays it works in: kept by whoever solves a sequence of programmes. */
 export interface Solver {
-  solve(program: Program, warm?: WarmStart): ProgramAnswer;
+  solve(program: Program, options?: SolveOptions): ProgramAnswer;
 }
 
-export interface WarmStart {
-  readonly state: ActiveState;
+export interface SolveOptions {
+  /** Active set of a similar programme: begins there instead of with every name free. */
+  readonly warm?: ActiveState | undefined;
+  /** `thorough` tries other units of the names where the first attempts fail; `quick` gives up. */
+  readonly effort?: 'quick' | 'thorough';
 }
 
 export interface ProgramAnswer {
@@ -37,15 +40,15 @@ const POLISHES = [[40, 'interior-point'], [1, 'interior-point'], [0, 'interior-p
 
 export function createSolver(algebra: DenseAlgebra): Solver {
   const curvature = createCurvature(algebra);
-  return { solve: (program, warm) => solveProgram(program, curvature, warm) };
+  return { solve: (program, options = {}) => solveProgram(program, curvature, options) };
 }
 
 /** Active set first, interior point and polish as the safety net, the conditions of optimality as the judge. */
-function solveProgram(program: Program, curvature: Curvature, warm: WarmStart | undefined): ProgramAnswer {
+function solveProgram(program: Program, curvature: Curvature, { warm, effort = 'thorough' }: SolveOptions): ProgramAnswer {
   assertProgram(program);
   const atCentre = tryCentre(program);
   if (atCentre !== undefined) return atCentre;
-  const state = warm === undefined ? coldState(program) : copyState(warm.state);
+  const state = warm === undefined ? coldState(program) : copyState(warm);
   const iterate = newIterate(program);
   let iterations = 0;
   if (program.curvature > 0 || program.ridge > 0) {
@@ -55,7 +58,7 @@ function solveProgram(program: Program, curvature: Curvature, warm: WarmStart | 
     if (outcome.status === 'solved' && answer.status === 'solved') return answer;
   }
   const answer = solveInside(program, curvature, iterations, 'near');
-  if (answer.status === 'solved') return answer;
+  if (answer.status === 'solved' || effort === 'quick') return answer;
   const scaled = equilibrate(program);
   if (scaled === null) return answer;
   const other = solveInside(scaled.program, curvature, answer.iterations, 'far');

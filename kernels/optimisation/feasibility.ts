@@ -1,0 +1,214 @@
+import { metricTimes } from './metric.js';
+import { kinkSum, type Kink, type Norm, type Program } from './program.js';
+import type { Solver } from './solve-program.js';
+
+/** Multipliers that prove a programme infeasible: see `infeasibilityGap`. */
+export interface Certificate {
+  /** [m], positive on upper sides, negative on lower ones. */
+  readonly rows: Float64Array;
+  /** [kinks], at least 0. */
+  readonly kinks: Float64Array;
+  /** [norms] of (|x - c|^2 - radius^2) / 2, at least 0. */
+  readonly norms: Float64Array;
+  /** Point at which the norms are linearised, [n]. */
+  readonly around: Float64Array;
+}
+
+export interface FeasibilityAnswer {
+  /** Least sum of violations: rows over their largest coefficient, kinks' sums, or one norm over its radius. */
+  readonly violation: number;
+  /** A point that attains it, [n]. */
+  readonly x: Float64Array;
+  /** Present where the violation is above the tolerance. */
+  readonly certificate: Certificate | null;
+  /** Whether the answer itself is proven: its own conditions of optimality hold. */
+  readonly isReliable: boolean;
+}
+
+/** Violations up to this count as none. */
+export const FEASIBILITY_TOLERANCE = 1e-9;
+
+/**
+ * Whether anything satisfies the hard rows, kinks and norms of a programme inside its bounds. Rows and kinks come first:
+ * their least total violation is a linear programme. Then each norm is made as small as the others allow.
+ *
+ * @cost  a linear programme, and a quadratic one for each norm.
+ */
+export function leastViolation(solver: Solver, program: Program): FeasibilityAnswer {
+  const linear = leastLinearViolation(solver, program);
+  if (linear.certificate !== null || !linear.isReliable) return linear;
+  let last = linear;
+  for (let q = 0; q < program.norms.length; q++) {
+    last = leastNorm(solver, program, q);
+    if (last.certificate !== null || !last.isReliable) return last;
+  }
+  return last;
+}
+
+function leastLinearViolation(solver: Solver, program: Program): FeasibilityAnswer {
+  const { n, rows, kinks } = program;
+  const hardKinks = kinks.map((kink): Kink => (isHard(kink) ? { ...kink, penalty: 1 } : { ...kink, left: new Float64Array(n), right: new Float64Array(n) }));
+  const elastic: Program = {
+    ...program,
+    curvature: 0,
+    ridge: 0,
+    linear: new Float64Array(n),
+    rows: {
+      ...rows,
+      lower: rows.lower.map((bound, r) => (Number.isFinite(rows.penalty[r]!) ? -Infinity : bound)),
+      upper: rows.upper.map((bound, r) => (Number.isFinite(rows.penalty[r]!) ? Infinity : bound)),
+      penalty: Float64Array.from({ length: rows.count }, (_, r) => 1 / (largestEntry(rows.coefficients, r * n, n) || 1)),
+    },
+    kinks: hardKinks,
+    norms: [],
+  };
+  const { point, status } = solver.solve(elastic);
+  const violation = totalViolation(elastic, point.x);
+  const certificate = { rows: point.rowMultipliers, kinks: Float64Array.from(kinks, (kink, k) => (isHard(kink) ? point.kinkMultipliers[k]! : 0)), norms: new Float64Array(program.norms.length), around: point.x };
+  const isProven = violation > FEASIBILITY_TOLERANCE && infeasibilityGap(program, certificate) > 0;
+  return { violation, x: point.x, certificate: isProven ? certificate : null, isReliable: isProven || violation <= FEASIBILITY_TOLERANCE || status === 'solved' };
+}
+
+/** Makes norm q as small as the rows and the norms before it allow. */
+function leastNorm(solver: Solver, program: Program, q: number): FeasibilityAnswer {
+  const norm = program.norms[q]!;
+  const smallest: Program = {
+    ...program,
+    curvature: norm.metric === 'metric' ? 1 : 0,
+    ridge: norm.metric === 'metric' ? 0 : 1,
+    centre: norm.centre,
+    linear: new Float64Array(program.n),
+    rows: hardRows(program),
+    kinks: program.kinks.map((kink): Kink => (isHard(kink) ? kink : { ...kink, limit: null, left: new Float64Array(program.n), right: new Float64Array(program.n) })),
+    norms: program.norms.slice(0, q),
+  };
+  const { point, status } = solver.solve(smallest);
+  const length = normLength(program, norm, point.x);
+  const violation = Math.max(0, length - norm.radius);
+  const norms = new Float64Array(program.norms.length);
+  norms.set(point.normMultipliers);
+  norms[q] = 1;
+  const certificate = { rows: point.rowMultipliers, kinks: Float64Array.from(program.kinks, (kink, k) => (isHard(kink) ? point.kinkMultipliers[k]! : 0)), norms, around: point.x };
+  const isProven = violation > FEASIBILITY_TOLERANCE && infeasibilityGap(program, certificate) > 0;
+  return { violation, x: point.x, certificate: isProven ? certificate : null, isReliable: isProven || (status === 'solved' && violation <= FEASIBILITY_TOLERANCE) };
+}
+
+/** Soft rows bind nothing. */
+function hardRows({ rows }: Program): Program['rows'] {
+  const isSoft = (r: number) => Number.isFinite(rows.penalty[r]!);
+  return {
+    ...rows,
+    lower: rows.lower.map((bound, r) => (isSoft(r) ? -Infinity : bound)),
+    upper: rows.upper.map((bound, r) => (isSoft(r) ? Infinity : bound)),
+    penalty: new Float64Array(rows.count).fill(Infinity),
+  };
+}
+
+function isHard(kink: Kink): boolean {
+  return kink.limit !== null && !Number.isFinite(kink.penalty);
+}
+
+function totalViolation({ n, rows, kinks }: Program, x: Float64Array): number {
+  let total = 0;
+  for (let r = 0; r < rows.count; r++) {
+    let value = 0;
+    for (let i = 0; i < n; i++) value += rows.coefficients[r * n + i]! * x[i]!;
+    total += rows.penalty[r]! * Math.max(0, value - rows.upper[r]!, rows.lower[r]! - value);
+  }
+  for (const kink of kinks) if (kink.limit !== null) total += Math.max(0, kinkSum(kink, x) - kink.limit);
+  return total;
+}
+
+function normLength({ n, metric }: Program, { centre, metric: kind }: Norm, x: Float64Array): number {
+  const offset = x.map((value, i) => value - centre[i]!);
+  const product = offset.slice();
+  if (kind === 'metric') metricTimes(metric!, offset, product);
+  let square = 0;
+  for (let i = 0; i < n; i++) square += offset[i]! * product[i]!;
+  return Math.sqrt(Math.max(square, 0));
+}
+
+/**
+ * Margin by which multipliers prove that a programme has no feasible point: the least value over the bounds of the weighted
+ * left sides (norms by their tangents, which lie below them), less the weighted bounds. Positive means infeasible, whatever the
+ * multipliers and however they were found: every feasible point would make it at most nought.
+ *
+ * @returns  The margin; -Infinity where a name without a bound could make up for anything.
+ * @cost     m n, and n^2 for each norm.
+ * @source   Farkas' lemma; Boyd & Vandenberghe (2004), Convex Optimization, section 5.8.
+ */
+export function infeasibilityGap(program: Program, { rows: y, kinks: prices, norms: weights, around }: Certificate): number {
+  const { n, lower, upper, rows, kinks, norms, metric } = program;
+  const force = new Float64Array(n);
+  let gap = 0;
+  let size = 0;
+  const add = (multiplier: number, coefficients: Float64Array, from: number) => {
+    for (let i = 0; i < n; i++) {
+      const term = multiplier * coefficients[from + i]!;
+      force[i]! += term;
+      size = Math.max(size, Math.abs(term));
+    }
+  };
+  for (let r = 0; r < rows.count; r++) {
+    const multiplier = y[r]!;
+    const bound = multiplier > 0 ? rows.upper[r]! : rows.lower[r]!;
+    if (multiplier === 0 || !Number.isFinite(bound) || Number.isFinite(rows.penalty[r]!)) continue;
+    add(multiplier, rows.coefficients, r * n);
+    gap -= multiplier * bound;
+  }
+  norms.forEach(({ centre, radius, metric: kind }, q) => {
+    const weight = Math.max(weights[q]!, 0);
+    if (weight === 0) return;
+    const offset = around.map((value, i) => value - centre[i]!);
+    const slope = offset.slice();
+    if (kind === 'metric') metricTimes(metric!, offset, slope);
+    let square = 0;
+    let along = 0;
+    for (let i = 0; i < n; i++) {
+      square += offset[i]! * slope[i]!;
+      along += slope[i]! * around[i]!;
+    }
+    add(weight, slope, 0);
+    gap += weight * ((square - radius * radius) / 2 - along);
+  });
+  kinks.forEach(({ limit }, k) => {
+    gap -= Math.max(prices[k]!, 0) * (limit ?? 0);
+    if (prices[k]! > size) size = prices[k]!;
+  });
+  for (let i = 0; i < n; i++) gap += leastOver(program, prices, force[i]!, i, { low: lower[i]!, high: upper[i]!, negligible: NEGLIGIBLE * size });
+  return gap;
+}
+
+/** Forces below this share of the largest are rounding where a bound is infinite. */
+const NEGLIGIBLE = 1e-9;
+
+interface Range {
+  readonly low: number;
+  readonly high: number;
+  readonly negligible: number;
+}
+
+/** Least value over a range of force * x plus the priced kinks of the name: convex and piecewise linear, so at an end or a kink. */
+function leastOver({ kinks }: Program, prices: Float64Array, force: number, i: number, { low, high, negligible }: Range): number {
+  const value = (x: number) => {
+    let total = force * x;
+    kinks.forEach(({ at, left, right }, k) => {
+      const step = x - at[i]!;
+      total += Math.max(prices[k]!, 0) * (step > 0 ? right[i]! : left[i]!) * step;
+    });
+    return total;
+  };
+  const slopeAtEnd = (side: 'left' | 'right') => kinks.reduce((total, kink, k) => total + Math.max(prices[k]!, 0) * kink[side][i]!, force);
+  let least = Number.POSITIVE_INFINITY;
+  if (low === Number.NEGATIVE_INFINITY && slopeAtEnd('left') > negligible) return Number.NEGATIVE_INFINITY;
+  if (high === Number.POSITIVE_INFINITY && slopeAtEnd('right') < -negligible) return Number.NEGATIVE_INFINITY;
+  const candidates = [low, high, ...kinks.map(({ at }) => at[i]!)].filter((x) => Number.isFinite(x) && x >= low && x <= high);
+  for (const x of candidates.length === 0 ? [0] : candidates) least = Math.min(least, value(x));
+  return least;
+}
+
+function largestEntry(values: Float64Array, from: number, count: number): number {
+  let found = 0;
+  for (let i = from; i < from + count; i++) found = Math.max(found, Math.abs(values[i]!));
+  return found;
+}

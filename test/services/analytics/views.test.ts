@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startService, type TestService } from './service.js';
+
+let service: TestService;
+const BASE = { calendar: 'XNYS', base_date: '2022-01-03', universe: { kind: 'named', id: 'SYNTH' }, rebalance: { frequency: 'quarterly' } };
+
+beforeAll(async () => {
+  service = await startService(['--workers', '1']);
+  const generating = await service.call('POST', '/data/synthetic', { store_id: 'synth', seed: 7, assets: 30, start: '2021-06-01', end: '2023-12-29', splits_per_year: 0.3, delistings_per_year: 0.05 });
+  expect(generating.status, JSON.stringify(generating.body)).toBe(202);
+  expect((await service.finished('generate:synth')).body.status).toBe('succeeded');
+  const definitions = {
+    MAIN: { ...BASE, pipeline: { selection: [{ id: 'top', type: 'TopN', params: { count: 12 } }], treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.15 } } },
+    WIDE: { ...BASE, pipeline: { weighting: { type: 'EqualWeight' } } },
+  };
+  for (const [id, document] of Object.entries(definitions)) expect((await service.call('POST', '/indices', { id, name: `Index ${id}`, ...document })).status).toBe(200);
+  const started = await service.checked('startBacktest', '/analytics/MAIN/backtest', { transaction_cost_bps: 5, benchmark: { id: 'WIDE', kind: 'index' } });
+  expect(started.status, JSON.stringify(started.body)).toBe(202);
+  const { body } = await service.finished('backtest:MAIN');
+  expect(body.error).toBeNull();
+});
+
+afterAll(() => service.close());
+
+const sum = (values: Iterable<number>): number => [...values].reduce((total, value) => total + value, 0);
+
+describe('weights of a run', () => {
+  test('carry risk that sums to the volatility and active risk that sums to the tracking error', async () => {
+    const { status, body } = await service.checked('getWeights', '/analytics/MAIN/weights?risk=true&benchmark=WIDE&as_of=2023-05-17');
+    expect(status).toBe(200);
+    expect(sum(body.weights.map((row: { weight: number }) => row.weight))).toBeCloseTo(1, 10);
+    expect(sum(body.weights.map((row: { risk_contribution: number }) => row.risk_contribution ?? 0))).toBeCloseTo(body.risk.volatility, 10);
+    const held = sum(body.weights.map((row: { active_risk_contribution: number }) => row.active_risk_contribution ?? 0));
+    const others: number[] = Object.values(body.active_risk.contributions_not_held);
+    expect(held + sum(others)).toBeCloseTo(body.active_risk.tracking_error, 10);
+    expect(others.length).toBeGreaterThan(5);
+    expect(sum(body.weights.map((row: { delta_since_rebalance: number }) => row.delta_since_rebalance))).toBeCloseTo(0, 10);
+    expect([body.risk.window_start, body.risk.window_end]).toEqual(['2022-01-03', '2023-12-29']);
+  });
+
+  test('on a rebalance date have no drift', async () => {
+    const { body } = await service.checked('getWeights', '/analytics/MAIN/weights?as_of=2023-06-30');
+    expect([body.rebalance_date, body.drift, body.risk, body.active_risk]).toEqual(['2023-06-30', null, null, null]);
+    for (const row of body.weights) expect([row.delta_since_rebalance, row.active_weight]).toEqual([null, null]);
+  });
+
+  test('decompose into factors that sum', async () => {
+    for (const model of ['market_sector', 'statistical']) {
+      const { status, body } = await service.checked('getFactorRisk', `/analytics/MAIN/factor-risk?benchmark=WIDE&model=${model}`);
+      expect(status).toBe(200);
+      expect(sum(Object.values<number>(body.contributions))).toBeCloseTo(1, 10);
+      expect(body.factor_variance + body.specific_variance).toBeCloseTo(body.total_variance, 14);
+      expect(body.tracking_error).toBeCloseTo(Math.sqrt(body.total_variance), 12);
+      expect(body.reconciles).toBe(true);
+    }
+  });
+});
+
+describe('other views of a run', () => {
+  test('attribution of a window links to its return', async () => {
+    const { body } = await service.checked('getAttribution', '/analytics/MAIN/attribution?start=2022-02-05&end=2022-11-26');
+    expect([body.requested_start, body.requested_end, body.start, body.end]).toEqual(['2022-02-05', '2022-11-26', '2022-02-08T00:00:00+00:00', '2022-11-25T00:00:00+00:00']);
+    expect(sum(body.contributions.map((row: { contribution: number }) => row.contribution))).toBeCloseTo(body.total_return, 12);
+    const short = await service.checked('getAttribution', '/analytics/MAIN/attribution?start=2022-02-05&end=2022-02-07');
+    expect([short.status, short.body.error.code]).toEqual([422, 'RANGE_TOO_SHORT']);
+    const turned = await service.checked('getAttribution', '/analytics/MAIN/attribution?start=2022-02-08&end=2022-02-07');
+    expect([turned.status, turned.body.error.code]).toEqual([422, 'INVALID_RANGE']);
+  });
+
+  test('a name shows its weights at the rebalances it was in', async () => {
+    const { body: weights } = await service.checked('getWeights', '/analytics/MAIN/weights');
+    const { identifier } = weights.weights[0];
+    const { body } = await service.checked('getRunAsset', `/analytics/MAIN/assets/${identifier}`);
+    expect(body.rebalances_held).toBe(Object.keys(body.weight_history).length);
+    expect(body.weight_history[weights.rebalance_date]).toBeGreaterThan(0);
+    expect(body.excess_return).toBeCloseTo(body.total_return - body.index_return, 12);
+    expect(body.observations).toBe(body.price.index.length);
+    const { body: never } = await service.checked('getRunAsset', '/analytics/MAIN/assets/NOSUCH');
+    expect(never.error.code).toBe('ASSET_NOT_IN_RUN');
+  });
+
+  test('levels come in every variant, cut to a window', async () => {
+    const whole = await service.checked('getLevels', '/analytics/MAIN/levels');
+    const cut = await service.checked('getLevels', '/analytics/MAIN/levels?start=2022-06-01&end=2022-06-30');
+    expect(whole.body.variant).toBe('total');
+    expect(whole.body.levels.data[0]).toBe(100);
+    const from = whole.body.levels.index.indexOf(cut.body.levels.index[0]);
+    expect(cut.body.levels.data).toEqual(whole.body.levels.data.slice(from, from + cut.body.levels.data.length));
+    const price = await service.checked('getLevels', '/analytics/MAIN/levels?variant=price');
+    expect(price.body.levels.data.at(-1)).toBeLessThan(whole.body.levels.data.at(-1));
+  });
+
+  test('the record holds the benchmark and answers a known etag with 304', async () => {
+    const { body, headers } = await service.checked('getRecord', '/analytics/MAIN/record');
+    expect(body.benchmark.levels.data[0]).toBe(100);
+    expect(body.index.optimised).toBeNull();
+    expect(headers.get('etag')).toMatch(/^"[0-9a-f]{64}"$/);
+  });
+});
+
+describe('a backtest is refused before it is queued', () => {
+  test.each([
+    ['an unknown index', '/analytics/NONE/backtest', {}, 404, 'INDEX_NOT_FOUND'],
+    ['an unknown benchmark index', '/analytics/MAIN/backtest', { benchmark: { id: 'NONE', kind: 'index' } }, 404, 'BENCHMARK_NOT_FOUND'],
+    ['an unknown benchmark name', '/analytics/MAIN/backtest', { benchmark: { id: 'NONE', kind: 'identifier' } }, 404, 'BENCHMARK_NOT_FOUND'],
+    ['itself as benchmark', '/analytics/MAIN/backtest', { benchmark: { id: 'MAIN', kind: 'index' } }, 422, 'VALIDATION_FAILED'],
+    ['a range before the data', '/analytics/MAIN/backtest', { start: '2022-01-03', end: '2022-01-03' }, 422, 'RANGE_TOO_SHORT'],
+    ['a range after the data', '/analytics/MAIN/backtest', { start: '2024-03-01', end: '2024-04-01' }, 422, 'NO_DATA_IN_RANGE'],
+    ['a range turned round', '/analytics/MAIN/backtest', { start: '2023-02-01', end: '2023-01-01' }, 422, 'INVALID_RANGE'],
+    ['no capital', '/analytics/MAIN/backtest', { initial_capital: 0 }, 422, 'VALIDATION_FAILED'],
+    ['an unknown field', '/analytics/MAIN/backtest', { capital: 1 }, 422, 'VALIDATION_FAILED'],
+  ] as const)('%s', async (_name, path, request, status, code) => {
+    const answer = await service.checked('startBacktest', path, request);
+    expect([answer.status, answer.body.error.code]).toEqual([status, code]);
+  });
+});
+
+test('a record is listed until it is deleted', async () => {
+  const { body } = await service.checked('listBacktests', '/analytics/backtests');
+  expect(body.backtests.map((row: { index_id: string }) => row.index_id)).toEqual(['MAIN']);
+  expect((await service.checked('deleteRecord', '/analytics/MAIN/record')).status).toBe(204);
+  expect((await service.checked('getRecord', '/analytics/MAIN/record')).body.error.code).toBe('RUN_NOT_FOUND');
+  expect((await service.checked('deleteRecord', '/analytics/MAIN/record')).status).toBe(404);
+});

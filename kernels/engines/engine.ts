@@ -1,5 +1,6 @@
 import type { ProductShape } from '../algebra/gemm.js';
 import type { NavPathInput } from '../simulation/nav-path.js';
+import type { PathRequest, PathTallies } from '../simulation/simulate-paths.js';
 
 export const ENGINE_NAMES = ['wasm', 'openblas', 'tensorflow', 'reference'] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
@@ -53,4 +54,6 @@ export interface Engine {
   pairwiseSum(values: Float64Array): number;
   /** `simulation/nav-path` */
   navPath(input: NavPathInput, out: Float64Array): void;
+  /** `simulation/simulate-paths`; float64 engines give the same bits. */
+  simulatePaths(request: PathRequest, tallies: PathTallies): void;
 }

@@ -8,6 +8,7 @@ import { symmetricRankK } from '../algebra/symmetric-rank-k.js';
 import { symv } from '../algebra/symv.js';
 import { solveLower, solveLowerTransposed } from '../algebra/triangular-solve.js';
 import { navPath } from '../simulation/nav-path.js';
+import { simulatePaths } from '../simulation/simulate-paths.js';
 import { pairwiseSum } from '../sums/pairwise-sum.js';
 import type { Engine } from './engine.js';
 
@@ -33,4 +34,5 @@ export const referenceEngine: Engine = {
   scaleRows,
   pairwiseSum: (values) => pairwiseSum(values),
   navPath,
+  simulatePaths,
 };

@@ -29,4 +29,12 @@ export interface KernelExports {
   scaleRows(x: number, rows: number, columns: number, factors: number): void;
   pairwiseSum(values: number, n: number): number;
   navPath(prices: number, sessions: number, assets: number, rebalances: number, count: number, weights: number, out: number, units: number): void;
+  bootstrapPaths(
+    circle: number, length: number, block: number, horizon: number, seedLow: number, seedHigh: number, first: number, paths: number,
+    low: number, scale: number, bins: number, counts: number, finals: number, lows: number, drawdowns: number, underwater: number, steps: number,
+  ): void;
+  gaussianPaths(
+    mean: number, deviation: number, horizon: number, seedLow: number, seedHigh: number, first: number, paths: number,
+    low: number, scale: number, bins: number, counts: number, finals: number, lows: number, drawdowns: number, underwater: number, steps: number,
+  ): void;
 }

@@ -4,6 +4,7 @@ import { assertEigen, orientRow, scaleOf, symmetricEigen, symmetricEigenvalues }
 import { columnsOf } from '../algebra/triangular-solve.js';
 import { assert } from '../assert.js';
 import { assertNavPath } from '../simulation/nav-path.js';
+import { assertPaths, closeCircle } from '../simulation/simulate-paths.js';
 import { createArena, type Arena } from './arena.js';
 import type { Engine } from './engine.js';
 import type { KernelExports } from './wasm-exports.js';
@@ -13,6 +14,8 @@ const SCALE_MAX = 2 ** 400;
 
 /** The arena is only told about sizes it can address. */
 const BYTES = 8;
+
+const WORD = 2 ** 32;
 
 /**
  * The engine of own SIMD kernels: plain WebAssembly, the same bits on every machine and Node version.
@@ -188,11 +191,36 @@ export function wasmEngine(arena: Arena = createArena()): Engine {
       const { prices, assets, rebalances, weights } = input;
       run(() => {
         const pp = operands.input(prices);
-        const pr = operands.rows(rebalances);
+        const pr = operands.integers(rebalances);
         const pw = operands.input(weights);
         const [po, write] = operands.output(out);
         kernels.navPath(pp, out.length, assets, pr, rebalances.length, pw, po, arena.reserve(assets * BYTES));
         write();
+      });
+    },
+
+    simulatePaths(request, tallies) {
+      assertPaths(request, tallies);
+      const { model, horizon, seed, first, bins } = request;
+      run(() => {
+        const low = operands.input(bins.low);
+        const scale = operands.input(bins.scale);
+        const counts = operands.integers(tallies.counts);
+        const [finals, writeFinals] = operands.output(tallies.finals);
+        const [lows, writeLows] = operands.output(tallies.lows);
+        const [drawdowns, writeDrawdowns] = operands.output(tallies.drawdowns);
+        const underwater = operands.integers(tallies.underwater);
+        const steps = arena.reserve(horizon * BYTES);
+        const rest = [low, scale, bins.count, counts, finals, lows, drawdowns, underwater, steps] as const;
+        const start = [horizon, seed % WORD | 0, Math.floor(seed / WORD), first, tallies.finals.length] as const;
+        if (model.kind === 'block_bootstrap') {
+          kernels.bootstrapPaths(operands.input(closeCircle(model.growth, model.block)), model.growth.length, model.block, ...start, ...rest);
+        } else kernels.gaussianPaths(model.mean, model.deviation, ...start, ...rest);
+        writeFinals();
+        writeLows();
+        writeDrawdowns();
+        operands.read(counts, tallies.counts);
+        operands.read(underwater, tallies.underwater);
       });
     },
   };
@@ -224,10 +252,15 @@ function operandsOn(arena: Arena) {
       const address = this.input(array);
       return [address, arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : nothing];
     },
-    rows(array: Int32Array): number {
+    /** A copy of integers. */
+    integers(array: Int32Array | Uint32Array): number {
       const address = arena.reserve(array.byteLength);
-      new Int32Array(arena.memory.buffer, address, array.length).set(array);
+      new Uint32Array(arena.memory.buffer, address, array.length).set(array);
       return address;
+    },
+    /** Copies integers back from where a kernel changed them. */
+    read(address: number, array: Int32Array | Uint32Array): void {
+      array.set(new Uint32Array(arena.memory.buffer, address, array.length));
     },
   };
 }

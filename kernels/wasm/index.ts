@@ -2,6 +2,7 @@ export { cholesky, choleskyScratch } from './cholesky';
 export { gemm, gemmScratch } from './gemm';
 export { navPath } from './nav-path';
 export { writeNumber, writeNumbers } from './number-text';
+export { bootstrapPaths, gaussianPaths } from './simulate-paths';
 export { pairwiseSum } from './sums';
 export { symmetricEigen, symmetricEigenScratch, symmetricEigenvalues, symmetricEigenvaluesScratch } from './symmetric-eigen';
 export { mirrorUpper, symmetricRankK, symmetricRankKScratch } from './symmetric-rank-k';

@@ -1,0 +1,59 @@
+import { assert } from '../assert.js';
+import type { LevelBins } from './simulate-paths.js';
+
+/** Standard deviations that the bins reach to either side; what lies beyond falls into the bins at the ends. */
+const REACH = 6;
+
+/**
+ * Bins that hold the levels of a path after each session.
+ *
+ * @param mean       Mean return of a session.
+ * @param deviation  Standard deviation of a session's return.
+ * @param horizon    Sessions, at least 1.
+ * @param count      Bins a session, at least 2.
+ * @returns          Bins around the mean path, six deviations to either side of it in growth.
+ * @throws           KernelFault when a number is out of range.
+ * @cost             Order horizon.
+ * @source           Quadratic bound of the exponential, so that no transcendental function decides a bin.
+ */
+export function levelBins({ mean, deviation, horizon, count }: { readonly mean: number; readonly deviation: number; readonly horizon: number; readonly count: number }): LevelBins {
+  assert(Number.isFinite(mean) && deviation >= 0 && Number.isFinite(deviation), `mean ${mean}, deviation ${deviation}: finite numbers needed`);
+  assert(horizon >= 1 && count >= 2, `horizon: ${horizon}, count: ${count}`);
+  const low = new Float64Array(horizon);
+  const scale = new Float64Array(horizon);
+  let middle = 1;
+  for (let t = 0; t < horizon; t++) {
+    middle *= 1 + mean;
+    const spread = REACH * deviation * Math.sqrt(t + 1) + 1e-9;
+    const factor = 1 + spread + spread * spread;
+    low[t] = middle / factor;
+    scale[t] = count / (middle * factor - low[t]!);
+  }
+  return { low, scale, count };
+}
+
+/**
+ * Quantile of the levels that fell into the bins of one session, interpolated inside its bin.
+ *
+ * @param bins    The bins.
+ * @param counts  [horizon x count] tallies.
+ * @param t       Session.
+ * @param share   In (0, 1).
+ * @returns       The level below which the share of the paths lies, to the width of a bin.
+ * @throws        KernelFault when nothing was tallied.
+ * @cost          Order count.
+ * @source        Definition of a histogram quantile.
+ */
+export function binQuantile(bins: LevelBins, counts: Uint32Array, t: number, share: number): number {
+  const row = counts.subarray(t * bins.count, (t + 1) * bins.count);
+  let total = 0;
+  for (let k = 0; k < row.length; k++) total += row[k]!;
+  assert(total > 0, `counts: nothing at session ${t}`);
+  const rank = share * total;
+  let below = 0;
+  let k = 0;
+  while (k < row.length - 1 && below + row[k]! < rank) below += row[k++]!;
+  const here = row[k]!;
+  const inside = here > 0 ? (rank - below) / here : 0;
+  return bins.low[t]! + (k + inside) / bins.scale[t]!;
+}

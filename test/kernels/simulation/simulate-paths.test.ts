@@ -1,0 +1,124 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { KernelFault } from '#kernels/assert.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { referenceEngine } from '#kernels/engines/reference.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { binQuantile, levelBins } from '#kernels/simulation/level-bins.js';
+import type { PathModel, PathTallies } from '#kernels/simulation/simulate-paths.js';
+
+const BINS = 64;
+const MEAN = 0.0004;
+const DEVIATION = 0.012;
+
+const random = counterRandom({ seed: 9, stream: 0 });
+const growth = Float64Array.from({ length: 90 }, () => 1 + MEAN + DEVIATION * random.normal());
+const models: PathModel[] = [{ kind: 'block_bootstrap', growth, block: 7 }, { kind: 'gaussian', mean: MEAN, deviation: DEVIATION }];
+
+function tallies(paths: number, horizon: number, bins = BINS): PathTallies {
+  return { counts: new Uint32Array(horizon * bins), finals: new Float64Array(paths), lows: new Float64Array(paths), drawdowns: new Float64Array(paths), underwater: new Int32Array(paths) };
+}
+
+function simulate(engine: Engine, model: PathModel, { paths, horizon, first = 0, seed = 1, bins = BINS }: { paths: number; horizon: number; first?: number; seed?: number; bins?: number }): PathTallies {
+  const result = tallies(paths, horizon, bins);
+  engine.simulatePaths({ model, horizon, seed, first, bins: levelBins({ mean: MEAN, deviation: DEVIATION, horizon, count: bins }) }, result);
+  return result;
+}
+
+describe.each(models)('paths by $kind', (model) => {
+  test('are the same bits on both engines, also for seeds and paths past 32 bits', () => {
+    for (const [seed, first] of [[1, 0], [2 ** 40 + 5, 2 ** 32 - 3]] as const) {
+      expect(simulate(wasmEngine(), model, { paths: 8, horizon: 40, seed, first })).toEqual(simulate(referenceEngine, model, { paths: 8, horizon: 40, seed, first }));
+    }
+  });
+
+  test('are the same however they are cut into chunks', () => {
+    const whole = simulate(referenceEngine, model, { paths: 30, horizon: 25 });
+    const parts = [[0, 11], [11, 2], [13, 17]].map(([first, paths]) => simulate(referenceEngine, model, { first: first!, paths: paths!, horizon: 25 }));
+    expect([...whole.finals]).toEqual(parts.flatMap(({ finals }) => [...finals]));
+    expect([...whole.underwater]).toEqual(parts.flatMap(({ underwater }) => [...underwater]));
+    expect([...whole.counts]).toEqual([...whole.counts.keys()].map((k) => parts.reduce((total, { counts }) => total + counts[k]!, 0)));
+  });
+
+  test('tally each path once a session', () => {
+    const { counts } = simulate(referenceEngine, model, { paths: 50, horizon: 10 });
+    for (let t = 0; t < 10; t++) expect(counts.subarray(t * BINS, (t + 1) * BINS).reduce((a, b) => a + b, 0)).toBe(50);
+  });
+
+  test('grow by the mean of a session, within five standard errors', () => {
+    const paths = 20_000;
+    const horizon = 20;
+    const { finals } = simulate(wasmEngine(), model, { paths, horizon });
+    const sessionMean = model.kind === 'gaussian' ? 1 + MEAN : growth.reduce((a, b) => a + b, 0) / growth.length;
+    const mean = finals.reduce((a, b) => a + b, 0) / paths;
+    // Blocks keep the history's own serial correlation: allow for it by twice the independent deviation.
+    expect(Math.abs(mean - sessionMean ** horizon)).toBeLessThan((5 * 2 * DEVIATION * Math.sqrt(horizon)) / Math.sqrt(paths) + 1e-3);
+  });
+});
+
+describe('a path', () => {
+  /** A history of one block that covers the horizon has one path up to rotation: here it is known. */
+  const known = (steps: number[], horizon = steps.length) => simulate(referenceEngine, { kind: 'block_bootstrap', growth: Float64Array.from(steps), block: steps.length }, { paths: 1, horizon });
+
+  test('of one growth factor compounds it', () => {
+    const { finals, drawdowns, underwater, lows } = known([1.1], 3);
+    expect(finals[0]).toBe(1.1 * 1.1 * 1.1);
+    expect([drawdowns[0], underwater[0], lows[0]]).toEqual([0, 0, 1.1]);
+  });
+
+  test('that only falls is under water throughout and loses from its start', () => {
+    const { finals, drawdowns, underwater, lows } = known([0.5], 3);
+    expect([finals[0], drawdowns[0], underwater[0], lows[0]]).toEqual([0.125, 0.875, 3, 0.125]);
+  });
+
+  test('recomputes from its steps', () => {
+    fc.assert(
+      fc.property(fc.array(fc.double({ min: 0.5, max: 1.8, noNaN: true }), { minLength: 1, maxLength: 12 }), (steps) => {
+        const result = known(steps);
+        const candidates = steps.map((_, start) => {
+          const path = steps.map((__, k) => steps[(start + k) % steps.length]!).reduce<number[]>((levels, step) => [...levels, levels.at(-1)! * step], [1]);
+          const highs = path.map((_level, t) => Math.max(...path.slice(0, t + 1)));
+          const under = path.map((level, t) => level < highs[t]!);
+          const runs = under.map((_flag, t) => under.slice(0, t + 1).toReversed().findIndex((flag) => !flag));
+          return { final: path.at(-1)!, low: Math.min(...path.slice(1)), drawdown: Math.max(...path.map((level, t) => 1 - level / highs[t]!)), longest: Math.max(...runs) };
+        });
+        expect(candidates.some(({ final, low, drawdown, longest }) => final === result.finals[0] && low === result.lows[0] && Math.abs(drawdown - result.drawdowns[0]!) < 1e-12 && longest === result.underwater[0])).toBe(true);
+      }),
+    );
+  });
+
+  test('is refused without a history, with a block longer than it, or with lists of different lengths', () => {
+    const request = { horizon: 5, seed: 1, first: 0, bins: levelBins({ mean: 0, deviation: 0.1, horizon: 5, count: BINS }) };
+    for (const engine of [referenceEngine, wasmEngine()]) {
+      expect(() => engine.simulatePaths({ ...request, model: { kind: 'block_bootstrap', growth: new Float64Array(0), block: 1 } }, tallies(1, 5))).toThrow(KernelFault);
+      expect(() => engine.simulatePaths({ ...request, model: { kind: 'block_bootstrap', growth: new Float64Array(3), block: 4 } }, tallies(1, 5))).toThrow(KernelFault);
+      expect(() => engine.simulatePaths({ ...request, model: models[1]! }, { ...tallies(2, 5), lows: new Float64Array(1) })).toThrow(KernelFault);
+    }
+  });
+});
+
+describe('bins', () => {
+  test('give the quantiles of the sorted levels to a fraction of a bin', () => {
+    const horizon = 60;
+    const paths = 4000;
+    const { counts, finals } = simulate(wasmEngine(), models[1]!, { paths, horizon, bins: 2048 });
+    const bins = levelBins({ mean: MEAN, deviation: DEVIATION, horizon, count: 2048 });
+    const sorted = [...finals].sort((a, b) => a - b);
+    for (const share of [0.01, 0.05, 0.5, 0.95, 0.99]) {
+      expect(Math.abs(binQuantile(bins, counts, horizon - 1, share) - sorted[Math.floor(share * paths)]!)).toBeLessThan(2 / bins.scale[horizon - 1]! + 0.004);
+    }
+  });
+
+  test('hold a path without any movement', () => {
+    const bins = levelBins({ mean: 0, deviation: 0, horizon: 3, count: 10 });
+    const counts = new Uint32Array(30);
+    counts[25] = 4;
+    expect(binQuantile(bins, counts, 2, 0.5)).toBeCloseTo(1, 8);
+  });
+
+  test('are refused without a horizon, and have no quantile of nothing', () => {
+    expect(() => levelBins({ mean: 0, deviation: -1, horizon: 3, count: 10 })).toThrow(KernelFault);
+    expect(() => binQuantile(levelBins({ mean: 0, deviation: 1, horizon: 1, count: 2 }), new Uint32Array(2), 0, 0.5)).toThrow(KernelFault);
+  });
+});

@@ -27,11 +27,11 @@ Figures come from a backtest over historical data, before fees and taxes unless 
 const factsheet: Blocks = [
   { kind: 'header', subtitle: 'Index factsheet' },
   { kind: 'stat_grid', columns: 5 },
-  { kind: 'chart', title: 'Performance', lines: ['level', 'index_level', 'benchmark'], height: 176 },
+  { kind: 'chart', title: 'Performance', lines: ['level', 'benchmark'], height: 156 },
   { kind: 'bar_chart', title: 'Return by calendar year', source: 'annual_returns', limit: 10, width: 'half' },
   { kind: 'bar_chart', title: 'Weight by sector', source: 'sector_weights', limit: 10, width: 'half' },
-  { kind: 'chart', title: 'Drawdown and volatility', lines: ['drawdown', 'rolling_volatility'], height: 190 },
   { kind: 'table', title: 'Largest constituents', source: 'constituents', limit: 10 },
+  { kind: 'chart', title: 'Drawdown and volatility', lines: ['drawdown', 'rolling_volatility'], height: 190 },
   { kind: 'table', title: 'Return by month', source: 'monthly_returns', limit: 10 },
   { kind: 'table', title: 'Latest rebalances', source: 'rebalances', limit: 4 },
   { kind: 'text', title: 'Definitions', text: DEFINITIONS },

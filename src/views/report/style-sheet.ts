@@ -35,7 +35,7 @@ export const SIZE_MIN = 6;
 
 export const SPACE = {
   /** Between blocks. */
-  block: 18,
+  block: 16,
   /** Between two halves side by side. */
   gutter: 20,
   /** Between the columns of a table. */

@@ -82,18 +82,18 @@ function labelOf(identifier: string, name: string | null): string {
   return name ?? identifier;
 }
 
-function weightBars({ constituents, overview }: RunFigures, limit: number): Bars {
+function weightBars({ constituents }: RunFigures, limit: number): Bars {
   const all = constituents();
   const bars = all.slice(0, limit).map(({ identifier, name, weight }) => percentBar(labelOf(identifier, name), weight));
-  return { bars, isTime: false, note: `Weights held on ${overview.end}.` };
+  return { bars, isTime: false, note: null };
 }
 
-function sectorBars({ sectors, overview }: RunFigures, limit: number): Bars {
+function sectorBars({ sectors }: RunFigures, limit: number): Bars {
   const all = sectors();
   const bars = all.slice(0, limit).map(({ sector, weight }) => percentBar(sector ?? 'Unclassified', weight));
   const others = all.slice(limit);
   if (others.length > 0) bars.push(percentBar(`${countText(others.length)} others`, others.reduce((sum, { weight }) => sum + weight, 0)));
-  return { bars, isTime: false, note: `Weights held on ${overview.end}.` };
+  return { bars, isTime: false, note: null };
 }
 
 /** The largest and the smallest contributions, as many of each; all of them when they are few. */

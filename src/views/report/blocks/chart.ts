@@ -1,4 +1,4 @@
-import type { ChartLine } from '#domain/reports/blocks/chart.js';
+import { CHART_LINES, type ChartLine } from '#domain/reports/blocks/chart.js';
 import { formatDay } from '#domain/days.js';
 import { drawLineChart, type ChartSeries, type Panel } from '../chart/line-chart.js';
 import type { RunFigures } from '../figures.js';
@@ -56,15 +56,12 @@ const LINES: Record<ChartLine, LineSource> = {
 
 const PANELS = { levels: { unit: 'points', share: 2 }, drawdown: { unit: 'percent', share: 1 }, volatility: { unit: 'percent', share: 1 } } as const;
 
-/** Levels are drawn over each other from the back: what is followed, what it is measured against, the portfolio on top. */
-const DRAWN: readonly ChartLine[] = ['benchmark', 'index_level', 'level', 'drawdown', 'rolling_volatility'];
-
 /** Lines over time, in one panel for each unit. */
 export const drawChart: Drawing<'chart'> = (block, context) => {
   const { width, typesetter, pageHeight } = context;
   const figures = requireFigures(context);
   const title = titlePart(block.title, width, typesetter);
-  const found = DRAWN.filter((line) => block.lines.includes(line)).map((line) => ({ panel: LINES[line].panel, found: LINES[line].find(figures) }));
+  const found = CHART_LINES.filter((line) => block.lines.includes(line)).map((line) => ({ panel: LINES[line].panel, found: LINES[line].find(figures) }));
   const panels = (['levels', 'drawdown', 'volatility'] as const).flatMap((name): Panel[] => {
     const series = found.flatMap((line) => (line.panel === name && 'series' in line.found ? [line.found.series] : []));
     if (series.length === 0) return [];

@@ -22,7 +22,7 @@ export const drawHeader: Drawing<'header'> = ({ title, subtitle, stamp }, { widt
   const subtitles = subtitle === null ? [] : typesetter.fit(cleanLine(subtitle), { size: SIZE.subtitle, maxWidth: room, linesMax: 3 });
   const titleLeading = size * 1.15;
   const subtitleLeading = SIZE.subtitle * 1.3;
-  const titleBottom = BAR + 9 + titles.length * titleLeading;
+  const titleBottom = BAR + 9 + titles.length * titleLeading + 4;
   const part: Part = {
     height: Math.max(titleBottom + subtitles.length * subtitleLeading + 4, BAR + 14 + stamps.length * SIZE.label * 1.5),
     draw(canvas, { x, y, parent }) {

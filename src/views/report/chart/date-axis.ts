@@ -55,6 +55,9 @@ function mondays({ first, last }: DateSpan, weeks: number): Day[] {
   return days;
 }
 
+/** A line that begins so few days into a year or a month begins with it: the first session of a year is not its first day. */
+const LATE_DAYS = 6;
+
 function monthStarts({ first, last }: DateSpan, months: number): Day[] {
   const { year } = civilOf(first);
   const startYear = months > 12 ? Math.floor(year / (months / 12)) * (months / 12) : year;
@@ -62,7 +65,7 @@ function monthStarts({ first, last }: DateSpan, months: number): Day[] {
   for (let month = 0; ; month += months) {
     const day = dayOf({ year: startYear + Math.floor(month / 12), month: (month % 12) + 1, day: 1 });
     if (day > last) return days;
-    if (day >= first) days.push(day);
+    if (day >= first - LATE_DAYS) days.push(Math.max(day, first));
   }
 }
 

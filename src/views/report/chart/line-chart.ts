@@ -20,7 +20,7 @@ export interface Panel {
   readonly isLogarithmic: boolean;
   /** Whether the axis reaches to zero. */
   readonly hasZero: boolean;
-  /** Drawn in this order. */
+  /** As the legend lists them; the first is drawn on top. */
   readonly series: readonly ChartSeries[];
   /** Share of the chart's height. */
   readonly share: number;
@@ -28,10 +28,12 @@ export interface Panel {
 
 const LEGEND_HEIGHT = 13;
 const AXIS_HEIGHT = 13;
-const PANEL_GAP = 6;
+const PANEL_GAP = 8;
 /** Distance of neighbouring ticks of values. */
 const TICK_SPACE = 24;
 const LABEL_GAP = 5;
+/** Distance of neighbouring dates: more of them tell nothing more. */
+const PITCH_MIN = 46;
 /** No pen is finer: points nearer than this fall on each other. */
 const BUCKET_MIN = 0.4;
 
@@ -102,10 +104,12 @@ function ticksThatFit(canvas: Canvas, span: DateSpan, { position, box }: { reado
   const width = (label: string): number => canvas.typesetter.width(label, { size: SIZE.label });
   return dateTicks(span, (ticks) => {
     let end = -Infinity;
+    let before = -Infinity;
     return ticks.every(({ day, label }) => {
       const middle = labelAt(canvas, { x: position(day), label, box });
-      const isFree = middle - width(label) / 2 >= end + 2 * LABEL_GAP;
+      const isFree = middle - width(label) / 2 >= end + 2 * LABEL_GAP && middle >= before + PITCH_MIN;
       end = middle + width(label) / 2;
+      before = middle;
       return isFree;
     });
   });
@@ -148,7 +152,7 @@ function drawSeries(canvas: Canvas, { panel, axis, plot, position }: PlotInput &
   const bottom = plot.y + plot.height;
   const pointsMax = Math.floor(LIMITS.MAX_REPORT_POINTS / panel.series.length);
   const bucket = Math.max(BUCKET_MIN, (4 * plot.width) / pointsMax);
-  for (const { days, values, stroke, fill } of panel.series) {
+  for (const { days, values, stroke, fill } of panel.series.toReversed()) {
     const places = Float64Array.from(days, position);
     const kept = simplifyLine({ xs: places, values, bucket });
     const xs = Float64Array.from(kept, (i) => places[i]!);

@@ -16,22 +16,29 @@ export interface Extent {
 /** Multiples of a power of ten that people count in. */
 const NICE = [1, 2, 2.5, 5, 10] as const;
 
+/** Room above and below the values, as a share of their spread; none beyond a zero that an axis begins or ends at. */
+const PAD = 0.05;
+
 /**
- * An axis whose ends are ticks, at round values.
+ * An axis a little wider than its values, with ticks at round ones.
  * @param ticksMax at least 2
  */
-export function linearAxis({ low, high }: Extent, ticksMax: number): ValueAxis {
-  const spread = high > low ? high - low : Math.abs(high) * 0.1 || 1;
-  const from = high > low ? low : low - spread / 2;
-  const to = high > low ? high : high + spread / 2;
-  let step = niceStep((to - from) / ticksMax);
-  while (ceilOf(to / step) - floorOf(from / step) + 1 > ticksMax) step = niceStep(step * 1.01);
-  const first = floorOf(from / step);
-  const last = Math.max(first + 1, ceilOf(to / step));
-  const ticks = Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
-  const base = first * step;
-  const span = (last - first) * step;
-  return { ticks, step, position: (value) => (value - base) / span };
+export function linearAxis(extent: Extent, ticksMax: number): ValueAxis {
+  const { low, high } = padded(extent);
+  let step = niceStep((high - low) / ticksMax);
+  while (floorOf(high / step) - ceilOf(low / step) + 1 > ticksMax) step = niceStep(step * 1.01);
+  const first = ceilOf(low / step);
+  const ticks = Array.from({ length: floorOf(high / step) - first + 1 }, (_, i) => (first + i) * step);
+  return { ticks, step, position: (value) => (value - low) / (high - low) };
+}
+
+function padded({ low, high }: Extent): Extent {
+  if (!(high > low)) {
+    const room = Math.abs(high) * PAD || 1;
+    return { low: low - room, high: high + room };
+  }
+  const room = (high - low) * PAD;
+  return { low: low === 0 ? 0 : low - room, high: high === 0 ? 0 : high + room };
 }
 
 /** Rounding noise must not add a tick. */
@@ -50,8 +57,9 @@ function niceStep(least: number): number {
  * at round even steps when they are few.
  */
 export function logAxis(extent: Extent, ticksMax: number): ValueAxis {
-  const low = extent.low * 0.98;
-  const high = extent.high * 1.02;
+  const room = (extent.high / extent.low) ** PAD * 1.005;
+  const low = extent.low / room;
+  const high = extent.high * room;
   const bottom = Math.log(low);
   const span = Math.log(high) - bottom;
   const candidates = [logTicks(low, high, [1, 2, 5]), logTicks(low, high, [1, 3]), logTicks(low, high, [1])];

@@ -81,9 +81,9 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
       const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
       const { start, end } = kindRange(kind);
       for (const { key, value } of database.getRange({ start: keyBytes(start), end: keyBytes(end) })) {
-        const id = idOf(keyText(key));
-        const opened = openDocument(id, { key: keyText(key), value, schemaMax: SCHEMA_VERSION });
-        const document = typeof opened === 'string' ? undefined : read(opened.body, id);
+        const id = idOf(kind, keyText(key));
+        const opened = id === undefined ? 'unreadable' : openDocument(id, { key: keyText(key), value, schemaMax: SCHEMA_VERSION });
+        const document = typeof opened === 'string' ? undefined : read(opened.body, opened.id);
         if (document !== undefined) documents.push(document);
         else causes[typeof opened === 'string' ? opened : 'invalid']++;
       }
@@ -126,7 +126,7 @@ function readDocument(
 
 function idsOf(kind: DocumentKind, keys: (start: string, end: string) => string[]): string[] {
   const { start, end } = kindRange(kind);
-  return keys(start, end).map(idOf);
+  return keys(start, end).flatMap((key) => idOf(kind, key) ?? []);
 }
 
 function transactionOver(view: KeyView, time: number): DocumentTransaction {
@@ -148,6 +148,8 @@ function transactionOver(view: KeyView, time: number): DocumentTransaction {
   };
 }
 
-function idOf(key: string): string {
-  return parseKey(key)?.id ?? key;
+/** The id in a key of the kind; undefined for a key that a damaged page put among them. */
+function idOf(kind: DocumentKind, key: string): string | undefined {
+  const parsed = parseKey(key);
+  return parsed?.kind === kind ? parsed.id : undefined;
 }

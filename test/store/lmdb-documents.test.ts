@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import type { DocumentKind, DocumentStore } from '#store/documents.js';
 import { watchFreeSpace, type VolumeSpace } from '#store/free-space.js';
 import { openDocumentStore } from '#store/lmdb-documents.js';
+import { seeded } from '../seeded.js';
 import { describeDocumentStore } from './document-store-contract.js';
 import { temporaryFolders } from './temporary-folder.js';
 
@@ -104,6 +105,7 @@ describe('a damaged file', () => {
     ['was cut in half', async (file: string) => truncate(file, Math.floor((await readFile(file)).length / 2 / 4096) * 4096)],
     ['was cut to its first page', (file: string) => truncate(file, 4096)],
     ['holds text', (file: string) => writeFile(file, 'not a database\n'.repeat(2000))],
+    ['lost its first meta page', async (file: string) => writeFile(file, (await readFile(file)).fill(0, 0, 4096))],
     ['lost both meta pages', async (file: string) => writeFile(file, (await readFile(file)).fill(0, 0, 8192))],
   ])('that %s keeps the service from starting, with one sentence and status 78', async (_, damage) => {
     const folder = await folderWithDocuments();
@@ -111,6 +113,27 @@ describe('a damaged file', () => {
     const opening = openDocumentStore({ folder });
     await expect(opening).rejects.toMatchObject({ name: 'StartRefusal', exitStatus: 78 });
     await expect(opening).rejects.toThrow(/^The document store .*data\.mdb .*; no backup of it was found\.$/);
+  });
+
+  test('whose bits were flipped anywhere is refused or served without a wrong value', async () => {
+    const folder = await folderWithDocuments();
+    const sound = await readFile(data(folder));
+    const random = seeded(4);
+    for (let mutant = 0; mutant < 10; mutant++) {
+      const file = Buffer.from(sound);
+      for (let flip = 0; flip < 3; flip++) file[Math.floor(random() * file.length)]! ^= 1 << Math.floor(random() * 8);
+      await writeFile(data(folder), file);
+      const store = await openDocumentStore({ folder }).catch((refusal: Error) => refusal);
+      if (store instanceof Error) {
+        expect(store.name).toBe('StartRefusal');
+        continue;
+      }
+      for (const id of store.ids('index')) {
+        const found = store.get('index', id)!;
+        if ('body' in found) expect(found.body).toEqual({ text: 'x'.repeat(500) });
+      }
+      await store.close();
+    }
   });
 
   test('names the newest backup, and the backup opens', async () => {

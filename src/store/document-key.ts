@@ -11,9 +11,13 @@ const ID_BYTES_MAX = 512;
  * `tenant NUL kind NUL id`, as a string of bytes (one character each): its order is the engine's, and code-point order of ids.
  */
 export function documentKey(kind: DocumentKind, id: string): string {
-  const key = Buffer.from(`${TENANT}${SEPARATOR}${kind}${SEPARATOR}${id}`);
-  if (id === '' || id.includes(SEPARATOR) || key.length > ID_BYTES_MAX) throw new Error(`not a document id: ${JSON.stringify(id.slice(0, 80))}`);
-  return key.toString('latin1');
+  if (!isDocumentId(id)) throw new Error(`not a document id: ${JSON.stringify(id.slice(0, 80))}`);
+  return Buffer.from(`${TENANT}${SEPARATOR}${kind}${SEPARATOR}${id}`).toString('latin1');
+}
+
+/** Whether anything can be stored under the id: whoever asks for another finds nothing. */
+export function isDocumentId(id: string): boolean {
+  return id !== '' && !id.includes(SEPARATOR) && Buffer.byteLength(id) <= ID_BYTES_MAX;
 }
 
 /** The range of keys of a kind: from `start`, before `end`. */

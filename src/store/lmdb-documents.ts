@@ -3,7 +3,7 @@ import { open, type RootDatabase } from 'lmdb';
 import { artifactOwners, namesIn } from './artifact-owners.js';
 import { createCommitQueue, type KeyView } from './commit-queue.js';
 import { commitDurably } from './durable-commit.js';
-import { documentKey, keyBytes, keyText, kindRange, parseKey } from './document-key.js';
+import { documentKey, isDocumentId, keyBytes, keyText, kindRange, parseKey } from './document-key.js';
 import type {
   BodyReader, DocumentKind, DocumentStore, DocumentTransaction, Listing, StoredDocument, UnreadableCause, UnreadableDocument,
 } from './documents.js';
@@ -117,6 +117,7 @@ function readDocument(
   id: string,
   read: (key: string) => Buffer | undefined,
 ): StoredDocument | UnreadableDocument | undefined {
+  if (!isDocumentId(id)) return undefined;
   const key = documentKey(kind, id);
   const value = read(key);
   if (value === undefined) return undefined;
@@ -140,6 +141,7 @@ function transactionOver(view: KeyView, time: number): DocumentTransaction {
       return etag;
     },
     delete(kind, id) {
+      if (!isDocumentId(id)) return false;
       const key = documentKey(kind, id);
       const existed = view.get(key) !== undefined;
       if (existed) view.delete(key);

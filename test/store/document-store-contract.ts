@@ -54,6 +54,15 @@ export function describeDocumentStore(name: string, open: () => Promise<OpenedSt
       expect(store.ids('index')).toEqual(['__proto__']);
     });
 
+    test('has nothing under a name that can be no id, and takes nothing under it', async () => {
+      const { store } = await openStore();
+      for (const id of ['', 'a\u0000b', 'x'.repeat(2000)]) {
+        expect(store.get('index', id)).toBeUndefined();
+        expect(await store.transaction((tx) => tx.delete('index', id))).toBe(false);
+        await expect(store.transaction((tx) => tx.put('index', id, {}))).rejects.toThrow('not a document id');
+      }
+    });
+
     test('lists ids in code-point order and kinds apart', async () => {
       const { store } = await openStore();
       await store.transaction((tx) => {

@@ -32,21 +32,30 @@ const LABEL_LINES_MAX = 2;
 const VALUE_LINES_MAX = 3;
 const VALUE_SIZES = [SIZE.figure, 12.5, 11, 10, 9, 8] as const;
 
-/** Figures in rows, each below its label. All values have one size: the largest at which the longest fits. */
+/** Figures in rows, each below its label. All values have one size: the largest at which the longest fits. Rows are shorter where words would not fit. */
 export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
   const { width, typesetter } = context;
   const figures = [
     ...statsOf(block).map((stat): Figure => ({ label: FIGURES[stat].label, value: FIGURES[stat].value(requireFigures(context)) })),
     ...Object.entries(block.values ?? {}).map(([label, value]): Figure => ({ label: cleanLine(label), value: cleanLine(value) })),
   ];
-  const columns = Math.max(1, Math.min(block.columns, figures.length));
-  const cell = (width - GAP * (columns - 1)) / columns;
+  const cellOf = (count: number): number => (width - GAP * (count - 1)) / count;
+  const least = Math.max(0, ...figures.map((figure) => leastWidth(figure, typesetter)));
+  let columns = Math.max(1, Math.min(block.columns, figures.length));
+  while (columns > 1 && cellOf(columns) < least) columns--;
+  const cell = cellOf(columns);
   const fits = (size: number): boolean => figures.every(({ value }) => typesetter.width(value, { size, weight: 'bold' }) <= cell);
   const size = VALUE_SIZES.find(fits) ?? VALUE_SIZES.at(-1)!;
   const rows: Part[] = [];
   for (let from = 0; from < figures.length; from += columns) rows.push(layRow(figures.slice(from, from + columns), { cell, size, typesetter }));
   return { title: titlePart(block.title, width, typesetter), sections: [{ head: null, rows }] };
 };
+
+/** Room for the longest word of a label and of a value in the smallest size. */
+function leastWidth({ label, value }: Figure, typesetter: Typesetter): number {
+  const widest = (text: string, size: number, weight: 'regular' | 'bold'): number => Math.max(...text.split(' ').map((word) => typesetter.width(word, { size, weight })));
+  return Math.max(widest(label, SIZE.label, 'regular'), widest(value, VALUE_SIZES.at(-1)!, 'bold'));
+}
 
 function layRow(figures: readonly Figure[], { cell, size, typesetter }: { readonly cell: number; readonly size: number; readonly typesetter: Typesetter }): Part {
   const labels = figures.map(({ label }) => typesetter.fit(label, { size: SIZE.label, maxWidth: cell, linesMax: LABEL_LINES_MAX }));

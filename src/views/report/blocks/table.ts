@@ -176,7 +176,7 @@ function literalTable({ index, columns, data }: LiteralTable, limit: number): Ta
   return {
     columns: all.map(({ column }) => column),
     rows: all.length === 0 ? [] : rows.map((_, r) => ({ cells: all.map(({ cells }) => cells[r]!) })),
-    note: left > 0 ? `${countText(left)} more rows are not shown.` : null,
+    note: data.length === 0 ? 'No rows.' : left > 0 ? `${countText(left)} more rows are not shown.` : null,
   };
 }
 

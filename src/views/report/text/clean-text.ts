@@ -1,6 +1,6 @@
 /**
- * Text as it may be printed: one space for every control character, tab and line break, no marks that change the
- * direction of what follows, no halves of characters, accents composed.
+ * Text of one line as it may be printed: runs of white space are one space; control characters, marks that change the
+ * direction of what follows and halves of characters are gone; accents are composed.
  */
 export function cleanLine(text: string): string {
   return cleanText(text).replaceAll(/\s+/g, ' ').trim();
@@ -9,9 +9,8 @@ export function cleanLine(text: string): string {
 /** The same for text of several lines, whose breaks stay. */
 export function cleanText(text: string): string {
   return text
-    .replaceAll(/\p{Cs}/gu, '\uFFFD')
     .normalize('NFC')
-    .replaceAll(/\r\n?/g, '\n')
-    .replaceAll(/[^\S\n]|[\p{Cc}\u2028\u2029]/gu, (character) => (character === '\n' ? '\n' : ' '))
-    .replaceAll(/[\p{Cf}\uFE00-\uFE0F]/gu, '');
+    .replaceAll(/\r\n?|[\u2028\u2029]/g, '\n')
+    .replaceAll(/[^\S\n]/g, ' ')
+    .replaceAll(/(?!\n)[\p{Cc}\p{Cf}\p{Cs}\uFE00-\uFE0F]/gu, '');
 }

@@ -1,23 +1,15 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { gunzipSync } from 'node:zlib';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { liveService, type LiveService } from './live.js';
+import { hasSp500, SP500, writeSp500Folder } from './sp500-folder.js';
 
 /**
  * Real closes of 469 names, 2010 to 2013, ragged, with bad prints and missed splits, against levels that numpy calculates
  * in test/real/sp500_levels.py without any code of this project.
  */
-const SHARED = resolve('../shared/data');
-const CLOSES = join(SHARED, 'sp500-2010-2013/close_split_adjusted.csv.gz');
-const VOLUMES = join(SHARED, 'sp500-2010-2013/volume.csv.gz');
-const CONSTITUENTS = join(SHARED, 'reference/constituents.csv');
-
-const hasData = existsSync(CLOSES);
 const hasNumpy = spawnSync('python3', ['-c', 'import numpy']).status === 0;
-if (!hasData) console.log(`skipped: ${CLOSES} is not on this machine`);
+if (!hasSp500) console.log(`skipped: ${SP500.closes} is not on this machine`);
 else if (!hasNumpy) console.log('skipped: python3 with numpy is not on this machine');
 
 interface Second {
@@ -47,18 +39,16 @@ const documents: Record<'equal' | 'inverse_volatility' | 'capped', Record<string
   },
 };
 
-describe.skipIf(!hasData || !hasNumpy)('469 real names, 2010 to 2013', () => {
+describe.skipIf(!hasSp500 || !hasNumpy)('469 real names, 2010 to 2013', () => {
   let service: LiveService;
   let opinion: Opinion;
   let findings: { code: string; message: string; path: string }[] = [];
 
   beforeAll(async () => {
-    opinion = JSON.parse(execFileSync('python3', ['test/real/sp500_levels.py', CLOSES, VOLUMES, CONSTITUENTS], { maxBuffer: 2 ** 26, encoding: 'utf8' })) as Opinion;
+    opinion = JSON.parse(execFileSync('python3', ['test/real/sp500_levels.py', SP500.closes, SP500.volumes, SP500.constituents], { maxBuffer: 2 ** 26, encoding: 'utf8' })) as Opinion;
     service = await liveService();
     const folder = join(service.folder, 'sp500');
-    await mkdir(folder);
-    await writeFile(join(folder, 'market.csv'), marketCsv(table(CLOSES), table(VOLUMES)));
-    await writeFile(join(folder, 'reference.csv'), referenceCsv());
+    await writeSp500Folder(folder);
     const store = await service.ok<{ store_id: string; findings?: typeof findings }>('POST', '/data/stores', { name: 'S&P 500 2010-2013', store_id: 'sp500', kind: 'folder', location: folder, adjustment: 'splits' });
     const loaded = await service.job<{ findings?: typeof findings }>(`/data/stores/${store.store_id}/activate`);
     expect(loaded.error).toBeNull();
@@ -85,31 +75,3 @@ describe.skipIf(!hasData || !hasNumpy)('469 real names, 2010 to 2013', () => {
     }
   });
 });
-
-interface Table {
-  readonly names: string[];
-  readonly rows: { readonly date: string; readonly cells: string[] }[];
-}
-
-function table(path: string): Table {
-  const [header = '', ...lines] = gunzipSync(readFileSync(path)).toString('utf8').trim().split(/\r?\n/);
-  return { names: header.split(',').slice(1), rows: lines.map((line) => ({ date: line.split(',', 1)[0]!, cells: line.split(',').slice(1) })) };
-}
-
-function marketCsv(closes: Table, volumes: Table): string {
-  const volumeColumn = new Map(volumes.names.map((name, column) => [name, column]));
-  const lines = closes.rows.flatMap(({ date, cells }, t) =>
-    cells.flatMap((close, i) => {
-      const name = closes.names[i]!;
-      const column = volumeColumn.get(name);
-      return close === '' ? [] : [`${date},${name},${close},${column === undefined ? '' : volumes.rows[t]!.cells[column]}`];
-    }),
-  );
-  return ['date,identifier,CLOSE,VOLUME', ...lines, ''].join('\n');
-}
-
-function referenceCsv(): string {
-  const sectors = readFileSync(CONSTITUENTS, 'utf8').trim().split(/\r?\n/).slice(1).map((line) => /^([^,]+),(?:"[^"]*"|[^,]*),([^,]+),/.exec(line)!);
-  const held = new Set(table(CLOSES).names);
-  return ['identifier,SECTOR', ...sectors.filter((match) => held.has(match[1]!)).map((match) => `${match[1]},${match[2]}`), ''].join('\n');
-}

@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { liveService, type LiveService } from './live.js';
+import { hasSp500, SP500, writeSp500Folder } from './sp500-folder.js';
+
+/** The methodologies kept in data/examples, each stored, previewed and backtested as a client would. */
+const documents = readdirSync('data/examples')
+  .filter((name) => name.endsWith('.json'))
+  .map((name) => ({ name, document: JSON.parse(readFileSync(`data/examples/${name}`, 'utf8')) as { id: string; base_date: string } }));
+
+if (!hasSp500) console.log(`skipped on real prices: ${SP500.closes} is not on this machine`);
+
+const markets = [
+  {
+    market: 'a generated market',
+    skipped: false,
+    load: async (service: LiveService) => service.job('/data/synthetic', { store_id: 'generated', seed: 7, assets: 260, start: '2009-01-02', end: '2013-12-31', sectors: 11 }),
+  },
+  {
+    market: '469 real names',
+    skipped: !hasSp500,
+    async load(service: LiveService) {
+      const folder = join(service.folder, 'sp500');
+      await writeSp500Folder(folder);
+      await service.ok('POST', '/data/stores', { name: 'Real', store_id: 'real', kind: 'folder', location: folder, adjustment: 'splits' });
+      return service.job('/data/stores/real/activate');
+    },
+  },
+];
+
+for (const { market, skipped, load } of markets) {
+  describe.skipIf(skipped)(`on ${market}`, () => {
+    let service: LiveService;
+    beforeAll(async () => {
+      service = await liveService();
+      expect((await load(service)).error).toBeNull();
+    });
+    afterAll(() => service?.close());
+
+    test.each(documents)('$name is stored without a finding, selects and reconciles', async ({ document }) => {
+      const saved = await service.ok<{ findings: unknown[] }>('PUT', `/indices/${document.id}`, document);
+      expect(saved.findings).toEqual([]);
+      const job = await service.job<{ rebalances: { weights: Record<string, number> }[]; index_level: { data: number[] }; findings: { code: string }[] }>(`/analytics/${document.id}/backtest`, { transaction_cost_bps: 5 });
+      expect(job.error).toBeNull();
+      expect(job.result.findings.filter(({ code }) => code === 'REBALANCE_HELD')).toEqual([]);
+      const counts = job.result.rebalances.map(({ weights }) => Object.keys(weights).length);
+      expect(Math.min(...counts)).toBeGreaterThanOrEqual(25);
+      for (const { weights } of job.result.rebalances) expect(Math.abs(Object.values(weights).reduce((sum, weight) => sum + weight, 0) - 1)).toBeLessThan(1e-12);
+      const attribution = await service.ok<{ reconciles: boolean }>('GET', `/analytics/${document.id}/attribution`);
+      expect(attribution.reconciles).toBe(true);
+    });
+  });
+}

@@ -24,14 +24,15 @@ const DEFINITIONS = `**Level** is the value of a portfolio that follows the inde
 
 Figures come from a backtest over historical data, before fees and taxes unless costs were set. Past performance, actual or simulated, does not indicate future results.`;
 
-const factsheet: Blocks = [
+/** Two pages: what the index is and did, then its risk and its history. Heights are those that fill the pages of a size. */
+const factsheet = ({ performance, drawdown }: { readonly performance: number; readonly drawdown: number }): Blocks => [
   { kind: 'header', subtitle: 'Index factsheet' },
   { kind: 'stat_grid', columns: 5 },
-  { kind: 'chart', title: 'Performance', lines: ['level', 'benchmark'], height: 156 },
+  { kind: 'chart', title: 'Performance', lines: ['level', 'benchmark'], height: performance },
   { kind: 'bar_chart', title: 'Return by calendar year', source: 'annual_returns', limit: 10, width: 'half' },
   { kind: 'bar_chart', title: 'Weight by sector', source: 'sector_weights', limit: 10, width: 'half' },
   { kind: 'table', title: 'Largest constituents', source: 'constituents', limit: 10 },
-  { kind: 'chart', title: 'Drawdown and volatility', lines: ['drawdown', 'rolling_volatility'], height: 190 },
+  { kind: 'chart', title: 'Drawdown and volatility', lines: ['drawdown', 'rolling_volatility'], height: drawdown },
   { kind: 'table', title: 'Return by month', source: 'monthly_returns', limit: 10 },
   { kind: 'table', title: 'Latest rebalances', source: 'rebalances', limit: 4 },
   { kind: 'text', title: 'Definitions', text: DEFINITIONS },
@@ -61,8 +62,8 @@ const rebalance: Blocks = [
 ];
 
 const DRAFTS: Record<BuiltInId, Omit<Draft, 'template_id'>> = {
-  'FACTSHEET-A4': { name: 'Factsheet', blocks: factsheet, page: { size: 'A4', margin: MARGIN } },
-  'FACTSHEET-LETTER': { name: 'Factsheet', blocks: factsheet, page: { size: 'LETTER', margin: MARGIN } },
+  'FACTSHEET-A4': { name: 'Factsheet', blocks: factsheet({ performance: 156, drawdown: 190 }), page: { size: 'A4', margin: MARGIN } },
+  'FACTSHEET-LETTER': { name: 'Factsheet', blocks: factsheet({ performance: 126, drawdown: 160 }), page: { size: 'LETTER', margin: 42 } },
   'REBALANCE-A4': { name: 'Rebalance report', blocks: rebalance, page: { size: 'A4', margin: MARGIN } },
   'TEARSHEET-A4': { name: 'Tear sheet', blocks: tearsheet, page: { size: 'A4', margin: MARGIN } },
 };

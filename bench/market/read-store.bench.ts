@@ -57,7 +57,7 @@ async function measure(size: string, file: string): Promise<void> {
     const problems = createProblems();
     const place = join(file, '..');
     const files = await folderFiles(place, {}, createLocations([folder]), problems);
-    const result = await runMarketTask('readFiles', { files }, { load: { storeId: 'bench', adjustment: 'none' } });
+    const result = await runMarketTask('readFiles', { files, after: null }, { load: { storeId: 'bench', adjustment: 'none' } });
     if (result.kind !== 'accepted') throw new Error(JSON.stringify(result.findings[0]));
     times.push(performance.now() - start);
     stall = Math.max(stall, watch());

@@ -36,6 +36,8 @@ export function composeMarket(rooms: {
   const kinds = createStoreJobs({ documents, markets, loading, folders, calendars, timestamp });
   jobs.register(kinds.load);
   jobs.register(kinds.generate);
+  jobs.register(kinds.refresh);
+  jobs.register(kinds.sync);
   const stores = createStores({ documents, jobs, kinds, markets, loading, locations, folders, calendars, timestamp });
   const data = createData({ markets, jobs, served: () => stores.servedStore(), now: Date.now });
   return { markets, stores, data };

@@ -177,7 +177,7 @@ export const dataRoutes = routes({
     success: { status: 200, description: 'The prices; an empty table when the window holds none.', schema: PricesResponse, media: ['application/vnd.apache.arrow.stream'] },
     errors: ['IDENTIFIER_NOT_FOUND', 'INVALID_RANGE', 'NO_DATA_SOURCE', 'OVERLOADED'],
   },
-  getReferenceBatch: {
+  getAssetReferences: {
     method: 'GET',
     path: '/data/reference',
     scope: 'read',
@@ -187,7 +187,7 @@ export const dataRoutes = routes({
     success: { status: 200, description: 'One entry per identifier.', schema: BatchReferenceResponse },
     errors: ['NO_DATA_SOURCE'],
   },
-  getReference: {
+  getAssetReference: {
     method: 'GET',
     path: '/data/reference/{identifier}',
     scope: 'read',

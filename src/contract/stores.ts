@@ -126,6 +126,25 @@ export type GenerateSyntheticRequest = z.infer<typeof GenerateSyntheticRequest>;
 export const LoadJobStatus = jobStatus('LoadJobStatus', 'load', DataStore);
 export const GenerateJobStatus = jobStatus('GenerateJobStatus', 'generate', DataStore);
 
+export const RefreshResult = z
+  .strictObject({
+    store_id: z.string(),
+    rows_added: z.int().meta({ description: 'Bars of a name and date that was not held.' }),
+    rows_changed: z.int().meta({ description: 'Bars held whose values the source has changed; only with full.' }),
+    dates_added: z.int(),
+    identifiers_added: z.int(),
+    start: z.string(),
+    end: z.string(),
+    restatements: z
+      .array(z.strictObject({ identifier: z.string(), date: z.string(), column: z.string(), before: z.number().nullable(), after: z.number().nullable() }))
+      .meta({ description: 'Changed values by date, identifier and column, at most 1000.' }),
+    restatements_total: z.int(),
+  })
+  .meta({ id: 'RefreshResult' });
+
+export const RefreshJobStatus = jobStatus('RefreshJobStatus', 'refresh', RefreshResult);
+export const SyncJobStatus = jobStatus('SyncJobStatus', 'sync', RefreshResult);
+
 const storeParams = z.strictObject({ store_id: Id.meta({ description: 'Id of the data store.' }) });
 
 export const storeRoutes = routes({
@@ -194,6 +213,29 @@ export const storeRoutes = routes({
     params: storeParams,
     success: { status: 202, description: 'The load job.', schema: LoadJobStatus },
     errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING'],
+  },
+  refreshStore: {
+    method: 'POST',
+    path: '/data/stores/{store_id}/refresh',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Brings a store up to date from its own source.',
+    description: 'Later dates are added; with full every value is read again and what was restated is reported. Synthetic data is extended. Job refresh:{store_id}, result RefreshResult.',
+    params: storeParams,
+    body: { schema: RefreshRequest, optional: true, example: { full: true } },
+    success: { status: 202, description: 'The refreshing job.', schema: RefreshJobStatus },
+    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NOTHING_TO_REFRESH', 'STORE_NOT_SERVED', 'STORE_LOADING', 'STORE_REFRESHING'],
+  },
+  syncData: {
+    method: 'POST',
+    path: '/data/sync',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Brings the served store up to date.',
+    description: 'As a refresh of it. Job sync:{store_id}, result RefreshResult.',
+    body: { schema: RefreshRequest, optional: true, example: {} },
+    success: { status: 202, description: 'The syncing job.', schema: SyncJobStatus },
+    errors: ['NO_DATA_SOURCE', 'NOTHING_TO_REFRESH', 'STORE_LOADING', 'STORE_REFRESHING'],
   },
   importStore: {
     method: 'POST',

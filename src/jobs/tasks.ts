@@ -6,8 +6,11 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
+import type { FactorModelName } from '#domain/risk/factor-risk.js';
+import type { SimulationPlan, SimulationRequest } from '#domain/simulation/simulation.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { NameBars, SeriesRequest } from '#market/price-series.js';
+import type { RefreshOptions, RefreshReport } from '#market/refresh-content.js';
 
 /** Every task a worker can run: the one list that services, the pool and `workers/` agree on. */
 export interface Tasks {
@@ -27,6 +30,14 @@ export interface Tasks {
   render: { input: RenderInput; output: RenderOutput };
   /** Prices of one name as the bytes of an answer. */
   prices: { input: PricesInput; output: OutputBytes };
+  /** The next version of a store from the one held and what its source has now. */
+  'refresh-market': { input: RefreshMarketInput; output: RefreshMarketOutput };
+  /** What all parts of a simulation have in common. */
+  'plan-simulation': { input: PlanSimulationInput; output: SimulationStart };
+  /** One part of the paths, drawn into shared memory. */
+  'simulate-paths': { input: { readonly plan: SimulationPlan; readonly part: number; readonly memory: SharedArrayBuffer }; output: { readonly precision: 'float64' | 'float32' } };
+  /** A SimulationView as JSON. */
+  'sum-simulation': { input: SumSimulationInput; output: OutputBytes };
   /** A covariance model: its matrix to store, and what is remembered beside it. */
   'estimate-risk-model': { input: EstimateRiskModelInput; output: RiskModelOutput };
   /** A stretch of a stored model's JSON. */
@@ -53,6 +64,36 @@ export interface WhatIfQuestion {
   readonly asOf: string | null;
   /** Warnings about the changed document, passed through. */
   readonly findings: readonly Finding[];
+}
+
+export interface PlanSimulationInput {
+  /** File of the run's columns. */
+  readonly columns: string;
+  readonly request: SimulationRequest;
+  readonly calendar: string;
+  /** Market of the factor model; null for the bootstrap. */
+  readonly market: MarketHandle | null;
+}
+
+export interface SimulationStart {
+  readonly plan: SimulationPlan;
+  readonly observations: number;
+  readonly observedStart: string;
+  readonly observedEnd: string;
+  /** Of a session's return. */
+  readonly mean: number;
+  readonly deviation: number;
+  readonly factorShare: number | null;
+}
+
+export interface SumSimulationInput {
+  readonly start: SimulationStart;
+  readonly memory: SharedArrayBuffer;
+  readonly request: SimulationRequest;
+  readonly runId: string;
+  /** Sessions ahead, [horizon]. */
+  readonly dates: readonly string[];
+  readonly precision: 'float64' | 'float32';
 }
 
 export interface EstimateRiskModelInput {
@@ -138,6 +179,20 @@ export interface OutputBytes {
   readonly sha256: string;
 }
 
+export interface RefreshMarketInput {
+  readonly held: MarketHandle;
+  readonly fresh: MarketHandle;
+  readonly options: RefreshOptions;
+}
+
+export interface RefreshMarketOutput {
+  readonly handle: MarketHandle;
+  readonly report: RefreshReport;
+  readonly identifiers: number;
+  /** Doubts about the new version. */
+  readonly warnings: readonly Finding[];
+}
+
 /** One name's bars, and how a client wants them. */
 export interface PricesInput {
   readonly identifier: string;
@@ -171,7 +226,8 @@ export type RunViewInput =
   | { readonly view: 'asset'; readonly columns: string; readonly identifier: string }
   | { readonly view: 'compare'; readonly columns: readonly string[] }
   | { readonly view: 'levels'; readonly columns: string; readonly variant: ReturnVariant | null; readonly start: string | null; readonly end: string | null }
-  | WeightsViewInput;
+  | WeightsViewInput
+  | FactorRiskInput;
 
 export interface WeightsViewInput {
   readonly view: 'weights';
@@ -182,6 +238,16 @@ export interface WeightsViewInput {
   readonly benchmark: { readonly indexId: string; readonly documents: BacktestPlan['documents'] } | null;
   /** The served market, null when there is none. */
   readonly market: MarketHandle | null;
+}
+
+export interface FactorRiskInput {
+  readonly view: 'factor-risk';
+  readonly columns: string;
+  readonly asOf: string | null;
+  readonly benchmark: NonNullable<WeightsViewInput['benchmark']>;
+  readonly market: MarketHandle;
+  readonly model: FactorModelName;
+  readonly factors: number;
 }
 
 /** Levels in index points by day. */

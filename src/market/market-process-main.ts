@@ -43,12 +43,13 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   const sharing = sharedFile === null || made.isServed === false ? Promise.resolve(null) : writeSharedFile(sharedFile, { ...content, storeId: '', contentHash: '', adjustment: 'none' });
   const [layout, files, hash] = await Promise.all([sharing, made.files(), contentHash(content)]);
   onProgress(0.95, 'checking');
-  warnOfMarket(content, problems);
+  // A part of a market would be doubted for what the whole of it holds.
+  if (!(request.task === 'readFiles' && request.input.after !== null)) warnOfMarket(content, problems);
   const summary = {
     contentHash: hash,
     identifiers: content.identifiers.length,
-    start: content.dates[0]!,
-    end: content.dates.at(-1)!,
+    start: content.dates[0] ?? null,
+    end: content.dates.at(-1) ?? null,
     rows,
     files,
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
@@ -70,7 +71,7 @@ async function perform({ task, input, options }: MarketTaskRequest, problems: Pr
   const written = (folder: string, content: MarketContent) => () => writeMarket(folder, content, (fraction) => onProgress(0.6 + 0.3 * fraction, 'writing'));
   switch (task) {
     case 'readFiles': {
-      const read = await readSource(input.files, problems, (fraction, message) => onProgress(0.9 * fraction, message));
+      const read = await readSource(input.files, problems, (fraction, message) => onProgress(0.9 * fraction, message), input);
       return read && { ...read, files: async () => read.files };
     }
     case 'importBody': {

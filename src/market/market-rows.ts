@@ -50,7 +50,8 @@ export interface MarketRows {
   toPanels(): Panels | undefined;
 }
 
-export function createMarketRows(problems: Problems): MarketRows {
+/** @param after only rows of later days are kept; earlier ones are checked and counted. */
+export function createMarketRows(problems: Problems, after: Day | null = null): MarketRows {
   const fields: string[] = [];
   const positive: boolean[] = [];
   const counted: boolean[] = [];
@@ -89,7 +90,7 @@ export function createMarketRows(problems: Problems): MarketRows {
       dayBlocks.push(new Int32Array(BLOCK_ROWS));
       for (const blocks of valueBlocks) blocks.push(new Float64Array(BLOCK_ROWS).fill(Number.NaN));
     }
-    if (code !== undefined && day !== undefined) {
+    if (code !== undefined && day !== undefined && (after === null || day > after)) {
       const block = rows >>> BLOCK_BITS;
       codeBlocks[block]![slot] = code;
       dayBlocks[block]![slot] = day;
@@ -170,7 +171,7 @@ export function createMarketRows(problems: Problems): MarketRows {
     const order = identifiers.map((_, code) => code).toSorted((a, b) => compareText(identifiers[a]!, identifiers[b]!));
     const columnOf = new Int32Array(identifiers.length);
     for (let n = 0; n < order.length; n++) columnOf[order[n]!] = n;
-    const dates = distinctDays(dayBlocks, rows);
+    const dates = distinctDays(codeBlocks, dayBlocks, rows);
     const shape = { dates: dates.length, identifiers: order.length, fields: fields.length };
     if (refuseSize(shape, problems)) return undefined;
     const panels = fields.map(() => emptyPanel(shape.dates * shape.identifiers));
@@ -192,6 +193,7 @@ export function createMarketRows(problems: Problems): MarketRows {
       const block = row >>> BLOCK_BITS;
       const slot = row & (BLOCK_ROWS - 1);
       const code = codeBlocks[block]![slot]!;
+      if (code < 0) continue;
       const day = dayBlocks[block]![slot]!;
       const cell = rowOf[day - dates[0]!]! * assets + columnOf[code]!;
       if (filled[cell] === 1) {
@@ -247,9 +249,12 @@ export function refuseSize(shape: { readonly dates: number; readonly identifiers
   return true;
 }
 
-function distinctDays(blocks: readonly Int32Array[], rows: number): Int32Array {
+function distinctDays(codes: readonly Int32Array[], blocks: readonly Int32Array[], rows: number): Int32Array {
   const days = new Set<number>();
-  for (let row = 0; row < rows; row++) days.add(blocks[row >>> BLOCK_BITS]![row & (BLOCK_ROWS - 1)]!);
+  for (let row = 0; row < rows; row++) {
+    const [block, slot] = [row >>> BLOCK_BITS, row & (BLOCK_ROWS - 1)];
+    if (codes[block]![slot]! >= 0) days.add(blocks[block]![slot]!);
+  }
   return Int32Array.from(days).sort();
 }
 

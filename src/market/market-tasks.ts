@@ -1,6 +1,7 @@
 import type { Finding } from '#domain/findings.js';
 import type { Dataset } from './datasets.js';
 import type { DatasetFiles } from './folder.js';
+import type { Day } from '#domain/days.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { ErrorDetail } from '#domain/refusal.js';
 import type { FileDigest } from './read-source.js';
@@ -13,7 +14,7 @@ import type { SyntheticSpec } from './synthetic/spec.js';
  */
 export interface MarketTasks {
   /** Reads the files of a store. */
-  readFiles: { readonly files: DatasetFiles };
+  readFiles: { readonly files: DatasetFiles; readonly after: Day | null };
   /** Reads the body of an import and writes what it brings as a store, once its header was answered. */
   importBody: Record<string, never>;
   /** Makes a synthetic market and writes it as a store. */
@@ -45,9 +46,9 @@ export interface ImportAnswer {
 export interface ContentSummary {
   readonly contentHash: string;
   readonly identifiers: number;
-  /** First and last day of the market dataset. */
-  readonly start: number;
-  readonly end: number;
+  /** First and last day of the market dataset; null when nothing is later than was asked for. */
+  readonly start: Day | null;
+  readonly end: Day | null;
   readonly rows: Readonly<Record<Dataset, number>>;
   /** Bytes of the files it was read from or written to. */
   readonly bytes: number;

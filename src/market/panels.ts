@@ -7,7 +7,7 @@ export interface Panels {
   /** [T] days. */
   readonly dates: Int32Array;
   /** Field name to [T x N] row-major values in shared memory, NaN where there is none. */
-  readonly fields: ReadonlyMap<string, Float64Array<SharedArrayBuffer>>;
+  readonly fields: ReadonlyMap<string, Float64Array>;
 }
 
 const GIB = 1 << 30;
@@ -23,6 +23,11 @@ export function panelBytes(shape: { readonly dates: number; readonly identifiers
 /** A panel without any value. */
 export function emptyPanel(cells: number): Float64Array<SharedArrayBuffer> {
   return new Float64Array(new SharedArrayBuffer(cells * Float64Array.BYTES_PER_ELEMENT)).fill(Number.NaN);
+}
+
+/** Panels without a day. */
+export function noPanels(fields: readonly string[]): Panels {
+  return { identifiers: [], dates: new Int32Array(0), fields: new Map(fields.map((name) => [name, emptyPanel(0)])) };
 }
 
 /**

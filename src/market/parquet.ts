@@ -1,11 +1,12 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
+import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { AssetIdentifier } from '#domain/shape.js';
 import { dayIn, type Cell } from './cells.js';
 import { columnName, COUNT_COLUMNS, PRICE_COLUMNS } from './datasets.js';
 import { cellOf, chunksOf, doublesOf, integersOf, sqlName, sqlText } from './duckdb.js';
 import { dayPositions, IDENTIFIERS_MAX, namedColumns, refuseSize, repeatedKey } from './market-rows.js';
-import { emptyPanel, withoutEmptyLines, type Panels } from './panels.js';
+import { emptyPanel, noPanels, withoutEmptyLines, type Panels } from './panels.js';
 import { cellPath, FINDINGS_MAX, type Problems } from './problems.js';
 
 /** A Parquet file of a dataset as its folder lists it. */
@@ -80,14 +81,16 @@ export interface MarketRead {
  */
 export async function readTypedMarket(
   connection: DuckDBConnection,
-  source: { readonly files: readonly ParquetFile[]; readonly scan: string; readonly numberedScan: string; readonly columns: Extract<MarketColumns, { kind: 'typed' }> },
+  source: { readonly files: readonly ParquetFile[]; readonly scan: string; readonly numberedScan: string; readonly columns: Extract<MarketColumns, { kind: 'typed' }>; readonly after: Day | null },
   problems: Problems,
   onProgress: (fraction: number) => void,
 ): Promise<MarketRead | undefined> {
-  const { scan, columns } = source;
+  const { columns, after } = source;
+  const scan = after === null ? source.scan : `(SELECT * FROM ${source.scan} WHERE ${laterThan(columns.date, after)})`;
   const identifier = sqlName(columns.identifier);
   const day = dayExpression(columns.date);
   const total = Number((await connection.runAndReadAll(`SELECT count(*) FROM ${scan}`)).getRows()[0]![0]);
+  if (total === 0 && after !== null) return { panels: noPanels(columns.fields.map(({ name }) => name)), rows: 0 };
   if (total === 0) {
     problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The market holds no row; at least one is needed.' });
     return undefined;
@@ -119,6 +122,13 @@ export async function readTypedMarket(
   }
   const fields = new Map(columns.fields.map(({ name }, f) => [name, panels[f]!]));
   return { panels: withoutEmptyLines({ identifiers: names, dates, fields }), rows: scattered.rows };
+}
+
+/** Condition on the date column, in the terms of its own type so that whole row groups are passed over. */
+function laterThan({ name, type }: TypedColumn, after: Day): string {
+  const day = sqlText(formatDay(after));
+  if (type === 'VARCHAR') return `substr(trim(${sqlName(name)}), 1, 10) > ${day}`;
+  return type === 'DATE' ? `${sqlName(name)} > DATE ${day}` : `${sqlName(name)} >= TIMESTAMP ${sqlText(formatDay(after + 1))}`;
 }
 
 /** Every spelling of an identifier with the column of its panel: spaces around it are not part of it. */

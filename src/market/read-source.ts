@@ -3,6 +3,7 @@ import { constants } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import type { Day } from '#domain/days.js';
 import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
 import { createActionRows } from './action-rows.js';
 import type { Cell } from './cells.js';
@@ -42,15 +43,20 @@ const CHUNK_BYTES = 1 << 20;
 
 type Progress = (fraction: number, message: string) => void;
 
+export interface ReadOptions {
+  /** Only bars of later days are wanted; there may be none. Null: all, and at least one. */
+  readonly after: Day | null;
+}
+
 /**
  * Reads the files of a store into one content, telling everything that is wrong with them.
  * @returns undefined, and told, when anything is wrong.
  */
-export async function readSource(files: DatasetFiles, problems: Problems, onProgress: Progress): Promise<SourceRead | undefined> {
+export async function readSource(files: DatasetFiles, problems: Problems, onProgress: Progress, { after }: ReadOptions = { after: null }): Promise<SourceRead | undefined> {
   const before = await fingerprints(files);
   onProgress(0, 'reading market');
   const digests: FileDigest[] = [];
-  const market = await readMarket(files.market, digests, problems, (fraction) => onProgress(0.8 * fraction, 'reading market'));
+  const market = await readMarket(files.market, digests, problems, after, (fraction) => onProgress(0.8 * fraction, 'reading market'));
   onProgress(0.8, 'reading tables');
   const reference = await readTable(files.reference, createReferenceRows(problems), digests, problems);
   const actions = await readTable(files.corporate_actions, createActionRows(problems), digests, problems);
@@ -74,10 +80,10 @@ async function fingerprints(files: DatasetFiles): Promise<string[]> {
   }));
 }
 
-async function readMarket(files: readonly SourceFile[], digests: FileDigest[], problems: Problems, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
+async function readMarket(files: readonly SourceFile[], digests: FileDigest[], problems: Problems, after: Day | null, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
   if (files.length === 0) return undefined;
-  if (files[0]!.format === 'parquet') return readParquetMarket(files, digests, problems, onProgress);
-  const rows = createMarketRows(problems);
+  if (files[0]!.format === 'parquet') return readParquetMarket(files, digests, problems, after, onProgress);
+  const rows = createMarketRows(problems, after);
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
   let done = 0;
   for (const file of files) {
@@ -171,7 +177,7 @@ async function digestFiles(files: readonly SourceFile[], digests: FileDigest[]):
   for (const file of files) for await (const _ of bytesOf(file, digests, () => {}));
 }
 
-async function readParquetMarket(files: readonly SourceFile[], digests: FileDigest[], problems: Problems, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
+async function readParquetMarket(files: readonly SourceFile[], digests: FileDigest[], problems: Problems, after: Day | null, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
   const digesting = digestFiles(files, digests).catch((error: unknown) => {
     problems.error({ code: 'UNREADABLE_FILE', path: 'market', message: `The files cannot be read: ${reasonOf(error)}` });
   });
@@ -181,9 +187,9 @@ async function readParquetMarket(files: readonly SourceFile[], digests: FileDige
     const columns = marketColumns(files, await columnsOf(connection, scan), problems);
     if (columns.kind === 'refused') return undefined;
     if (columns.kind === 'typed') {
-      return await readTypedMarket(connection, { files, scan, numberedScan: scanOf(files, { withRows: true }), columns }, problems, onProgress);
+      return await readTypedMarket(connection, { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, after }, problems, onProgress);
     }
-    const rows = createMarketRows(problems);
+    const rows = createMarketRows(problems, after);
     for (const file of files) {
       const opened = rows.beginFile(file.label, columns.columns);
       if (opened === undefined) return undefined;

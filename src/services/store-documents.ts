@@ -1,6 +1,7 @@
 import type { DataStore } from '#contract/stores.js';
 import { StoreDocument } from '#domain/documents/store-document.js';
 import { Refusal } from '#domain/refusal.js';
+import { GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/documents.js';
 
 /** A stored data store with the etag of its document. */
@@ -40,8 +41,9 @@ export function allStores(reader: Pick<DocumentStore | DocumentTransaction, 'get
 }
 
 /** Whether a refresh has anything to take data from. */
-export function isRefreshable({ kind, source, writing }: StoreDocument): boolean {
-  return !writing && (kind === 'synthetic' || source !== null);
+export function isRefreshable({ kind, source, writing, synthetic }: StoreDocument): boolean {
+  if (writing) return false;
+  return kind === 'synthetic' ? synthetic?.['generator'] === GENERATOR : source !== null;
 }
 
 /** A store as the wire shows it. */

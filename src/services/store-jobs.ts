@@ -9,7 +9,7 @@ import type { ManagedFolders } from '#market/managed-folder.js';
 import { runMarketTask } from '#market/market-process.js';
 import { servedMarket, type ServedMarkets } from '#market/served-markets.js';
 import type { ServedMarket } from '#market/markets.js';
-import type { SyntheticSpec } from '#market/synthetic/spec.js';
+import { GENERATOR, type SyntheticSpec } from '#market/synthetic/spec.js';
 import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
 import { allStores, requireStore, toDataStore } from './store-documents.js';
 import { loadedFields, readFailed, type StoreLoading } from './store-loading.js';
@@ -37,10 +37,20 @@ export interface StoreJobsDependencies {
   readonly timestamp: () => string;
 }
 
+export interface RefreshPayload {
+  readonly store_id: string;
+  /** Last day to bring in, null for the latest there is. */
+  readonly until: string | null;
+  readonly full: boolean;
+}
+
 /** Kinds of job that change stores. */
 export interface StoreJobs {
   readonly load: JobKind<LoadPayload>;
   readonly generate: JobKind<GeneratePayload>;
+  readonly refresh: JobKind<RefreshPayload>;
+  /** A refresh of the served store under the name of the route that asks for it. */
+  readonly sync: JobKind<RefreshPayload>;
 }
 
 export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs {
@@ -87,9 +97,92 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
     }
   }
 
+  async function runRefresh(payload: RefreshPayload, attempt: Attempt): Promise<Completion> {
+    await markets.settled();
+    const { document } = requireStore(documents, payload.store_id);
+    return document.kind === 'synthetic' ? extendSynthetic(document, payload, attempt) : refreshFromSource(document, payload, attempt);
+  }
+
+  async function refreshFromSource(document: StoreDocument, { store_id: storeId, until, full }: RefreshPayload, attempt: Attempt): Promise<Completion> {
+    const held = servedVersion(storeId);
+    const source = { ...document, location: document.source };
+    const after = full ? null : (held.market.dates.at(-1) ?? null);
+    const read = await loading.read(source, { serve: true, after, onProgress: (fraction, message) => attempt.report(0.7 * fraction, message), signal: attempt.signal });
+    if (read.kind === 'refused') throw readFailed(read.findings);
+    const options = { until: until === null ? null : dayFrom(until), full };
+    const { handle, report, identifiers, warnings } = await attempt.compute('refresh-market', { held: held.handle, fresh: read.served!.handle, options }, 0.3);
+    const at = timestamp();
+    const changes: Partial<StoreDocument> = {
+      ...loadedFields({ ...read.summary, warnings }, at),
+      last_refreshed_at: at,
+      location: document.source,
+      identifiers,
+      start: report.start,
+      end: report.end,
+      content_hash: handle.contentHash,
+      rows: { ...read.summary.rows, market: (full ? 0 : (document.rows?.['market'] ?? 0)) + read.summary.rows.market },
+    };
+    return {
+      result: { value: { store_id: storeId, ...report } },
+      effect(tx) {
+        const stored = requireStore(tx, storeId).document;
+        activateIn(tx, markets, { ...stored, ...changes }, servedMarket({ ...handle, adjustment: stored.adjustment }, at));
+      },
+    };
+  }
+
+  /** The served version of a store. @throws Refusal STORE_NOT_SERVED */
+  function servedVersion(storeId: string): ServedMarket {
+    const held = markets.served();
+    if (held?.handle.storeId !== storeId) throw new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);
+    return held;
+  }
+
+  /** Makes the same market again with later sessions: its earlier bars come out the same. */
+  async function extendSynthetic(document: StoreDocument, { store_id: storeId, until }: RefreshPayload, attempt: Attempt): Promise<Completion> {
+    const request = document.synthetic!['request'] as GenerateRequest; // written by this engine, and of this generator
+    const lastDay = until ?? timestamp().slice(0, 10);
+    const end = lastDay > document.end! ? lastDay : document.end!;
+    const served = markets.served();
+    const isServed = served?.handle.storeId === storeId;
+    const held = isServed ? served : (await heldVersion(document, attempt)).served!;
+    const folder = await folders.create(storeId);
+    try {
+      const spec = syntheticSpec({ ...request, end }, calendars);
+      const made = await runMarketTask('generate', { spec, folder }, {
+        load: { storeId, adjustment: document.adjustment }, onProgress: (fraction, message) => attempt.report(0.8 * fraction, message), signal: attempt.signal,
+      });
+      if (made.kind === 'refused') throw readFailed(made.findings);
+      const { report, warnings } = await attempt.compute('refresh-market', { held: held.handle, fresh: made.handle!, options: { until: null, full: true } }, 0.2);
+      const at = timestamp();
+      const changes: Partial<StoreDocument> = {
+        ...loadedFields({ ...made.summary, warnings }, at), last_refreshed_at: at, location: folder, synthetic: { generator: GENERATOR, request: { ...request, end } },
+      };
+      return {
+        result: { value: { store_id: storeId, ...report } },
+        effect(tx) {
+          const stored = requireStore(tx, storeId).document;
+          if (isServed) activateIn(tx, markets, { ...stored, ...changes }, servedMarket(made.handle!, at));
+          else tx.put('store', storeId, { ...stored, ...changes });
+        },
+      };
+    } catch (failure) {
+      await folders.remove(folder, storeId);
+      throw failure;
+    }
+  }
+
+  async function heldVersion(document: StoreDocument, attempt: Attempt) {
+    const read = await loading.read(document, { serve: true, signal: attempt.signal });
+    if (read.kind === 'refused') throw readFailed(read.findings);
+    return read;
+  }
+
   return {
     load: { kind: 'load', lane: 'light', run: runLoad },
     generate: { kind: 'generate', lane: 'light', run: runGenerate },
+    refresh: { kind: 'refresh', lane: 'light', run: runRefresh },
+    sync: { kind: 'sync', lane: 'light', run: runRefresh },
   };
 }
 
@@ -105,7 +198,7 @@ export function writingStore({ store_id, name, created_at, request }: GeneratePa
   return {
     store_id, name, kind: 'synthetic', managed: true, active: false, writing: true, location: null, source: 'synthetic', tables: {}, adjustment: 'none',
     created_at, last_loaded_at: null, last_refreshed_at: null, identifiers: null, start: null, end: null, size_bytes: null, content_hash: null,
-    rows: null, files: [], error: null, findings: [], synthetic: { ...request },
+    rows: null, files: [], error: null, findings: [], synthetic: { generator: GENERATOR, request: { ...request } },
   };
 }
 

@@ -1,4 +1,4 @@
-import { formatDay } from '#domain/days.js';
+import { formatDay, type Day } from '#domain/days.js';
 import type { StoreDocument } from '#domain/documents/store-document.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
@@ -16,6 +16,8 @@ export type Source = Pick<StoreDocument, 'store_id' | 'kind' | 'location' | 'tab
 export interface LoadOptions {
   /** Load into shared memory, or only read and check. */
   readonly serve: boolean;
+  /** Only bars of later days. */
+  readonly after?: Day | null;
   readonly onProgress?: MarketTaskOptions['onProgress'];
   readonly signal?: AbortSignal;
 }
@@ -36,14 +38,14 @@ export function createStoreLoading({ locations, timestamp }: { readonly location
   }
 
   return {
-    async read(source, { serve, onProgress, signal }) {
+    async read(source, { serve, after = null, onProgress, signal }) {
       if (source.kind === 'database') throw new Refusal('NOT_SUPPORTED', 'This build has no driver for databases.');
       const folder = await folderOf(source);
       if ('findings' in folder) return { kind: 'refused', findings: folder.findings };
       const problems = createProblems();
       const files = await folderFiles(folder.path, source.tables, locations, problems);
       if (problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
-      const result = await runMarketTask('readFiles', { files }, {
+      const result = await runMarketTask('readFiles', { files, after }, {
         load: serve ? { storeId: source.store_id, adjustment: source.adjustment } : null,
         ...(onProgress === undefined ? {} : { onProgress }),
         ...(signal === undefined ? {} : { signal }),
@@ -59,8 +61,8 @@ export function loadedFields(summary: ContentSummary, at: string): Partial<Store
   return {
     last_loaded_at: at,
     identifiers: summary.identifiers,
-    start: formatDay(summary.start),
-    end: formatDay(summary.end),
+    start: summary.start === null ? null : formatDay(summary.start),
+    end: summary.end === null ? null : formatDay(summary.end),
     size_bytes: summary.bytes,
     content_hash: summary.contentHash,
     rows: { ...summary.rows },

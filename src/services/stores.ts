@@ -1,5 +1,5 @@
 import type {
-  DataStore, DataStoreCollection, DataStoreCreate, DataStoreUpdate, GenerateSyntheticRequest, ImportResult,
+  DataStore, DataStoreCollection, DataStoreCreate, DataStoreUpdate, GenerateSyntheticRequest, ImportResult, RefreshRequest,
 } from '#contract/stores.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { civilOf, dayFrom, formatDay } from '#domain/days.js';
@@ -20,7 +20,7 @@ import { createProblems } from '#market/problems.js';
 import { servedMarket, type ServedMarkets } from '#market/served-markets.js';
 import type { DocumentStore } from '#store/documents.js';
 import { assertPrecondition, type Precondition } from './preconditions.js';
-import { allStores, readStore, requireStore, storeNotFound, toDataStore, toListedStore, type Activity } from './store-documents.js';
+import { allStores, isRefreshable, readStore, requireStore, storeNotFound, toDataStore, toListedStore, type Activity } from './store-documents.js';
 import { activateIn, forgetUnwritten, sessionsBetween, writingStore, type GenerateRequest, type StoreJobs } from './store-jobs.js';
 import { loadedFields, type StoreLoading } from './store-loading.js';
 
@@ -54,6 +54,10 @@ export interface Stores {
   template(format: TemplateFormat): { readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string; readonly name: string };
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_LOADING */
   generate(request: GenerateSyntheticRequest): Promise<JobStatus>;
+  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_NOT_SERVED, STORE_LOADING, STORE_REFRESHING */
+  refresh(storeId: string, request: RefreshRequest): Promise<JobStatus>;
+  /** Refreshes the served store. @throws Refusal NO_DATA_SOURCE, and as `refresh` */
+  sync(request: RefreshRequest): Promise<JobStatus>;
   /**
    * After the jobs have begun: removes what a crash left behind and reads the store that was served before,
    * without keeping anyone waiting.
@@ -178,7 +182,9 @@ export function createStores(dependencies: StoresDependencies): Stores {
 
   async function sourceOf({ kind }: StoreDocument, source: string): Promise<string> {
     const refused = (finding: Omit<Finding, 'severity'>) => refuseWithFindings('request', [{ severity: 'error', ...finding }]);
-    if (kind === 'synthetic') throw refused({ code: 'IMMUTABLE_FIELD', path: 'source', message: 'The source of synthetic data is its own request and cannot be changed.' });
+    if (kind === 'synthetic' || kind === 'imported') {
+      throw refused({ code: 'IMMUTABLE_FIELD', path: 'source', message: `The source of a data store of kind ${kind} cannot be changed.` });
+    }
     if (kind === 'database') return source;
     const resolved = await locations.resolve(source, 'folder');
     if ('problem' in resolved) throw refused({ ...resolved.problem, path: 'source' });
@@ -281,6 +287,18 @@ export function createStores(dependencies: StoresDependencies): Stores {
     if (previous?.location != null) await folders.remove(previous.location, document.store_id);
   }
 
+  async function submitRefresh(kind: StoreJobs['refresh'], storeId: string, request: RefreshRequest): Promise<JobStatus> {
+    const { document } = requireKnown(storeId);
+    assertIdle(storeId);
+    if (!isRefreshable(document)) throw new Refusal('NOTHING_TO_REFRESH', `The data store ${storeId} has no source to refresh from.`);
+    if (document.kind !== 'synthetic' && !isServed(storeId)) {
+      throw new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);
+    }
+    return jobs.submit({
+      kind, ident: storeId, payload: { store_id: storeId, until: request.until, full: request.full }, request, estimatedBytes: READER_BYTES, message: 'waiting to be refreshed',
+    });
+  }
+
   async function generate(request: GenerateSyntheticRequest): Promise<JobStatus> {
     const { store_id, name, ...rest } = request;
     const full: GenerateRequest = { ...rest, end: request.end ?? lastYearEnd(timestamp()) };
@@ -355,6 +373,8 @@ export function createStores(dependencies: StoresDependencies): Stores {
     importData,
     template: (format) => ({ bytes: importTemplate(format), ...TEMPLATES[format] }),
     generate,
+    refresh: (storeId, request) => submitRefresh(kinds.refresh, storeId, request),
+    sync: async (request) => submitRefresh(kinds.sync, markets.require().handle.storeId, request),
     resume() {
       resuming = beginAgain();
       return resuming;
@@ -396,8 +416,8 @@ function importResult(store: DataStore, summary: ContentSummary): ImportResult {
     store,
     rows: { ...summary.rows },
     identifiers: summary.identifiers,
-    start: formatDay(summary.start),
-    end: formatDay(summary.end),
+    start: store.start,
+    end: store.end,
     findings: store.findings ?? [],
   };
 }

@@ -1,4 +1,4 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -274,6 +274,61 @@ describe('appending', () => {
 
   test('refuses prices of another basis', async () => {
     expect(findingsOf(await service.refusal('POST', '/data/import', { ...append(rows(['A', '2024-01-04', 9])), adjustment: 'total' }))).toEqual(['NOT_IN_CHOICES adjustment']);
+  });
+});
+
+describe('refreshing', () => {
+  const append = async (id: string, text: string) => {
+    const file = join((await store(id)).location!, 'market.csv');
+    await writeFile(file, (await readFile(file, 'utf8')) + text);
+  };
+
+  test('a served folder adds the dates its files have gained, and tells restatements when asked for all', async () => {
+    const before = await registered('daily', ['A', 'B'], true);
+    await append('daily', 'A,2024-01-08,50\n');
+    expect((await service.ask<JobStatus>('POST', '/data/stores/daily/refresh')).status).toBe(202);
+    expect(await service.finished('refresh:daily')).toMatchObject({ status: 'succeeded', result: { store_id: 'daily', rows_added: 1, dates_added: 1, identifiers_added: 0, end: '2024-01-08', restatements_total: 0 } });
+    expect(await store('daily')).toMatchObject({ end: '2024-01-08', active: true, last_refreshed_at: expect.any(String) as string });
+    expect((await store('daily')).content_hash).not.toBe(before.content_hash);
+    const file = join(before.location!, 'market.csv');
+    await writeFile(file, (await readFile(file, 'utf8')).replace('A,2024-01-02,10', 'A,2024-01-02,10.5'));
+    await service.ask('POST', '/data/stores/daily/refresh', { full: true });
+    expect((await service.finished('refresh:daily')).result).toMatchObject({ rows_changed: 1, restatements: [{ identifier: 'A', date: '2024-01-02', column: 'CLOSE', before: 10, after: 10.5 }] });
+    const served = (await service.ask<{ prices: { data: number[][] } }>('GET', '/data/prices/A')).body;
+    expect(served.prices.data[0]).toEqual([10.5]);
+  });
+
+  test('the served store is what a sync refreshes', async () => {
+    await registered('synced', ['A'], true);
+    await append('synced', 'A,2024-01-09,60\n');
+    expect((await service.ask<JobStatus>('POST', '/data/sync', {})).body.job_id).toBe('sync:synced');
+    expect(await service.finished('sync:synced')).toMatchObject({ kind: 'sync', status: 'succeeded', result: { rows_added: 1 } });
+  });
+
+  test('a bad file fails and the served version goes on', async () => {
+    await registered('turns-bad', ['A'], true);
+    await append('turns-bad', 'A,2024-01-09,text\n');
+    await service.ask('POST', '/data/stores/turns-bad/refresh');
+    expect(await service.finished('refresh:turns-bad')).toMatchObject({ status: 'failed', error: { code: 'STORE_READ_FAILED' } });
+    expect((await service.ask('GET', '/data/prices/A')).status).toBe(200);
+    expect(await active()).toBe('turns-bad');
+  });
+
+  test('is refused for imported files, and for a folder that is not served', async () => {
+    await service.ask('POST', '/data/import', { store_id: 'fixed', name: 'x', tables: tables(['A']) });
+    expect(await service.refusal('POST', '/data/stores/fixed/refresh')).toMatchObject({ status: 409, code: 'NOTHING_TO_REFRESH' });
+    await registered('idle');
+    expect(await service.refusal('POST', '/data/stores/idle/refresh')).toMatchObject({ status: 409, code: 'STORE_NOT_SERVED' });
+    expect(await service.refusal('POST', '/data/stores/none/refresh')).toMatchObject({ status: 404, code: 'STORE_NOT_FOUND' });
+    expect(await service.refusal('POST', '/data/stores/idle/refresh', { until: '2024-02-30' })).toMatchObject({ status: 422 });
+  });
+
+  test('synthetic data is extended with its earlier bars as they were, served or not', async () => {
+    await service.ask('POST', '/data/synthetic', { store_id: 'grown', assets: 5, start: '2020-01-01', end: '2020-06-30', activate: false });
+    await service.finished('generate:grown');
+    await service.ask('POST', '/data/stores/grown/refresh', { until: '2020-12-31' });
+    expect(await service.finished('refresh:grown')).toMatchObject({ status: 'succeeded', result: { rows_changed: 0, restatements_total: 0, start: '2020-01-02', end: '2020-12-31' } });
+    expect((await store('grown')).content_hash).toBe((await store('made')).content_hash);
   });
 });
 

@@ -10,8 +10,8 @@ export function dataHandlers(data: Data): Handlers<typeof dataRoutes> {
       const bytes = await data.prices(params.identifier, query, isArrow ? 'arrow' : 'json', signal);
       return isArrow ? { bytes, type: ARROW_TYPE } : { bytes };
     },
-    getReference: ({ params, query }) => ({ json: data.reference(params.identifier, query) }),
-    getReferenceBatch: ({ query }) => ({ json: data.referenceBatch(query) }),
+    getAssetReference: ({ params, query }) => ({ json: data.reference(params.identifier, query) }),
+    getAssetReferences: ({ query }) => ({ json: data.referenceBatch(query) }),
     getCorporateActions: ({ params, query }) => ({ json: data.corporateActions(params.identifier, query) }),
     getCoverage: () => ({ json: data.coverage() }),
     getDataSource: () => ({ json: data.source() }),

@@ -20,6 +20,11 @@ export function storeHandlers(stores: Stores): Handlers<typeof storeRoutes> {
       return {};
     },
     activateStore: async ({ params }) => ({ json: await stores.activate(params.store_id) }),
+    async refreshStore(request) {
+      stores.get(request.params.store_id);
+      return { json: await stores.refresh(request.params.store_id, request.body()) };
+    },
+    syncData: async (request) => ({ json: await stores.sync(request.body()) }),
     importStore: async (request) => ({ json: await stores.importData(request.body()) }),
     getImportTemplate({ query }) {
       const { bytes, type, name } = stores.template(query.format);

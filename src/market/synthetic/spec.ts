@@ -22,5 +22,8 @@ export interface SyntheticSpec {
   readonly missing_rate: number;
 }
 
+/** Version of the generator: data of another version cannot be extended by this one. */
+export const GENERATOR = 1;
+
 /** Sessions of a year, on every calendar. */
 export const SESSIONS_PER_YEAR = 252;

@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest';
+import { dayFrom } from '#domain/days.js';
+import { contentHash } from '#market/content.js';
+import { refreshContent } from '#market/refresh-content.js';
+import { temporaryFolders } from '../store/temporary-folder.js';
+import { contentOf, writeFiles } from './store-folder.js';
+
+const folderFor = temporaryFolders();
+
+async function content(...rows: readonly string[]) {
+  const folder = await folderFor();
+  await writeFiles(folder, { 'market.csv': `identifier,date,CLOSE,VOLUME\n${rows.join('\n')}\n` });
+  return contentOf(folder);
+}
+
+const HELD = ['A,2024-01-02,10,1', 'B,2024-01-02,20,2', 'A,2024-01-03,11,3'];
+const NEXT = ['A,2024-01-04,12,4', 'C,2024-01-05,30,5'];
+
+describe('a refresh that adds', () => {
+  test('takes later days and leaves what is held, whatever the source says of it now', async () => {
+    const held = await content(...HELD);
+    const fresh = await content('A,2024-01-02,99,1', 'B,2024-01-03,21,2', ...NEXT);
+    const { content: after, report } = refreshContent(held, fresh, { until: null, full: false });
+    expect(await contentHash(after)).toBe(await contentHash(await content(...HELD, ...NEXT)));
+    expect(report).toEqual({ rows_added: 2, rows_changed: 0, dates_added: 2, identifiers_added: 1, start: '2024-01-02', end: '2024-01-05', restatements: [], restatements_total: 0 });
+  });
+
+  test('stops at the day asked for', async () => {
+    const { report } = refreshContent(await content(...HELD), await content(...HELD, ...NEXT), { until: dayFrom('2024-01-04'), full: false });
+    expect([report.rows_added, report.end]).toEqual([1, '2024-01-04']);
+  });
+
+  test('without anything later changes nothing', async () => {
+    const held = await content(...HELD);
+    const { content: after, report } = refreshContent(held, held, { until: null, full: false });
+    expect(await contentHash(after)).toBe(await contentHash(held));
+    expect(report).toMatchObject({ rows_added: 0, dates_added: 0, identifiers_added: 0 });
+  });
+});
+
+describe('a full refresh', () => {
+  test('takes every value of the source and tells those that were changed, added to a bar or taken away', async () => {
+    const held = await content(...HELD);
+    const fresh = await content('A,2024-01-02,10,', 'B,2024-01-02,19,2', 'B,2024-01-03,21,7', ...NEXT);
+    const { content: after, report } = refreshContent(held, fresh, { until: null, full: true });
+    expect(await contentHash(after)).toBe(await contentHash(fresh));
+    expect(report).toMatchObject({ rows_added: 3, rows_changed: 3, dates_added: 2, identifiers_added: 1, restatements_total: 4 });
+    expect(report.restatements).toEqual([
+      { identifier: 'A', date: '2024-01-02', column: 'VOLUME', before: 1, after: null },
+      { identifier: 'B', date: '2024-01-02', column: 'CLOSE', before: 20, after: 19 },
+      { identifier: 'A', date: '2024-01-03', column: 'CLOSE', before: 11, after: null },
+      { identifier: 'A', date: '2024-01-03', column: 'VOLUME', before: 3, after: null },
+    ]);
+  });
+});

@@ -16,6 +16,7 @@ import { metricsHandlers } from '#http/routes/metrics.js';
 import { indexHandlers } from '#http/routes/indices.js';
 import { jobHandlers } from '#http/routes/jobs.js';
 import { reportHandlers } from '#http/routes/reports.js';
+import { simulationHandlers } from '#http/routes/simulations.js';
 import { riskModelHandlers } from '#http/routes/risk-models.js';
 import { createJobEngine } from '#jobs/engine.js';
 import { systemClock } from '#jobs/clock.js';
@@ -29,6 +30,7 @@ import { openCalendars } from '#market/calendar-files.js';
 import { createAnalytics } from '#services/analytics.js';
 import { createBacktestJob } from '#services/backtest-job.js';
 import { createCalendarViews } from '#services/calendars.js';
+import { createSimulationJob, createSimulations } from '#services/simulations.js';
 import { createRiskModelJob } from '#services/risk-model-job.js';
 import { createRiskModels } from '#services/risk-models.js';
 import { createChangelog } from '#services/changelog.js';
@@ -47,6 +49,7 @@ import { openStore, type Store } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { composeMarket } from './compose-market.js';
 import { watchDisk } from './disk-watch.js';
+import { readAnswers, readGuide } from './documentation-files.js';
 import { openKeyDoor } from './key-door.js';
 import { openNumerics } from './numerics.js';
 import type { Settings } from './settings.js';
@@ -163,6 +166,8 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const analytics = createAnalytics({
     documents: store.documents, artifacts: store.artifacts, jobs, kind: backtestJob, markets, calendars, engineVersion: version,
   });
+  const simulationJob = createSimulationJob({ documents: store.documents, artifacts: store.artifacts, markets });
+  jobs.register(simulationJob);
   const riskModelJob = createRiskModelJob({ documents: store.documents, artifacts: store.artifacts, markets });
   jobs.register(riskModelJob);
   const riskModels = createRiskModels({ documents: store.documents, artifacts: store.artifacts, jobs, kind: riskModelJob, markets });
@@ -189,9 +194,10 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...indexHandlers(indices, indexQuestions),
     ...analyticsHandlers(analytics),
     ...riskModelHandlers(riskModels),
+    ...simulationHandlers(createSimulations({ documents: store.documents, artifacts: store.artifacts, jobs, markets, calendars, kind: simulationJob })),
     ...reportHandlers(reports),
     ...derivativeHandlers(derivatives),
-    ...documentationHandlers(() => openApiDocument(API, version)),
+    ...documentationHandlers({ openApi: () => openApiDocument(API, version, readAnswers()), guide: readGuide }),
   };
 
   await jobs.start();

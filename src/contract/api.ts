@@ -10,6 +10,7 @@ import { indexRoutes } from './indices.js';
 import { jobRoutes } from './jobs.js';
 import { reportRoutes } from './reports.js';
 import { riskModelRoutes } from './risk-models.js';
+import { simulationRoutes } from './simulations.js';
 import { storeRoutes } from './stores.js';
 import { watchlistRoutes } from './watchlists.js';
 
@@ -27,6 +28,7 @@ export const API = {
   ...indexRoutes,
   ...analyticsRoutes,
   ...riskModelRoutes,
+  ...simulationRoutes,
   ...reportRoutes,
   ...derivativeRoutes,
   ...storeRoutes,

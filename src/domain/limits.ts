@@ -47,6 +47,10 @@ export const LIMITS = {
   MAX_EVENT_STREAMS: 1000,
   /** Wall time of a computation that is answered at once (previews, what-if). */
   MAX_QUERY_SECONDS: 60,
+  /** Sessions of a simulated path: ten years. */
+  MAX_SIMULATION_SESSIONS: 2520,
+  /** Paths of a simulation: four numbers of each are kept. */
+  MAX_SIMULATION_PATHS: 1_000_000,
   /** Depth of an expression tree. */
   MAX_EXPRESSION_DEPTH: 16,
   /** Nodes of an expression tree. */

@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { SIMULATION_METHODS, SimulationRequest } from '#domain/simulation/simulation.js';
+import { Id } from '#domain/shape.js';
+import { TableFrame } from './common.js';
+import { jobStatus } from './jobs.js';
+import { routes } from './route.js';
+
+export const Distribution = z
+  .strictObject({
+    mean: z.number(),
+    deviation: z.number().meta({ description: 'Standard deviation over the paths, ddof 1.' }),
+    minimum: z.number(),
+    maximum: z.number(),
+    percentiles: z.record(z.string(), z.number()).meta({ description: 'By the percentiles asked for, interpolated between order statistics.' }),
+  })
+  .meta({ id: 'Distribution' });
+
+export const SimulationView = z
+  .strictObject({
+    index_id: z.string(),
+    method: z.enum(SIMULATION_METHODS),
+    horizon: z.int(),
+    paths: z.int(),
+    seed: z.int(),
+    observations: z.int().meta({ description: 'Returns of the run the simulation draws on.' }),
+    observed_start: z.string(),
+    observed_end: z.string().meta({ description: 'Last date of the run: the start of every path.' }),
+    mean_return: z.number().meta({ description: 'Mean return of a session.' }),
+    volatility: z.number().meta({ description: 'Annualised, of the returns drawn.' }),
+    factor_share: z.number().nullable().meta({ description: 'Share of the variance that the factors explain; null for the bootstrap.' }),
+    levels: TableFrame.meta({ description: 'Level by date and percentile, 100 at the start; to 0.6 % of a standard deviation.' }),
+    total_return: Distribution,
+    max_drawdown: Distribution.meta({ description: 'At most 0.' }),
+    time_under_water: Distribution.meta({ description: 'Sessions of the longest spell below a previous high.' }),
+    shortfall: z.strictObject({
+      level: z.number().meta({ description: 'Multiple of the last level.' }),
+      at_end: z.number().meta({ description: 'Share of paths that end below it.' }),
+      at_any_time: z.number().meta({ description: 'Share of paths that are below it after some session.' }),
+    }),
+    precision: z.enum(['float64', 'float32']),
+  })
+  .meta({ id: 'SimulationView' });
+export type SimulationView = z.infer<typeof SimulationView>;
+
+export const SimulationJobStatus = jobStatus('SimulationJobStatus', 'simulate', SimulationView);
+
+export const simulationRoutes = routes({
+  simulateIndex: {
+    method: 'POST',
+    path: '/analytics/{index_id}/simulate',
+    scope: 'run',
+    tag: 'analytics',
+    summary: 'Simulate where the level of a stored run may go, as a job.',
+    description: 'Percentiles a date, and the distributions of total return, largest drawdown and time under water. The result depends on the request and the run alone, not on the workers.',
+    params: z.strictObject({ index_id: Id }),
+    body: { schema: SimulationRequest, optional: true, example: { horizon: 252, paths: 100_000, level: 0.9 } },
+    success: { status: 202, description: 'The job; see Location.', schema: SimulationJobStatus },
+    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'CALENDAR_NOT_COVERED', 'NO_DATA_SOURCE', 'JOB_RUNNING'],
+  },
+});

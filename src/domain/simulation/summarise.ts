@@ -1,0 +1,68 @@
+import { binQuantile } from '#kernels/simulation/level-bins.js';
+import type { SharedTallies, SimulationPlan, SimulationRequest } from './simulation.js';
+
+/** How one number is spread over the paths. */
+export interface Distribution {
+  readonly mean: number;
+  readonly deviation: number;
+  readonly minimum: number;
+  readonly maximum: number;
+  /** By the percentiles asked for. */
+  readonly percentiles: Readonly<Record<string, number>>;
+}
+
+export interface SimulationSummary {
+  /** Level at each percentile after each session, 100 at the start, [horizon + 1][percentiles]. */
+  readonly levels: readonly (readonly number[])[];
+  readonly totalReturn: Distribution;
+  /** At most 0. */
+  readonly maxDrawdown: Distribution;
+  /** Sessions of the longest spell below a previous high. */
+  readonly timeUnderWater: Distribution;
+  readonly shortfall: { readonly atEnd: number; readonly atAnyTime: number };
+}
+
+/** Percentiles, distributions and probabilities of simulated paths. @cost a sort of each list and one pass over the counts */
+export function summariseSimulation({ percentiles, level }: SimulationRequest, plan: SimulationPlan, tallies: SharedTallies): SimulationSummary {
+  const counts = tallies.counts[0]!.slice();
+  for (const part of tallies.counts.slice(1)) for (let k = 0; k < counts.length; k++) counts[k]! += part[k]!;
+  const levels = [percentiles.map(() => 100)];
+  for (let t = 0; t < plan.horizon; t++) levels.push(percentiles.map((share) => 100 * binQuantile(plan.bins, counts, t, share)));
+  return {
+    levels,
+    totalReturn: distributionOf(tallies.finals.map((final) => final - 1), percentiles),
+    maxDrawdown: distributionOf(tallies.drawdowns.map((loss) => (loss === 0 ? 0 : -loss)), percentiles),
+    timeUnderWater: distributionOf(Float64Array.from(tallies.underwater), percentiles),
+    shortfall: { atEnd: shareBelow(tallies.finals, level), atAnyTime: shareBelow(tallies.lows, level) },
+  };
+}
+
+function shareBelow(values: Float64Array, level: number): number {
+  let below = 0;
+  for (let p = 0; p < values.length; p++) if (values[p]! < level) below++;
+  return below / values.length;
+}
+
+/** Sorts its values. Quantiles interpolate between order statistics (Hyndman & Fan (1996), type 7). */
+export function distributionOf(values: Float64Array, shares: readonly number[]): Distribution {
+  values.sort();
+  const n = values.length;
+  let mean = 0;
+  for (let p = 0; p < n; p++) mean += values[p]! / n;
+  let squares = 0;
+  for (let p = 0; p < n; p++) squares += (values[p]! - mean) ** 2;
+  return {
+    mean,
+    deviation: n > 1 ? Math.sqrt(squares / (n - 1)) : 0,
+    minimum: values[0]!,
+    maximum: values[n - 1]!,
+    percentiles: Object.fromEntries(shares.map((share) => [String(share), quantileOf(values, share)])),
+  };
+}
+
+function quantileOf(sorted: Float64Array, share: number): number {
+  const position = share * (sorted.length - 1);
+  const below = Math.floor(position);
+  const low = sorted[below]!;
+  return low + (position - below) * ((sorted[below + 1] ?? low) - low);
+}

@@ -1,0 +1,13 @@
+import type { simulationRoutes } from '#contract/simulations.js';
+import type { Simulations } from '#services/simulations.js';
+import type { Handlers } from '../handler.js';
+
+export function simulationHandlers(simulations: Simulations): Handlers<typeof simulationRoutes> {
+  return {
+    async simulateIndex({ params, body, principal }) {
+      simulations.assertRun(params.index_id);
+      const status = await simulations.simulate(params.index_id, body(), principal.keyId);
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
+  };
+}

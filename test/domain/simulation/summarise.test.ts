@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest';
+import { growthOfLevel, momentsOf, planSimulation, sharedTallies, SimulationRequest, tallyBytes, type SimulationPlan } from '#domain/simulation/simulation.js';
+import { distributionOf, summariseSimulation } from '#domain/simulation/summarise.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+
+const growth = Float64Array.from({ length: 60 }, (_, t) => 1 + 0.01 * Math.sin(7 * t + 1));
+const request = (changes: Partial<SimulationRequest> = {}) => SimulationRequest.parse({ paths: 6000, horizon: 30, block: 5, ...changes });
+
+function drawn(plan: SimulationPlan) {
+  const tallies = sharedTallies(new SharedArrayBuffer(tallyBytes(plan)), plan);
+  const engine = wasmEngine();
+  plan.cuts.slice(1).forEach((end, part) => {
+    const first = plan.cuts[part]!;
+    const part4 = { counts: tallies.counts[part]!, finals: tallies.finals.subarray(first, end), lows: tallies.lows.subarray(first, end), drawdowns: tallies.drawdowns.subarray(first, end), underwater: tallies.underwater.subarray(first, end) };
+    engine.simulatePaths({ model: plan.model, horizon: plan.horizon, seed: plan.seed, first, bins: plan.bins }, part4);
+  });
+  return tallies;
+}
+
+describe('a plan', () => {
+  test('cuts paths by the problem, not by the workers', () => {
+    const cuts = planSimulation(request({ paths: 100_000 }), { kind: 'block_bootstrap', growth, block: 5 }, momentsOf(growth)).cuts;
+    expect(cuts).toHaveLength(17);
+    expect([cuts[0], cuts.at(-1)]).toEqual([0, 100_000]);
+    expect(planSimulation(request({ paths: 100 }), { kind: 'block_bootstrap', growth, block: 5 }, momentsOf(growth)).cuts).toEqual([0, 100]);
+  });
+
+  test('keeps a million paths of ten years within 200 MiB', () => {
+    const plan = planSimulation(request({ paths: 1_000_000, horizon: 2520 }), { kind: 'gaussian', mean: 0, deviation: 0.01 }, { mean: 0, deviation: 0.01 });
+    expect(tallyBytes(plan)).toBeLessThan(200 * 2 ** 20);
+  });
+
+  test('needs twenty returns, and a block no longer than them', () => {
+    expect(() => momentsOf(growth.subarray(0, 19))).toThrow(/19 returns; 20 are needed/);
+    expect(() => planSimulation(request({ block: 61 }), { kind: 'block_bootstrap', growth, block: 61 }, momentsOf(growth))).toThrow(expect.objectContaining({ code: 'RISK_INSUFFICIENT_DATA' }));
+  });
+
+  test('reads growth off levels', () => {
+    expect([...growthOfLevel(Float64Array.of(100, 110, 99))]).toEqual([1.1, 0.9]);
+  });
+});
+
+describe('a summary', () => {
+  const plan = planSimulation(request(), { kind: 'block_bootstrap', growth, block: 5 }, momentsOf(growth));
+  const tallies = drawn(plan);
+  const summary = summariseSimulation(request(), plan, tallies);
+
+  test('starts at 100 and ends where the paths end', () => {
+    expect(summary.levels).toHaveLength(31);
+    expect(summary.levels[0]).toEqual([100, 100, 100, 100, 100]);
+    summary.levels.at(-1)!.forEach((level, k) => {
+      const exact = 100 * (1 + Object.values(summary.totalReturn.percentiles)[k]!);
+      expect(Math.abs(level - exact)).toBeLessThan(0.05);
+    });
+    for (const row of summary.levels) expect(row).toEqual(row.toSorted((a, b) => a - b));
+  });
+
+  test('counts the paths that fall short, at the end and on the way', () => {
+    const { shortfall } = summariseSimulation(request({ level: 0.99 }), plan, tallies);
+    expect(shortfall.atEnd).toBe(tallies.finals.filter((level) => level < 0.99).length / 6000);
+    expect(shortfall.atAnyTime).toBeGreaterThanOrEqual(shortfall.atEnd);
+    expect(summariseSimulation(request({ level: 100 }), plan, tallies).shortfall).toEqual({ atEnd: 1, atAnyTime: 1 });
+  });
+
+  test('has losses at most 0 and times at most the horizon', () => {
+    expect(summary.maxDrawdown.maximum).toBeLessThanOrEqual(0);
+    expect(summary.timeUnderWater.maximum).toBeLessThanOrEqual(30);
+  });
+
+  test('of known values is that of the textbook', () => {
+    expect(distributionOf(Float64Array.of(4, 1, 3, 2), [0.25, 0.5])).toEqual({ mean: 2.5, deviation: Math.sqrt(5 / 3), minimum: 1, maximum: 4, percentiles: { 0.25: 1.75, 0.5: 2.5 } });
+    expect(distributionOf(Float64Array.of(7), [0.5])).toEqual({ mean: 7, deviation: 0, minimum: 7, maximum: 7, percentiles: { 0.5: 7 } });
+  });
+});

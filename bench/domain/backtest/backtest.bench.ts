@@ -1,0 +1,138 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { runBacktest, type Run } from '#domain/backtest/run.js';
+import { runToColumns } from '#domain/backtest/run-to-columns.js';
+import { formatDay } from '#domain/days.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
+import { openCalendars } from '#market/calendar-files.js';
+import { runOverviewJson, runRecordJson, runResultJson } from '#views/run-json.js';
+
+/**
+ * Whole backtests as a worker runs them, monthly, capped, total return, with costs: decisions, books, columns, JSON and hashes.
+ * Beside them the same rules in vectorised numpy, in CPU time of either process, and whether both come to the same level.
+ * Goals: 500 names x 5,040 sessions <= 150 ms, 3,000 x 2,520 <= 500 ms; the simulation <= 2x numpy's time.
+ */
+const SIZES = [{ names: 500, sessions: 5040 }, { names: 3000, sessions: 2520 }];
+const REPEATS = 5;
+const CAP = 0.02;
+const COST_BPS = 10;
+const DIVIDEND = 0.2;
+
+const calendars = openCalendars();
+
+for (const size of SIZES) {
+  const market = seededMarket(size);
+  const best = { total: Infinity, simulation: Infinity };
+  let run: Run | undefined;
+  const first = once(market);
+  for (let i = 0; i < REPEATS; i++) {
+    const timed = once(market);
+    run = timed.run;
+    best.total = Math.min(best.total, timed.total);
+    best.simulation = Math.min(best.simulation, timed.simulation);
+  }
+  const megabytes = (first.bytes / 1e6).toFixed(0);
+  console.log(`${size.names} names x ${size.sessions} sessions: first ${first.total.toFixed(0)} ms, then ${best.total.toFixed(0)} ms of CPU for ${megabytes} MB of results; decided and simulated in ${best.simulation.toFixed(0)} ms`);
+  compareWithNumpy(market, run!, best.simulation);
+}
+
+interface Timed {
+  readonly run: Run;
+  /** CPU milliseconds of everything, and of the run without its serialisation. */
+  readonly total: number;
+  readonly simulation: number;
+  readonly bytes: number;
+}
+
+function once(market: MarketData): Timed {
+  const document = IndexDocument.parse({
+    id: 'BENCH', name: 'Bench', calendar: 'XNYS', base_date: formatDay(market.dates[0]!), rebalance: { frequency: 'monthly' },
+    pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: CAP } },
+  });
+  const begin = process.cpuUsage();
+  const run = runBacktest({
+    market, calendars, createDecider: indexDecider, report: () => {},
+    plan: {
+      runId: 'BENCH', name: 'Bench', indexId: 'BENCH', documents: { BENCH: document },
+      request: { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: COST_BPS },
+    },
+  });
+  const simulation = since(begin);
+  const stamp = { runAt: '2026-01-01T00:00:00+00:00', runHash: '', storeContentHash: '', engineVersion: '' };
+  const outputs = [runToColumns(run, { contentHash: '' }), runResultJson(run, stamp), runRecordJson(run, stamp), runOverviewJson(run)];
+  for (const bytes of outputs) createHash('sha256').update(bytes).digest('hex');
+  return { run, simulation, total: since(begin), bytes: outputs.reduce((sum, { length }) => sum + length, 0) };
+}
+
+function since(begin: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(begin);
+  return (user + system) / 1000;
+}
+
+/** Random walks with a dividend a quarter; the same on every run. */
+function seededMarket({ names, sessions }: { readonly names: number; readonly sessions: number }): MarketData {
+  const all = calendars.get('XNYS')!.sessions;
+  const last = all.findLastIndex((day) => day <= 20_000);
+  const dates = all.slice(last - sessions + 1, last + 1);
+  let state = 0x9e3779b9;
+  const random = (): number => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+  const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
+  const price = Float64Array.from({ length: names }, () => 20 + 180 * random());
+  const shares = Float64Array.from({ length: names }, () => Math.round(1e6 * Math.exp(4 * random())));
+  const close = new Float64Array(sessions * names);
+  const outstanding = new Float64Array(sessions * names);
+  const actions: CorporateAction[] = [];
+  for (let t = 0; t < sessions; t++) {
+    for (let i = 0; i < names; i++) {
+      price[i]! *= 1 + 0.0003 + 0.05 * (random() - 0.5);
+      close[t * names + i] = Math.max(1, Math.round(price[i]! * 100) / 100);
+      outstanding[t * names + i] = shares[i]!;
+    }
+  }
+  identifiers.forEach((identifier, i) => {
+    for (let t = 20 + (i % 60); t < sessions; t += 63) {
+      actions.push({ identifier, type: 'DIVIDEND', value: DIVIDEND, exDay: dates[t]!, payDay: null, status: 'paid', announcedDay: null, related: null, subscriptionPrice: null });
+    }
+  });
+  return {
+    storeId: 'bench', contentHash: `bench-${names}`, adjustment: 'none', identifiers, dates,
+    fields: new Map([['CLOSE', close], ['SHARES_OUTSTANDING', outstanding]]),
+    reference: { columns: [], rows: new Map() }, actions, universes: [],
+  };
+}
+
+/** Runs the peer in a process of its own where there is one. */
+function compareWithNumpy(market: MarketData, run: Run, milliseconds: number): void {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-backtest-'));
+  try {
+    const { names, sessions } = { names: market.identifiers.length, sessions: market.dates.length };
+    const cash = new Float64Array(sessions * names);
+    const column = new Map(market.identifiers.map((identifier, i) => [identifier, i]));
+    const row = new Map([...market.dates].map((day, t) => [day, t]));
+    for (const { identifier, exDay, value } of market.actions) cash[row.get(exDay)! * names + column.get(identifier)!]! += value;
+    const panels = { close: market.fields.get('CLOSE')!, shares: market.fields.get('SHARES_OUTSTANDING')!, cash };
+    for (const [name, panel] of Object.entries(panels)) writeFileSync(join(folder, `${name}.f64`), panel);
+    writeFileSync(join(folder, 'rebalances.i32'), Int32Array.from(run.rebalances, ({ session }) => session));
+    writeFileSync(join(folder, 'shape.json'), JSON.stringify({ names, sessions, repeats: REPEATS, cap: CAP, cost: COST_BPS / 10_000 }));
+    // The script lies beside the sources: only TypeScript is compiled.
+    const script = fileURLToPath(new URL('../../../../bench/domain/backtest/simulate.py', import.meta.url));
+    const peer = JSON.parse(execFileSync('python3', [script, folder], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }));
+    const differs = [[peer.level, run.index.book.value.at(-1)!], [peer.value, run.portfolio.value.at(-1)!], [peer.uncapped, run.uncapped!.at(-1)!]].map(([a, b]) => Math.abs(a - b) / b);
+    console.log(`  numpy ${peer.numpy}: ${peer.ms[0].toFixed(0)} ms; ratio ${(milliseconds / peer.ms[0]).toFixed(2)}; levels differ by ${Math.max(...differs).toExponential(1)}`);
+  } catch (failure) {
+    console.log(`  no comparison with numpy: ${failure instanceof Error ? failure.message.split('\n')[0] : String(failure)}`);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

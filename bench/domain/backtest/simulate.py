@@ -1,0 +1,74 @@
+"""The same index and portfolio by vectorised numpy: a peer for time and an independent calculation of the levels.
+
+Reads a folder with close.f64, shares.f64 and cash.f64 (sessions x names), rebalances.i32 and shape.json; prints one line of JSON.
+"""
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+
+def water_fill(u, cap):
+    cap = max(cap, 1 / len(u))
+    capped = np.zeros(len(u), bool)
+    while True:
+        scale = (1 - capped.sum() * cap) / u[~capped].sum()
+        over = ~capped & (u * scale > cap + 1e-12)
+        if not over.any():
+            return np.where(capped, cap, u * scale)
+        capped |= over
+
+
+def cost_root(target, held, c):
+    x = 1.0
+    for _ in range(64):
+        sign = np.where(target * x > held, 1.0, -1.0)
+        nxt = (1 + c * (sign @ held)) / (1 + c * (sign @ target))
+        if nxt == x:
+            break
+        x = nxt
+    return x
+
+
+def simulate(close, shares, cash, rebalances, cap, c):
+    sessions, names = close.shape
+    growth = np.ones_like(close)
+    growth[1:] = (close[1:] + cash[1:]) / close[:-1]
+    level, value, raw_level = np.empty(sessions), np.empty(sessions), np.empty(sessions)
+    weights = np.empty_like(close)
+    level[0], raw_level[0] = 100.0, 100.0
+    held = None
+    ends = list(rebalances[1:]) + [sessions - 1]
+    for start, end in zip(rebalances, ends):
+        u = close[start] * shares[start]
+        u = u / u.sum()
+        w = water_fill(u, cap)
+        kept = cost_root(w, held if held is not None else np.zeros(names), c)
+        value[start] = (1_000_000.0 if held is None else value[start]) * kept
+        weights[start] = w
+        if end == start:
+            continue
+        path = np.cumprod(growth[start + 1:end + 1], axis=0)
+        grown = path * w
+        total = grown.sum(axis=1)
+        level[start + 1:end + 1] = level[start] * total
+        value[start + 1:end + 1] = value[start] * total
+        raw_level[start + 1:end + 1] = raw_level[start] * (path @ u)
+        weights[start + 1:end + 1] = grown / total[:, None]
+        held = weights[end]
+    return level, value, raw_level, weights
+
+
+folder = Path(sys.argv[1])
+shape = json.loads((folder / "shape.json").read_text())
+size = (shape["sessions"], shape["names"])
+close, shares, cash = (np.fromfile(folder / f"{name}.f64").reshape(size) for name in ("close", "shares", "cash"))
+rebalances = np.fromfile(folder / "rebalances.i32", dtype=np.int32)
+times = []
+for _ in range(shape["repeats"]):
+    begin = time.process_time()
+    level, value, raw_level, weights = simulate(close, shares, cash, rebalances, shape["cap"], shape["cost"])
+    times.append(1000 * (time.process_time() - begin))
+print(json.dumps({"ms": sorted(times), "level": level[-1], "value": value[-1], "uncapped": raw_level[-1], "numpy": np.__version__}))

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Id } from '#domain/shape.js';
 import { routes } from './route.js';
 
 export const documentationRoutes = routes({
@@ -13,6 +14,35 @@ export const documentationRoutes = routes({
       description: 'The document every response of the service satisfies.',
       schema: z.record(z.string(), z.unknown()).meta({ id: 'OpenApiDocument', description: 'An OpenAPI 3.1 document.' }),
     },
+    errors: [],
+  },
+  getDocumentation: {
+    method: 'GET',
+    path: '/docs',
+    scope: 'read',
+    tag: 'service',
+    summary: 'The reference as a page to read.',
+    description: 'Made from the OpenAPI document. The page is whole in itself: it asks for nothing else, works without scripts, prints, and can be saved.',
+    success: { status: 200, description: 'The page.', media: ['text/html'] },
+    errors: [],
+  },
+  getGuide: {
+    method: 'GET',
+    path: '/docs/guide',
+    scope: 'read',
+    tag: 'service',
+    summary: 'First page of the guide.',
+    success: { status: 200, description: 'The page.', media: ['text/html'] },
+    errors: [],
+  },
+  getGuidePage: {
+    method: 'GET',
+    path: '/docs/guide/{page}',
+    scope: 'read',
+    tag: 'service',
+    summary: 'One page of the guide.',
+    params: z.strictObject({ page: Id.meta({ description: 'Its name.' }) }),
+    success: { status: 200, description: 'The page.', media: ['text/html'] },
     errors: [],
   },
 });

@@ -12,8 +12,8 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(operationsOf(o
 
 /** What makes the market and the index of the examples, before anything reads them. */
 const FIRST = ['generateSynthetic', 'importStore', 'createStore', 'updateStore', 'createIndex', 'startBacktest'];
-/** What takes away what others read; and a record goes before its index. */
-const LAST = ['activateStore', 'deleteRecord', 'deleteIndex'];
+/** What changes or takes away what others read; and a record goes before its index. */
+const LAST = ['refreshStore', 'syncData', 'activateStore', 'deleteRecord', 'deleteIndex'].filter((id) => OPERATIONS.has(id));
 
 const methodOf = (id: string) => OPERATIONS.get(id)!.method;
 const rest = [...OPERATIONS.keys()].filter((id) => !FIRST.includes(id) && !LAST.includes(id));

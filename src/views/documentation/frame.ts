@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import { joined, markup, NOTHING, verbatim, type Markup } from './markup.js';
+import { SCRIPT } from './script.js';
+import { STYLE } from './style.js';
+
+/** A page that is whole in itself: style and script stand in it, and it asks nobody for anything. */
+export interface Page {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly etag: string;
+}
+
+export interface Link {
+  readonly href: string;
+  readonly text: Markup;
+}
+
+export interface Group {
+  readonly title: Markup;
+  readonly links: readonly Link[];
+}
+
+export interface Frame {
+  readonly title: string;
+  /** Class of the main part. */
+  readonly kind: 'reference' | 'guide';
+  readonly groups: readonly Group[];
+  readonly content: Markup;
+  /** Address of this page in the navigation. */
+  readonly current: string;
+}
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('base64');
+
+/** Only what stands in the page may run or style it; nothing is fetched, framed or sent. */
+export const PAGE_POLICY = [
+  "default-src 'self'",
+  `style-src 'sha256-${sha256(STYLE)}'`,
+  `script-src 'sha256-${sha256(SCRIPT)}'`,
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** The page around its content: head, navigation, content. */
+export function pageOf({ title, kind, groups, content, current }: Frame): Page {
+  const html = markup`<!doctype html>
+<html lang="en-GB">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<style>${verbatim(STYLE)}</style>
+</head>
+<body>
+<nav aria-label="Contents">
+<strong class="brand"><a href="/docs">Divisor</a></strong>
+${kind === 'reference' ? verbatim('<input type="search" placeholder="Search ( / )" aria-label="Search the reference">') : NOTHING}
+${groups.map((group) => navigation(group, current))}
+</nav>
+<main class="${kind}">
+${content}
+</main>
+<script>${verbatim(SCRIPT)}</script>
+</body>
+</html>
+`.html;
+  const bytes = new TextEncoder().encode(html);
+  return { bytes, etag: createHash('sha256').update(bytes).digest('hex') };
+}
+
+function navigation({ title, links }: Group, current: string): Markup {
+  const items = links.map(({ href, text }) => markup`<li><a href="${href}"${href === current ? verbatim(' aria-current="page"') : NOTHING}>${text}</a></li>`);
+  return markup`<strong>${title}</strong><ul>${joined(items)}</ul>`;
+}

@@ -1,0 +1,24 @@
+import { pageOf, type Group, type Page } from './frame.js';
+import { markup, verbatim } from './markup.js';
+
+/** One page of the guide, already turned into HTML. */
+export interface GuidePage {
+  /** Last word of its address; empty for the first page. */
+  readonly name: string;
+  readonly title: string;
+  /** Its content, made from `data/guide` when the package was built. */
+  readonly html: string;
+}
+
+const addressOf = ({ name }: GuidePage) => (name === '' ? '/docs/guide' : `/docs/guide/${name}`);
+
+/** A page of the guide beside the names of all of them. */
+export function guidePage(page: GuidePage, guide: readonly GuidePage[]): Page {
+  return pageOf({ title: `Divisor: ${page.title}`, kind: 'guide', groups: [guideGroup(guide), REFERENCE], content: verbatim(page.html), current: addressOf(page) });
+}
+
+export function guideGroup(guide: readonly GuidePage[]): Group {
+  return { title: markup`guide`, links: guide.map((page) => ({ href: addressOf(page), text: markup`${page.title}` })) };
+}
+
+const REFERENCE: Group = { title: markup`reference`, links: [{ href: '/docs', text: markup`Every route, schema and error` }] };

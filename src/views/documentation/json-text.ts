@@ -1,0 +1,16 @@
+/** JSON for reading: what fits on a line of `columns` stands on one. */
+export function jsonText(value: unknown, columns = 100, indent = ''): string {
+  const flat = flatText(value);
+  if (flat.length + indent.length <= columns || typeof value !== 'object' || value === null) return flat;
+  const deeper = `${indent}  `;
+  const below = (member: unknown) => jsonText(member, columns, deeper);
+  if (Array.isArray(value)) return `[\n${value.map((item) => deeper + below(item)).join(',\n')}\n${indent}]`;
+  return `{\n${Object.entries(value).map(([key, member]) => `${deeper}${JSON.stringify(key)}: ${below(member)}`).join(',\n')}\n${indent}}`;
+}
+
+function flatText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(flatText).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(([key, member]) => `${JSON.stringify(key)}: ${flatText(member)}`);
+  return members.length === 0 ? '{}' : `{ ${members.join(', ')} }`;
+}

@@ -1,0 +1,41 @@
+/** HTML as text that is already escaped: plain strings are escaped where they are put in, markup is not. */
+export interface Markup {
+  readonly html: string;
+}
+
+type Part = string | number | Markup | readonly Markup[];
+
+/** A template whose values are escaped unless they are markup themselves. */
+export function markup(texts: TemplateStringsArray, ...parts: readonly Part[]): Markup {
+  return { html: texts.map((text, i) => (i < parts.length ? text + htmlOf(parts[i]!) : text)).join('') };
+}
+
+/** Text that is markup already. */
+export const verbatim = (html: string): Markup => ({ html });
+
+export const NOTHING: Markup = verbatim('');
+
+/** Markup put side by side. */
+export const joined = (parts: readonly Markup[], between = ''): Markup => verbatim(parts.map(({ html }) => html).join(between));
+
+function htmlOf(part: Part): string {
+  if (typeof part === 'string') return escapeHtml(part);
+  if (typeof part === 'number') return String(part);
+  return 'html' in part ? part.html : joined(part).html;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character]!);
+}
+
+/** The prose of a description: paragraphs apart by an empty line, words in backticks as code. */
+export function prose(text: string): Markup {
+  return joined(text.trim().split(/\n\s*\n/).map((paragraph) => markup`<p>${phrase(paragraph)}</p>`));
+}
+
+/** One paragraph of prose without its frame. */
+export function phrase(text: string): Markup {
+  return joined(text.split(/(`[^`]+`)/).map((part) => (/^`.+`$/s.test(part) ? markup`<code>${part.slice(1, -1)}</code>` : markup`${part}`)));
+}

@@ -1,0 +1,80 @@
+import { COLUMNS, curlOf } from './curl.js';
+import { jsonText } from './json-text.js';
+import { joined, markup, NOTHING, phrase, prose, verbatim, type Markup } from './markup.js';
+import { exampleRequest, type JsonSchema, type Media, type Operation } from './operation.js';
+import { componentLink, fieldRow, schemaFields, typeOf } from './schema-fields.js';
+
+/**
+ * The section of one operation: what it is for on the left, what to send and what comes back on the right.
+ * @param shared  error codes that every operation can answer and none repeats
+ */
+export function operationSection(operation: Operation, shared: ReadonlySet<string>): Markup {
+  const { operationId, method, path, summary, description } = operation;
+  return markup`<section class="operation" id="${operationId}">
+<h3><a href="#${operationId}"><span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code></a></h3>
+<div class="columns"><div class="words">
+<p class="summary">${phrase(summary)}</p>${description === undefined ? NOTHING : prose(description)}
+<p class="facts"><code>${operationId}</code>, ${scopeOf(operation)}</p>
+${parametersOf(operation)}${bodyOf(operation)}${answersOf(operation, shared)}
+</div><div class="samples">${samplesOf(operation)}</div></div>
+</section>
+`;
+}
+
+function scopeOf({ security }: Operation): Markup {
+  const scope = security[0]?.['bearer']?.[0];
+  return scope === undefined ? verbatim('needs no key') : markup`scope <code>${scope}</code>`;
+}
+
+function parametersOf({ parameters }: Operation): Markup {
+  if (parameters.length === 0) return NOTHING;
+  const rows = parameters.map(({ name, in: place, required, schema, description }) => fieldRow(place === 'header' ? `${name}:` : name, schema, required, description ?? (place === 'path' ? 'In the path.' : undefined)));
+  return markup`<h4>Parameters</h4><table class="fields"><tbody>${rows}</tbody></table>`;
+}
+
+function bodyOf({ requestBody }: Operation): Markup {
+  if (requestBody === undefined) return NOTHING;
+  const media = requestBody.content['application/json']!;
+  return markup`<h4>Body${requestBody.required ? '' : ', optional'}</h4>${requestBody.description === undefined ? NOTHING : prose(requestBody.description)}${shapeOf(media.schema)}`;
+}
+
+/** A component by its name, anything else by its fields. */
+function shapeOf(schema: JsonSchema): Markup {
+  const ref = typeof schema['$ref'] === 'string' ? schema['$ref'] : undefined;
+  if (ref !== undefined) return markup`<p>${componentLink(ref)}</p>`;
+  const fields = schemaFields(schema);
+  return fields === NOTHING ? markup`<p>${typeOf(schema)}</p>` : fields;
+}
+
+function answersOf({ responses }: Operation, shared: ReadonlySet<string>): Markup {
+  const rows = Object.entries(responses).flatMap(([status, { description, content = {} }]) => {
+    if (status === '304') return [];
+    const codes = codesIn(description).filter((code) => !shared.has(code));
+    if (status >= '400') return codes.length === 0 ? [] : [answerRow(status, joined(codes.map(errorLink), ' '))];
+    return [answerRow(status, markup`${phrase(description)} ${joined(Object.entries(content).map(([type, media]) => mediaOf(type, media)), ', ')}`)];
+  });
+  return markup`<h4>Answers</h4><table class="answers"><tbody>${rows}</tbody></table>`;
+}
+
+const answerRow = (status: string, meaning: Markup) => markup`<tr><th scope="row"><code>${status}</code></th><td>${meaning}</td></tr>`;
+const errorLink = (code: string) => markup`<a href="#error-${code}"><code>${code}</code></a>`;
+
+/** The error codes that the description of an answer explains. */
+export const codesIn = (description: string) => [...description.matchAll(/^`([A-Z_]+)`/gm)].map((match) => match[1]!);
+const mediaOf = (type: string, { schema }: Media) => (type === 'application/json' ? typeOf(schema) : markup`<code>${type}</code>`);
+
+function samplesOf(operation: Operation): Markup {
+  const answer = Object.entries(operation.responses).find(([status]) => status.startsWith('2'));
+  const example = answer?.[1].content?.['application/json']?.example;
+  return markup`${sample('Request', curlOf(exampleRequest(operation), binaryName(operation)))}${example === undefined ? NOTHING : sample(`Answer ${answer![0]}, lists cut`, jsonText(example, COLUMNS))}`;
+}
+
+const sample = (title: string, text: string) => markup`<figure><figcaption>${title}</figcaption><pre><code>${text}</code></pre></figure>`;
+
+/** Endings of what an operation answers as a file, by media type. */
+const FILE_NAMES: Readonly<Record<string, string>> = { 'application/pdf': 'report.pdf', 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'template.xlsx' };
+
+function binaryName({ responses }: Operation): string | undefined {
+  const types = Object.entries(responses).filter(([status]) => status.startsWith('2')).flatMap(([, { content = {} }]) => Object.keys(content));
+  return types.includes('application/json') ? undefined : types.map((type) => FILE_NAMES[type]).find((name) => name !== undefined);
+}

@@ -1,0 +1,92 @@
+import type { OpenApiDocument } from '#contract/openapi.js';
+import { FINDING_CODES } from '#domain/findings.js';
+import { LIMITS } from '#domain/limits.js';
+import { ERRORS } from '#domain/refusal.js';
+import { pageOf, type Group, type Page } from './frame.js';
+import { guideGroup, type GuidePage } from './guide-page.js';
+import { joined, markup, NOTHING, phrase, prose, type Markup } from './markup.js';
+import { operationsOf, type JsonSchema, type Operation } from './operation.js';
+import { codesIn, operationSection } from './operation-section.js';
+import { componentLink, schemaFields, typeOf } from './schema-fields.js';
+
+/**
+ * The reference of a service as one page, made from the document it serves: operations by family with what to send, what
+ * comes back and what can go wrong; every schema, error code and limit.
+ * @cost some 20 ms; build it once
+ */
+export function referencePage(document: OpenApiDocument, guide: readonly GuidePage[]): Page {
+  const operations = operationsOf(document);
+  const familyOf = ({ tags }: Operation) => tags[0] ?? 'other';
+  const families = [...new Set(operations.map(familyOf))].map((family): Family => [family, operations.filter((operation) => familyOf(operation) === family)]);
+  const shared = sharedCodes(document);
+  const content = markup`<h1>${text(document.info['title'])} ${text(document.info['version'])}</h1>
+<p class="summary">${text(document.info['summary'])}</p>
+${prose(text(document.info['description']))}
+<p>Samples use <code>$DIVISOR</code>: <code>export DIVISOR=http://127.0.0.1:8080</code>. A service with keys wants <code>-H "Authorization: Bearer $DIVISOR_API_KEY"</code> as well.
+Every route can answer ${joined([...shared].map((code) => markup`<a href="#error-${code}"><code>${code}</code></a>`), ', ')} besides what it lists itself.
+The same contract for programs: <a href="/openapi.json">/openapi.json</a>. Begin with <a href="/docs/guide">the guide</a>.</p>
+${families.map(([family, members]) => markup`<div class="group"><h2 id="${family}"><a href="#${family}">${family}</a></h2>${members.map((operation) => operationSection(operation, shared))}</div>`)}
+${schemasOf(document)}
+${errorsOf()}
+${limitsOf()}`;
+  return pageOf({ title: 'Divisor: reference', kind: 'reference', groups: [guideGroup(guide), ...groupsOf(families), APPENDIX], content, current: '/docs' });
+}
+
+/** Codes of the answers that the document declares once for all operations. */
+function sharedCodes({ components }: OpenApiDocument): Set<string> {
+  return new Set(Object.values(components.responses).flatMap(({ description }) => codesIn(text(description))));
+}
+
+const text = (value: unknown) => (typeof value === 'string' ? value : '');
+
+type Family = readonly [name: string, members: readonly Operation[]];
+
+function groupsOf(families: readonly Family[]): Group[] {
+  return families.map(([family, members]) => ({
+    title: markup`<a href="#${family}">${family}</a>`,
+    links: members.map(({ operationId, method, path }) => ({ href: `#${operationId}`, text: markup`<span class="method ${method.toLowerCase()}">${method}</span> ${path}` })),
+  }));
+}
+
+const APPENDIX: Group = {
+  title: markup`appendix`,
+  links: [
+    { href: '#schemas', text: markup`Schemas` },
+    { href: '#errors', text: markup`Error codes` },
+    { href: '#findings', text: markup`Finding codes` },
+    { href: '#limits', text: markup`Limits` },
+  ],
+};
+
+function schemasOf({ components }: OpenApiDocument): Markup {
+  const sections = Object.entries(components.schemas).map(([name, schema]) => schemaSection(name, schema));
+  return markup`<div class="group"><h2 id="schemas"><a href="#schemas">schemas</a></h2><p>A <span class="required">*</span> marks a member that is always there, or must be sent. <code>NameInput</code> is what a client sends of <code>Name</code>: members with a default may be left out.</p>${sections}</div>`;
+}
+
+function schemaSection(name: string, schema: JsonSchema): Markup {
+  const fields = schemaFields(schema);
+  const description = schema['description'];
+  return markup`<section class="operation" id="schema-${name}"><h3><a href="#schema-${name}">${name}</a></h3>
+${typeof description === 'string' ? prose(description) : NOTHING}${fields === NOTHING ? markup`<p>${oneOf(schema)}</p>` : fields}</section>
+`;
+}
+
+/** A schema without fields: the alternatives of a union each on its own, else its type. */
+function oneOf(schema: JsonSchema): Markup {
+  const branches = (schema['oneOf'] ?? schema['anyOf']) as readonly JsonSchema[] | undefined;
+  if (branches === undefined) return typeOf(schema);
+  return markup`One of ${joined(branches.map((branch) => (typeof branch['$ref'] === 'string' ? componentLink(branch['$ref']) : typeOf(branch))), ', ')}.`;
+}
+
+function errorsOf(): Markup {
+  const rows = Object.entries(ERRORS).map(([code, { status, help }]) => markup`<tr id="error-${code}"><th scope="row"><code>${code}</code></th><td>${status ?? 'job'}</td><td>${phrase(help)}</td></tr>`);
+  const findings = joined(FINDING_CODES.map((code) => markup`<code>${code}</code>`), ', ');
+  return markup`<div class="group"><h2 id="errors"><a href="#errors">error codes</a></h2><p>Under which status each travels; a failed job carries the same codes, and those marked <em>job</em> only it can carry.</p>
+<table class="fields"><tbody>${rows}</tbody></table></div>
+<div class="group"><h2 id="findings"><a href="#findings">finding codes</a></h2><p>Of the findings in <code>detail.findings</code>: ${findings}.</p></div>`;
+}
+
+function limitsOf(): Markup {
+  const rows = Object.entries(LIMITS).map(([name, value]) => markup`<tr><th scope="row"><code>${name}</code></th><td>${value.toLocaleString('en-GB')}</td></tr>`);
+  return markup`<div class="group"><h2 id="limits"><a href="#limits">limits</a></h2><p>Served as <code>limits</code> of <a href="#getHealth"><code>GET /health</code></a>.</p><table class="fields"><tbody>${rows}</tbody></table></div>`;
+}

@@ -1,0 +1,84 @@
+import { joined, markup, NOTHING, phrase, verbatim, type Markup } from './markup.js';
+import type { JsonSchema } from './operation.js';
+
+/** Objects written in place are opened this deep; deeper ones are named `object`. */
+const DEPTH_MAX = 3;
+
+/** A table of the fields of a schema: name, type, meaning; objects written in place follow their field. */
+export function schemaFields(schema: JsonSchema): Markup {
+  const rows = rowsOf(schema, '', 0);
+  return rows.length === 0 ? NOTHING : markup`<table class="fields"><tbody>${rows}</tbody></table>`;
+}
+
+function rowsOf(schema: JsonSchema, prefix: string, depth: number): Markup[] {
+  const properties = (schema['properties'] ?? {}) as Record<string, JsonSchema>;
+  const required = (schema['required'] ?? []) as readonly string[];
+  return Object.entries(properties).flatMap(([name, field]) => {
+    const inner = depth < DEPTH_MAX ? innerObject(field) : undefined;
+    return [fieldRow(prefix + name, field, required.includes(name)), ...(inner === undefined ? [] : rowsOf(inner.schema, `${prefix}${name}${inner.mark}.`, depth + 1))];
+  });
+}
+
+/** An object a field holds without naming it, by itself or as the element of a list. */
+function innerObject(field: JsonSchema): { readonly schema: JsonSchema; readonly mark: string } | undefined {
+  const [one = field, ...others] = alternatives(field).filter(({ type }) => type !== 'null');
+  if (others.length > 0) return undefined;
+  if (one['properties'] !== undefined) return { schema: one, mark: '' };
+  const items = one['items'] as JsonSchema | undefined;
+  return items?.['properties'] === undefined ? undefined : { schema: items, mark: '[]' };
+}
+
+/** One row of a table of fields or parameters. */
+export function fieldRow(name: string, schema: JsonSchema, isRequired: boolean, description = schema['description']): Markup {
+  const notes = [...(typeof description === 'string' ? [phrase(description)] : []), ...bounds(schema)];
+  return markup`<tr><th scope="row"><code>${name}</code>${isRequired ? markup` <span class="required" title="required">*</span>` : NOTHING}</th><td class="type">${typeOf(schema)}</td><td>${joined(notes, ' ')}</td></tr>`;
+}
+
+function alternatives(schema: JsonSchema): readonly JsonSchema[] {
+  return ((schema['anyOf'] ?? schema['oneOf']) as readonly JsonSchema[] | undefined) ?? [schema];
+}
+
+/** The type in the notation of the guide: `T | null`, `[T]`, `map<string, T>`; components as links. */
+export function typeOf(schema: JsonSchema): Markup {
+  const branches = alternatives(schema);
+  if (branches.length > 1 || branches[0] !== schema) return joined(branches.map(typeOf), ' | ');
+  const { $ref, type, items, additionalProperties, format } = schema;
+  if (typeof $ref === 'string') return componentLink($ref);
+  if (schema['const'] !== undefined) return markup`<code>${JSON.stringify(schema['const'])}</code>`;
+  if (Array.isArray(schema['enum'])) return joined(schema['enum'].map((value) => markup`<code>${JSON.stringify(value)}</code>`), ' | ');
+  if (type === 'array') return markup`[${items === undefined ? verbatim('any') : typeOf(items as JsonSchema)}]`;
+  if (type === 'object' && schema['properties'] === undefined && typeof additionalProperties === 'object') return markup`map&lt;string, ${typeOf(additionalProperties as JsonSchema)}&gt;`;
+  if (format === 'date') return verbatim('date');
+  if (Array.isArray(type)) return verbatim(type.join(' | '));
+  return markup`${typeof type === 'string' ? type : 'any'}`;
+}
+
+/** A link to a component of the document. */
+export function componentLink(ref: string): Markup {
+  const name = ref.split('/').at(-1)!;
+  return markup`<a href="#schema-${name}">${name}</a>`;
+}
+
+/** What values a field accepts, in words. */
+function bounds(schema: JsonSchema): Markup[] {
+  const shown = alternatives(schema).find(({ type }) => type !== 'null') ?? schema;
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems, maxItems } = shown;
+  const range = [low(minimum, exclusiveMinimum), high(maximum, exclusiveMaximum)].filter((text) => text !== undefined);
+  const fallback = schema['default'];
+  const notes = [
+    ...(range.length === 0 ? [] : [range.join(' and ')]),
+    ...count('characters', minLength, maxLength),
+    ...count('entries', minItems, maxItems),
+    ...(fallback === undefined ? [] : [`default ${JSON.stringify(fallback)}`]),
+  ];
+  return notes.length === 0 ? [] : [markup`<span class="bounds">${notes.join('; ')}</span>`];
+}
+
+const low = (least: unknown, above: unknown) => (above !== undefined ? `> ${String(above)}` : least !== undefined ? `>= ${String(least)}` : undefined);
+const high = (most: unknown, below: unknown) => (below !== undefined ? `< ${String(below)}` : most !== undefined ? `<= ${String(most)}` : undefined);
+
+function count(what: string, least: unknown, most: unknown): string[] {
+  if (least === undefined && most === undefined) return [];
+  if (least === undefined || most === undefined) return [`${most === undefined ? `at least ${String(least)}` : `at most ${String(most)}`} ${what}`];
+  return [`${String(least)} to ${String(most)} ${what}`];
+}

@@ -1,0 +1,12 @@
+import { writeFileSync } from 'node:fs';
+import { jsonText } from '#views/documentation/json-text.js';
+import { recordAnswers } from './guide/record-answers.js';
+import { liveService } from './real/live.js';
+
+/** Writes again what is made from the code and kept with it: `npm run build && node dist/test/generate.js`. */
+const service = await liveService();
+try {
+  writeFileSync('data/answers.json', `${jsonText(await recordAnswers(service))}\n`);
+} finally {
+  await service.close();
+}

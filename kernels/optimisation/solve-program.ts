@@ -1,6 +1,7 @@
 import { coldState, runActiveSet, type ActiveState, type Iterate } from './active-set.js';
 import type { DenseAlgebra } from './algebra.js';
 import { createCurvature, type Curvature } from './curvature.js';
+import { withoutFixedNames } from './fixed-names.js';
 import { runInteriorPoint } from './interior-point.js';
 import { equilibrate } from './equilibrate.js';
 import { checkKkt, isOptimal, type KktReport } from './kkt.js';
@@ -44,10 +45,18 @@ export function createSolver(algebra: DenseAlgebra): Solver {
 }
 
 /** Active set first, interior point and polish as the safety net, the conditions of optimality as the judge. */
-function solveProgram(program: Program, curvature: Curvature, { warm, effort = 'thorough' }: SolveOptions): ProgramAnswer {
+function solveProgram(program: Program, curvature: Curvature, options: SolveOptions): ProgramAnswer {
   assertProgram(program);
   const atCentre = tryCentre(program);
   if (atCentre !== undefined) return atCentre;
+  const reduced = withoutFixedNames(program);
+  if (reduced === null) return solveFree(program, curvature, options);
+  const warm = options.warm === undefined ? undefined : reduced.stateToReduced(options.warm);
+  const answer = solveFree(reduced.program, curvature, { ...options, warm });
+  return { ...answer, point: reduced.toFull(answer.point), state: reduced.stateToFull(answer.state) };
+}
+
+function solveFree(program: Program, curvature: Curvature, { warm, effort = 'thorough' }: SolveOptions): ProgramAnswer {
   const state = warm === undefined ? coldState(program) : copyState(warm);
   const iterate = newIterate(program);
   let iterations = 0;

@@ -1,0 +1,200 @@
+import { metricDiagonal } from '#kernels/optimisation/metric.js';
+import type { Kink, Norm, Program } from '#kernels/optimisation/program.js';
+import type { Limit, LinearRow, NormRow } from '../constraints/program-row.js';
+import type { Origin, PlacedRow, Problem } from './problem.js';
+
+/** Share of the mean variance added to the objective per squared active weight, so that every problem has one answer. */
+const TIE_BREAK = 1e-10;
+
+/** What a program is assembled from besides the problem. */
+export interface Assembly {
+  /** Rows that take part; all of them unless given. */
+  readonly includes?: (origin: Origin) => boolean;
+  /** One parameter of one row, moved. */
+  readonly change?: Change | undefined;
+  /** Which names a restriction of the non-convex rows allows, and how. */
+  readonly restriction?: Restriction | undefined;
+  /** Whether limits on the tracking error are rows: not while it is what is minimised. */
+  readonly withTracking?: boolean;
+  /** Radii of soft norms by origin, wider than the client's. */
+  readonly radii?: ReadonlyMap<Origin, number>;
+}
+
+export interface Change {
+  readonly origin: Origin;
+  readonly parameter: string;
+  readonly to: number;
+}
+
+/** A choice among the names that makes the non-convex rows linear. */
+export interface Restriction {
+  /** [N], least weight; -Infinity where nothing is asked. */
+  readonly least: Float64Array;
+  /** [N], largest weight; Infinity where nothing is asked. */
+  readonly most: Float64Array;
+  /** Sums over names that may not exceed a bound. */
+  readonly sums: readonly { readonly coefficients: Float64Array; readonly upper: number }[];
+}
+
+/** A program with the rows behind its parts. */
+export interface Assembled {
+  readonly program: Program;
+  /** The row behind each linear row of the program, undefined for sums of the restriction. */
+  readonly linear: readonly (PlacedRow | undefined)[];
+  readonly kinks: readonly PlacedRow[];
+  readonly norms: readonly PlacedRow[];
+}
+
+/** The convex program of a problem: objective (w - b)' Sigma (w - b) and the tie-breaking term. */
+export function assembleProgram(problem: Problem, assembly: Assembly = {}): Assembled {
+  const { index, metric } = problem;
+  const n = index.length;
+  const parts = createParts(n);
+  for (const placed of problem.rows) {
+    if (assembly.includes?.(placed.origin) === false) continue;
+    addRow(parts, placed, assembly);
+  }
+  if (assembly.restriction !== undefined) parts.restrict(assembly.restriction);
+  const meanVariance = metricDiagonal(metric).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
+  return parts.toAssembled({ n, metric, curvature: 2, ridge: 2 * TIE_BREAK * meanVariance, centre: index, linear: new Float64Array(n) });
+}
+
+function addRow(parts: Parts, placed: PlacedRow, { change, withTracking = false, radii }: Assembly): void {
+  const { origin, row } = placed;
+  const moved = (limit: Limit | null): number | undefined => (limit === null ? undefined : movedValue(limit, origin, change));
+  switch (row.form) {
+    case 'name':
+      parts.addBounds(placed, row.name, moved(row.lower), moved(row.upper));
+      break;
+    case 'linear':
+      parts.addLinear(placed, linearCoefficients(row, origin, change), moved(row.lower), moved(row.upper));
+      break;
+    case 'distance': {
+      const sides = { left: new Float64Array(row.reference.length).fill(-1), right: new Float64Array(row.reference.length).fill(1) };
+      parts.addKink(placed, { at: row.reference, ...sides, limit: 2 * moved(row.limit)! - row.fixed, penalty: origin.soft === null ? Infinity : origin.soft / 2 });
+      break;
+    }
+    case 'norm':
+      if (isTracking(placed) && !withTracking) break;
+      if (origin.soft !== null && radii?.get(origin) === undefined) break;
+      parts.addNorm(placed, radii?.get(origin) ?? movedRadius(row, origin, change));
+      break;
+    case 'count':
+    case 'threshold':
+    case 'concentration':
+      break;
+  }
+}
+
+/** Whether a row limits the quantity that is minimised. */
+export function isTracking({ origin, row }: PlacedRow): boolean {
+  return row.form === 'norm' && origin.type === 'TrackingError';
+}
+
+function isMoved(origin: Origin, parameter: string | null, change: Change | undefined): change is Change {
+  return change !== undefined && change.origin === origin && change.parameter === parameter;
+}
+
+function movedValue(limit: Limit, origin: Origin, change: Change | undefined): number {
+  if (!isMoved(origin, limit.parameter, change)) return limit.value;
+  const from = origin.params[limit.parameter!] as number; // Parameters behind limits are numbers.
+  return limit.value + limit.slope * (change.to - from);
+}
+
+export function movedRadius(row: NormRow, origin: Origin, change: Change | undefined): number {
+  return isMoved(origin, row.limit.parameter, change) ? row.radiusOf(change.to) : row.limit.value;
+}
+
+/** Coefficients of a row; those of an average contain its bound. */
+function linearCoefficients({ coefficients, average, lower, upper }: LinearRow, origin: Origin, change: Change | undefined): Float64Array {
+  const parameter = (lower ?? upper)!.parameter;
+  if (average === undefined || !isMoved(origin, parameter, change)) return coefficients;
+  return average.numerator.map((value, i) => value - change.to * average.scale * average.denominator[i]!);
+}
+
+/** Gathers the parts of a program. */
+interface Parts {
+  addBounds(placed: PlacedRow, name: number, lower?: number, upper?: number): void;
+  addLinear(placed: PlacedRow | undefined, coefficients: Float64Array, lower?: number, upper?: number): void;
+  addKink(placed: PlacedRow, kink: Kink): void;
+  addNorm(placed: PlacedRow, radius: number): void;
+  restrict(restriction: Restriction): void;
+  toAssembled(objective: Pick<Program, 'n' | 'metric' | 'curvature' | 'ridge' | 'centre' | 'linear'>): Assembled;
+}
+
+function createParts(n: number): Parts {
+  const lower = new Float64Array(n).fill(-Infinity);
+  const upper = new Float64Array(n).fill(Infinity);
+  const rows: { placed: PlacedRow | undefined; coefficients: Float64Array; lower: number; upper: number; penalty: number }[] = [];
+  const kinks: { placed: PlacedRow; kink: Kink }[] = [];
+  const norms: { placed: PlacedRow; norm: Norm }[] = [];
+  const softBounds = new Map<string, Kink>();
+
+  /** A soft bound of a name adds to the objective on one side of it; the bounds of a row's side are one kink. */
+  function price(placed: PlacedRow, side: 'lower' | 'upper', name: number, at: number, soft: number): void {
+    const key = `${placed.origin.index} ${side}`;
+    let kink = softBounds.get(key);
+    if (kink === undefined) {
+      kink = { at: new Float64Array(n), left: new Float64Array(n), right: new Float64Array(n), limit: null, penalty: 1 };
+      softBounds.set(key, kink);
+      kinks.push({ placed, kink });
+    }
+    kink.at[name] = at;
+    if (side === 'lower') kink.left[name] = -soft;
+    else kink.right[name] = soft;
+  }
+
+  const parts: Parts = {
+    addBounds(placed, name, least = -Infinity, most = Infinity) {
+      const { soft } = placed.origin;
+      if (soft === null) {
+        lower[name] = Math.max(lower[name]!, least);
+        upper[name] = Math.min(upper[name]!, most);
+        return;
+      }
+      if (least > -Infinity) price(placed, 'lower', name, least, soft);
+      if (most < Infinity) price(placed, 'upper', name, most, soft);
+    },
+    addLinear(placed, coefficients, least = -Infinity, most = Infinity) {
+      rows.push({ placed, coefficients, lower: least, upper: most, penalty: placed?.origin.soft ?? Infinity });
+    },
+    addKink(placed, kink) {
+      kinks.push({ placed, kink });
+    },
+    addNorm(placed, radius) {
+      const row = placed.row as NormRow; // Called with norm rows only.
+      norms.push({ placed, norm: { metric: row.metric === 'covariance' ? 'metric' : 'identity', centre: row.centre ?? new Float64Array(n), radius } });
+    },
+    restrict({ least, most, sums }) {
+      for (let i = 0; i < n; i++) {
+        lower[i] = Math.max(lower[i]!, least[i]!);
+        upper[i] = Math.min(upper[i]!, most[i]!);
+      }
+      for (const { coefficients, upper: bound } of sums) parts.addLinear(undefined, coefficients, -Infinity, bound);
+    },
+    toAssembled(objective) {
+      const coefficients = new Float64Array(rows.length * n);
+      rows.forEach((row, r) => coefficients.set(row.coefficients, r * n));
+      return {
+        program: {
+          ...objective,
+          lower,
+          upper,
+          rows: {
+            count: rows.length,
+            coefficients,
+            lower: Float64Array.from(rows, (row) => row.lower),
+            upper: Float64Array.from(rows, (row) => row.upper),
+            penalty: Float64Array.from(rows, ({ penalty }) => penalty),
+          },
+          kinks: kinks.map(({ kink }) => kink),
+          norms: norms.map(({ norm }) => norm),
+        },
+        linear: rows.map(({ placed }) => placed),
+        kinks: kinks.map(({ placed }) => placed),
+        norms: norms.map(({ placed }) => placed),
+      };
+    },
+  };
+  return parts;
+}

@@ -1,0 +1,8 @@
+import { metricTimes, type Metric } from '#kernels/optimisation/metric.js';
+
+/** P x, [N]. */
+export function metricProduct(metric: Metric, x: Float64Array): Float64Array {
+  const out = new Float64Array(x.length);
+  metricTimes(metric, x, out);
+  return out;
+}

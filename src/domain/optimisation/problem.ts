@@ -1,0 +1,153 @@
+import type { Metric } from '#kernels/optimisation/metric.js';
+import { findConstraintClass } from '../constraints/catalogue.js';
+import type { Reference, RowContext } from '../constraints/constraint-class.js';
+import { DEFAULT_PRIORITY } from '../constraints/parameters.js';
+import type { NonConvexRow, ProgramRow } from '../constraints/program-row.js';
+import type { ConstraintRow } from '../documents/index-document.js';
+import { metricProduct } from './metric-product.js';
+
+/** Where a row of the problem comes from, and how it is spoken of. */
+export interface Origin {
+  /** Position among the client's rows; null for an implicit row. */
+  readonly index: number | null;
+  /** The client's id, empty when there is none. */
+  readonly id: string;
+  readonly type: string;
+  readonly kind: 'eq' | 'ineq';
+  readonly unit: 'fraction' | 'count' | 'value';
+  /** `{type}[{id or position}]`, `[default]` for an implicit row. */
+  readonly name: string;
+  /** Price per unit of violation; null for a hard row. */
+  readonly soft: number | null;
+  /** Which rows give way first: higher numbers before lower ones, 0 never. */
+  readonly priority: number;
+  /** Parameters with their defaults; empty for an implicit row. */
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+export interface PlacedRow {
+  readonly origin: Origin;
+  readonly row: ProgramRow;
+}
+
+/** Datapoints of the names as of the rebalance. */
+export type Datapoints = Pick<RowContext, 'numbers' | 'categories' | 'medianValueTraded'>;
+
+/** Weights that trades are measured from. */
+export interface PreviousWeights {
+  /** Of the names of the problem, [N]. */
+  readonly weights: Float64Array;
+  /** Of names that left the index. */
+  readonly outside: number;
+}
+
+export interface ProblemInput {
+  /** Names in code-point order, [N]. */
+  readonly identifiers: readonly string[];
+  /** Index weights, [N]. */
+  readonly index: Float64Array;
+  /** Previous solved weights, null where there are none yet. */
+  readonly previous: PreviousWeights | null;
+  /** Annualised covariance. */
+  readonly metric: Metric;
+  /** Valid rows, as the client wrote them. */
+  readonly rows: readonly ConstraintRow[];
+  readonly datapoints: Datapoints;
+}
+
+/** Weights wanted near an index, with every constraint as rows of a program. */
+export interface Problem {
+  readonly identifiers: readonly string[];
+  readonly index: Float64Array;
+  readonly previous: PreviousWeights | null;
+  readonly metric: Metric;
+  /** Client's rows in their order, then the implicit ones; each row once per member it expands to. */
+  readonly rows: readonly PlacedRow[];
+  /** One origin per client's row and implicit row, in the same order. */
+  readonly origins: readonly Origin[];
+  readonly warnings: readonly string[];
+}
+
+/** Expands the client's rows and adds the full-investment defaults. */
+export function createProblem(input: ProblemInput): Problem {
+  const warnings: string[] = [];
+  const context = contextOf(input, warnings);
+  const rows: PlacedRow[] = [];
+  const origins: Origin[] = [];
+  const place = (origin: Origin, expanded: readonly ProgramRow[]) => {
+    if (expanded.length === 0) return;
+    origins.push(origin);
+    for (const row of expanded) rows.push({ origin, row });
+  };
+  input.rows.forEach((row, index) => {
+    const entry = findConstraintClass(row.type);
+    if (entry === undefined) throw new Error(`constraint class ${row.type} was not validated`);
+    const params = entry.params.parse(row.params);
+    place(originOf(row, index, params), entry.toRows(params, context));
+  });
+  for (const { type, names } of defaultsOf(input)) {
+    const entry = findConstraintClass(type)!; // The catalogue has both.
+    const expanded = entry.toRows(entry.params.parse({}), context);
+    const kept = names === null ? expanded : expanded.filter((row) => row.form !== 'name' || names[row.name] === 1);
+    place(implicitOrigin(type, entry.kind, entry.unit), kept);
+  }
+  return { identifiers: input.identifiers, index: input.index, previous: input.previous, metric: input.metric, rows, origins, warnings };
+}
+
+function originOf(row: ConstraintRow, index: number, params: Readonly<Record<string, unknown>>): Origin {
+  const { kind, unit } = findConstraintClass(row.type)!; // Found by the caller.
+  const { soft, priority } = params as { soft: number | null; priority: number }; // The common parameters of every class.
+  return { index, id: row.id, type: row.type, kind, unit, name: `${row.type}[${row.id === '' ? index : row.id}]`, soft, priority, params };
+}
+
+function implicitOrigin(type: string, kind: Origin['kind'], unit: Origin['unit']): Origin {
+  return { index: null, id: '', type, kind, unit, name: `${type}[default]`, soft: null, priority: DEFAULT_PRIORITY, params: {} };
+}
+
+interface Default {
+  readonly type: 'FullInvestment' | 'LongOnly';
+  /** [N], 1 where the default covers a name; null for a default about the whole. */
+  readonly names: Uint8Array | null;
+}
+
+/** The rows that hold unless a client's row replaces them. */
+function defaultsOf({ rows, identifiers }: ProblemInput): Default[] {
+  const has = (...types: string[]) => rows.some(({ type }) => types.includes(type));
+  const defaults: Default[] = [];
+  if (!has('FullInvestment', 'WeightSum')) defaults.push({ type: 'FullInvestment', names: null });
+  if (has('LongOnly')) return defaults;
+  const covered = new Uint8Array(identifiers.length).fill(1);
+  for (const { type, params } of rows) {
+    const { lower, identifiers: listed } = params as { lower?: number; identifiers?: string[] | null }; // PositionBounds were validated.
+    if (type !== 'PositionBounds' || lower === undefined || lower >= 0) continue;
+    const lifted = listed === undefined || listed === null ? null : new Set(listed);
+    identifiers.forEach((identifier, name) => {
+      if (lifted === null || lifted.has(identifier)) covered[name] = 0;
+    });
+  }
+  if (covered.includes(1)) defaults.push({ type: 'LongOnly', names: covered });
+  return defaults;
+}
+
+function contextOf({ identifiers, index, previous, metric, datapoints }: ProblemInput, warnings: string[]): RowContext {
+  let product: Float64Array | undefined;
+  return {
+    ...datapoints,
+    identifiers,
+    index,
+    reference: (reference: Reference) => (reference === 'index' || previous === null ? index : previous.weights),
+    outside: (reference: Reference) => (reference === 'index' || previous === null ? 0 : previous.outside),
+    covarianceTimesIndex: () => (product ??= metricProduct(metric, index)),
+    warn: (message) => warnings.push(message),
+  };
+}
+
+/** Rows that only a restriction of the names can satisfy. */
+export function nonConvexRows({ rows }: Problem): { readonly origin: Origin; readonly row: NonConvexRow }[] {
+  return rows.flatMap(({ origin, row }) => (row.form === 'count' || row.form === 'threshold' || row.form === 'concentration' ? [{ origin, row }] : []));
+}
+
+/** Label of one side of a row: `{type}[{id or position}]:{side}`, then the group or identifier it is about. */
+export function labelOf({ origin, row }: PlacedRow, side: 'lower' | 'upper' | 'eq'): string {
+  return `${origin.name}:${side}${row.member === null ? '' : `:${row.member}`}`;
+}

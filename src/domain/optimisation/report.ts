@@ -1,0 +1,169 @@
+import { lagrangianSlopes } from '#kernels/optimisation/slopes.js';
+import type { LinearRow, NameRow } from '../constraints/program-row.js';
+import { labelOf, type PlacedRow, type Problem } from './problem.js';
+import { normOf, type ConvexSolution } from './solve-convex.js';
+
+/** One side of a row at a solution. */
+export interface RowSide {
+  readonly placed: PlacedRow;
+  readonly side: 'lower' | 'upper' | 'eq';
+  readonly label: string;
+  /** Distance to the bound in the row's unit, at least 0. */
+  readonly slack: number;
+  readonly isBinding: boolean;
+  /** Change of the objective per unit of the bound. */
+  readonly shadowPrice: number;
+}
+
+/** Slack up to which a side binds, by unit: rounding, and for an effective number its own. */
+const BINDING = 1e-7;
+const BINDING_EFFECTIVE_NUMBER = 1e-6;
+
+/** Every side of every row at the weights, in row order, lower before upper. */
+export function rowSides(problem: Problem, solution: ConvexSolution): RowSide[] {
+  const prices = pricesOf(problem, solution);
+  return problem.rows.flatMap((placed) => sidesOf(problem, placed, solution.weights, prices));
+}
+
+/** Prices of bounds by row: a name's to the first row that sets its bound. */
+interface Prices {
+  lower(placed: PlacedRow): number;
+  upper(placed: PlacedRow): number;
+}
+
+function pricesOf(problem: Problem, { assembled, answer, weights }: ConvexSolution): Prices {
+  const { point } = answer;
+  const { program } = assembled;
+  const { left, right } = lagrangianSlopes(program, point);
+  const taken = new Set<string>();
+  const ofName = new Map<PlacedRow, { lower: number; upper: number }>();
+  for (const placed of problem.rows) {
+    const { row, origin } = placed;
+    if (row.form !== 'name' || origin.soft !== null) continue;
+    const i = row.name;
+    const price = { lower: 0, upper: 0 };
+    // A name that the restriction holds, not its own bound, has no price: moving the bound alone moves nothing.
+    const sets = (bound: number | undefined, effective: number, side: string) => {
+      if (bound === undefined || bound !== effective || Math.abs(weights[i]! - bound) > BINDING || taken.has(`${side} ${i}`)) return false;
+      taken.add(`${side} ${i}`);
+      return true;
+    };
+    if (origin.kind === 'eq') price.lower = sets(row.lower?.value, program.lower[i]!, 'lower') ? (left[i]! + right[i]!) / 2 : 0;
+    else {
+      if (sets(row.lower?.value, program.lower[i]!, 'lower')) price.lower = Math.max(right[i]!, 0);
+      if (sets(row.upper?.value, program.upper[i]!, 'upper')) price.upper = Math.min(left[i]!, 0);
+    }
+    ofName.set(placed, price);
+  }
+  const multiplierOf = (placed: PlacedRow): number => {
+    const r = assembled.linear.indexOf(placed);
+    if (r >= 0) return point.rowMultipliers[r]!;
+    const k = assembled.kinks.indexOf(placed);
+    if (k >= 0) return point.kinkMultipliers[k]!;
+    const q = assembled.norms.indexOf(placed);
+    return q >= 0 ? point.normMultipliers[q]! : 0;
+  };
+  return {
+    lower: (placed) => priceOf(placed, 'lower'),
+    upper: (placed) => priceOf(placed, 'upper'),
+  };
+
+  function priceOf(placed: PlacedRow, side: 'lower' | 'upper'): number {
+    const { row, origin } = placed;
+    switch (row.form) {
+      case 'name':
+        return ofName.get(placed)?.[side] ?? 0;
+      case 'linear': {
+        const y = multiplierOf(placed);
+        const own = origin.kind === 'eq' ? y : side === 'upper' ? Math.max(y, 0) : Math.min(y, 0);
+        return own === 0 ? 0 : -own * boundScale(row, weights);
+      }
+      case 'distance':
+        return side === 'upper' ? zero(-2 * multiplierOf(placed)) : 0;
+      case 'norm': {
+        if (side !== row.side) return 0;
+        return zero(-multiplierOf(placed) * row.limit.value * row.limit.slope);
+      }
+      default:
+        return 0;
+    }
+  }
+}
+
+const zero = (value: number): number => (value === 0 ? 0 : value);
+
+/** How far the program's bound moves per unit of the client's: the invested weight, for an average. */
+function boundScale({ average }: LinearRow, weights: Float64Array): number {
+  if (average === undefined) return 1;
+  return dot(average.denominator, weights);
+}
+
+function sidesOf(problem: Problem, placed: PlacedRow, weights: Float64Array, prices: Prices): RowSide[] {
+  const { origin, row } = placed;
+  const side = (which: RowSide['side'], slack: number, threshold = BINDING): RowSide => ({
+    placed,
+    side: which,
+    label: labelOf(placed, which),
+    slack: Math.max(0, slack),
+    isBinding: which === 'eq' || slack <= threshold,
+    shadowPrice: which === 'upper' ? prices.upper(placed) : prices.lower(placed),
+  });
+  switch (row.form) {
+    case 'name':
+      return boundSides(row, weights[row.name]!, origin.kind, side);
+    case 'linear': {
+      const value = dot(row.coefficients, weights);
+      if (row.average === undefined) return boundSides(row, value, origin.kind, side);
+      const { denominator, numerator, scale } = row.average;
+      const invested = dot(denominator, weights);
+      const average = invested === 0 ? 0 : dot(numerator, weights) / invested;
+      const which = row.lower === null ? 'upper' : 'lower';
+      const bound = (origin.params[which] as number) * scale; // The parameter that made the row.
+      return [side(which, which === 'upper' ? bound - average : average - bound)];
+    }
+    case 'distance':
+      return [side('upper', row.limit.value - distanceOf(row.reference, weights) - row.fixed / 2)];
+    case 'norm': {
+      const radius = normOf(problem, row, weights);
+      if (row.side === 'upper') return [side('upper', row.limit.value - radius)];
+      return [side('lower', row.parameterOf(radius) - row.parameterOf(row.limit.value), BINDING_EFFECTIVE_NUMBER)];
+    }
+    case 'count': {
+      const held = row.members.reduce((count, name) => count + (weights[name]! > 0 ? 1 : 0), 0);
+      return [side('lower', held - row.minimum, 0), side('upper', row.maximum - held, 0)];
+    }
+    case 'threshold': {
+      const least = weights.reduce((smallest, weight) => (weight > 0 ? Math.min(smallest, weight) : smallest), Infinity);
+      return [side('lower', least === Infinity ? 0 : least - row.threshold)];
+    }
+    case 'concentration': {
+      let largest = 0;
+      let above = 0;
+      for (const weight of weights) {
+        largest = Math.max(largest, weight);
+        if (weight > row.trigger + BINDING) above += weight;
+      }
+      return [side('upper', Math.min(row.single - largest, row.aggregate - above))];
+    }
+  }
+}
+
+type MakeSide = (which: RowSide['side'], slack: number) => RowSide;
+
+function boundSides({ lower, upper }: NameRow | LinearRow, value: number, kind: 'eq' | 'ineq', side: MakeSide): RowSide[] {
+  if (kind === 'eq') return [side('eq', 0)];
+  return [...(lower === null ? [] : [side('lower', value - lower.value)]), ...(upper === null ? [] : [side('upper', upper.value - value)])];
+}
+
+/** Half the sum of absolute differences. */
+export function distanceOf(reference: Float64Array, weights: Float64Array): number {
+  let total = 0;
+  for (let i = 0; i < weights.length; i++) total += Math.abs(weights[i]! - reference[i]!);
+  return total / 2;
+}
+
+function dot(a: Float64Array, b: Float64Array): number {
+  let total = 0;
+  for (let i = 0; i < a.length; i++) total += a[i]! * b[i]!;
+  return total;
+}

@@ -62,10 +62,10 @@ export function logAxis(extent: Extent, ticksMax: number): ValueAxis {
   const high = extent.high * room;
   const bottom = Math.log(low);
   const span = Math.log(high) - bottom;
-  const candidates = [logTicks(low, high, [1, 2, 5]), logTicks(low, high, [1, 3]), logTicks(low, high, [1])];
-  const within = (ticks: readonly number[]): number[] => ticks.filter((tick) => tick >= low && tick <= high);
-  const fitting = candidates.find((ticks) => ticks.length <= ticksMax) ?? candidates.at(-1)!;
-  const ticks = fitting.length >= 3 ? fitting : within(linearAxis({ low, high }, Math.max(3, ticksMax)).ticks);
+  const even = linearAxis({ low, high }, ticksMax).ticks.filter((tick) => tick >= low && tick <= high);
+  const candidates = [logTicks(low, high, [1, 2, 5]), logTicks(low, high, [1, 3]), logTicks(low, high, [1]), even];
+  const fitting = candidates.filter(({ length }) => length <= ticksMax);
+  const ticks = fitting.find(({ length }) => length >= 3) ?? fitting.toSorted((a, b) => b.length - a.length)[0]!;
   const step = ticks.slice(1).reduce((least, tick, i) => Math.min(least, tick - ticks[i]!), Infinity);
   return { ticks, step: Number.isFinite(step) ? step : 1, position: (value) => (Math.log(value) - bottom) / span };
 }

@@ -1,0 +1,51 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { civilOf, dayFrom, weekdayOf } from '#domain/days.js';
+import { dateTicks, type DateTick } from '#views/report/chart/date-axis.js';
+
+const span = (first: string, last: string) => ({ first: dayFrom(first), last: dayFrom(last) });
+const atMost = (count: number) => (ticks: readonly DateTick[]) => ticks.length <= count;
+const labels = (ticks: readonly DateTick[]) => ticks.map(({ label }) => label);
+
+test('twenty years tick in years', () => {
+  expect(labels(dateTicks(span('2004-01-02', '2023-12-29'), atMost(10)))).toEqual(['2004', '2006', '2008', '2010', '2012', '2014', '2016', '2018', '2020', '2022']);
+});
+
+test('two years tick in quarters, the year at the first and at each January', () => {
+  expect(labels(dateTicks(span('2022-02-15', '2023-12-29'), atMost(8)))).toEqual(['Apr 2022', 'Jul', 'Oct', 'Jan 2023', 'Apr', 'Jul', 'Oct']);
+});
+
+test('some months tick in months', () => {
+  expect(labels(dateTicks(span('2023-10-12', '2024-02-20'), atMost(6)))).toEqual(['Nov 2023', 'Dec', 'Jan 2024', 'Feb']);
+});
+
+test('a month ticks in weeks, on Mondays', () => {
+  const ticks = dateTicks(span('2023-11-29', '2024-01-03'), atMost(6));
+  expect(labels(ticks)).toEqual(['4 Dec 2023', '11 Dec', '18 Dec', '25 Dec', '1 Jan 2024']);
+  expect(ticks.every(({ day }) => weekdayOf(day) === 0)).toBe(true);
+});
+
+test('two days are labelled as they are', () => {
+  expect(labels(dateTicks(span('2024-03-05', '2024-03-06'), atMost(6)))).toEqual(['2024-03-05', '2024-03-06']);
+});
+
+test('a line that begins with the first session of a year begins with the year', () => {
+  const [first] = dateTicks(span('2019-01-02', '2023-12-29'), atMost(6));
+  expect(first).toEqual({ day: dayFrom('2019-01-02'), label: '2019' });
+});
+
+test('ticks lie within the span, ascend, and fit', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 20_000 }), fc.integer({ min: 1, max: 40_000 }), fc.integer({ min: 2, max: 20 }), (first, length, count) => {
+      const ticks = dateTicks({ first, last: first + length }, atMost(count));
+      expect(ticks.length).toBeGreaterThan(0);
+      expect(ticks.length).toBeLessThanOrEqual(count);
+      ticks.forEach(({ day }, i) => {
+        expect(day).toBeGreaterThanOrEqual(first);
+        expect(day).toBeLessThanOrEqual(first + length);
+        if (i > 0) expect(day).toBeGreaterThan(ticks[i - 1]!.day);
+      });
+      for (const { day, label } of ticks) if (/^\d{4}$/.test(label)) expect(civilOf(day).year).toBe(Number(label));
+    }),
+  );
+});

@@ -1,0 +1,31 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { simplifyLine } from '#views/report/chart/simplify.js';
+
+const line = fc.array(fc.double({ min: -100, max: 100, noNaN: true }), { minLength: 1, maxLength: 400 }).map((values) => Float64Array.from(values));
+
+test('keeps the ends, and of every bucket the lowest and the highest point', () => {
+  fc.assert(
+    fc.property(line, fc.double({ min: 0.1, max: 30, noNaN: true }), (values, bucket) => {
+      const xs = Float64Array.from(values, (_, i) => i * 0.7);
+      const kept = [...simplifyLine({ xs, values, bucket })];
+      expect(kept[0]).toBe(0);
+      expect(kept.at(-1)).toBe(values.length - 1);
+      kept.forEach((at, i) => i > 0 && expect(at).toBeGreaterThan(kept[i - 1]!));
+      const isKept = new Set(kept.map((at) => values[at]));
+      expect(isKept.has(Math.max(...values))).toBe(true);
+      expect(isKept.has(Math.min(...values))).toBe(true);
+    }),
+  );
+});
+
+test('keeps every point that lies further from its neighbour than a bucket is wide', () => {
+  const values = Float64Array.from({ length: 50 }, (_, i) => i % 7);
+  expect([...simplifyLine({ xs: values.map((_, i) => i * 2), values, bucket: 1 })]).toEqual([...values.keys()]);
+});
+
+test('keeps at most four points of a bucket', () => {
+  const values = Float64Array.from({ length: 10_000 }, (_, i) => Math.sin(i));
+  const xs = values.map((_, i) => i / 100);
+  expect(simplifyLine({ xs, values, bucket: 0.5 }).length).toBeLessThanOrEqual(4 * 201);
+});

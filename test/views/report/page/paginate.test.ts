@@ -1,0 +1,119 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Refusal } from '#domain/refusal.js';
+import type { LaidBlock, Part, Placement } from '#views/report/page/layout.js';
+import { paginate } from '#views/report/page/paginate.js';
+
+const frame = { top: 40, height: 500 };
+const part = (height: number): Part => ({ height, draw() {} });
+
+interface Sketch {
+  readonly title: number;
+  readonly head: number;
+  readonly rows: readonly number[];
+  readonly isHalf: boolean;
+}
+
+const sketches = fc.array(
+  fc.record({
+    title: fc.constantFrom(0, 20),
+    head: fc.constantFrom(0, 15),
+    rows: fc.array(fc.integer({ min: 5, max: 200 }), { minLength: 1, maxLength: 40 }),
+    isHalf: fc.boolean(),
+  }),
+  { minLength: 1, maxLength: 12 },
+);
+
+function lay({ title, head, rows }: Sketch): LaidBlock {
+  return { title: title === 0 ? null : part(title), sections: [{ head: head === 0 ? null : part(head), rows: rows.map(part) }] };
+}
+
+/** Bands as a report has them: halves in pairs. */
+function bandsOf(blocks: readonly Sketch[]) {
+  const bands: { block: LaidBlock; x: number }[][] = [];
+  let isOpen = false;
+  for (const sketch of blocks) {
+    const block = lay(sketch);
+    if (sketch.isHalf && isOpen) bands.at(-1)!.push({ block, x: 300 });
+    else bands.push([{ block, x: 0 }]);
+    isOpen = sketch.isHalf && !isOpen;
+  }
+  return bands;
+}
+
+const bottomOf = ({ y, part: { height } }: Placement): number => y + height;
+
+describe('pages', () => {
+  test('hold every part once, uncut, in reading order', () => {
+    fc.assert(
+      fc.property(sketches, (blocks) => {
+        const bands = bandsOf(blocks);
+        const pages = paginate(bands, frame);
+        const rows = bands.flat().flatMap(({ block }) => block.sections.flatMap((section) => section.rows));
+        const placed = pages.flatMap((placements, page) => placements.map((placement) => ({ ...placement, page })));
+        for (const row of rows) expect(placed.filter((placement) => placement.part === row)).toHaveLength(1);
+        for (const placement of placed) {
+          expect(placement.y).toBeGreaterThanOrEqual(frame.top);
+          expect(bottomOf(placement)).toBeLessThanOrEqual(frame.top + frame.height + 1e-6);
+        }
+        for (const { block } of bands.flat()) {
+          const pagesOfRows = block.sections.flatMap((section) => section.rows.map((row) => placed.find((placement) => placement.part === row)!)).map(({ page, y }) => page * 10_000 + y);
+          expect(pagesOfRows).toEqual(pagesOfRows.toSorted((a, b) => a - b));
+        }
+      }),
+    );
+  });
+
+  test('never lay two parts of a column on each other', () => {
+    fc.assert(
+      fc.property(sketches, (blocks) => {
+        for (const placements of paginate(bandsOf(blocks), frame)) {
+          const full = new Set(placements.filter(({ x }) => x === 300).map(({ block }) => block - 1));
+          for (const left of placements) {
+            for (const right of placements) {
+              if (left === right || left.x !== right.x) continue;
+              if (left.y < bottomOf(right) - 1e-9 && right.y < bottomOf(left) - 1e-9) throw new Error(`parts of blocks ${left.block} and ${right.block} overlap; ${full.size} pairs`);
+            }
+          }
+        }
+      }),
+    );
+  });
+
+  test('draw the head of a section above its rows on every page, and the title directly above the head', () => {
+    fc.assert(
+      fc.property(sketches, (blocks) => {
+        const bands = bandsOf(blocks);
+        const pages = paginate(bands, frame);
+        bands.flat().forEach(({ block }, position) => {
+          const [section] = block.sections;
+          for (const placements of pages) {
+            const own = placements.filter((placement) => placement.block === position);
+            const rows = own.filter((placement) => section!.rows.includes(placement.part));
+            if (section!.head !== null && rows.length > 0) expect(own.filter((placement) => placement.part === section!.head)).toHaveLength(1);
+            const title = own.find((placement) => placement.part === block.title);
+            if (title !== undefined) expect(own.some((placement) => Math.abs(placement.y - bottomOf(title)) < 1e-9)).toBe(true);
+          }
+        });
+      }),
+    );
+  });
+});
+
+test('halves begin side by side', () => {
+  const half = { title: 20, head: 0, rows: [100], isHalf: true };
+  const [page] = paginate(bandsOf([{ ...half, rows: [200], isHalf: false }, half, { ...half, rows: [150] }]), frame);
+  const titles = page!.filter(({ part: { height } }) => height === 20);
+  expect(titles[1]!.y).toBe(titles[2]!.y);
+});
+
+test('a small block that does not fit is not parted', () => {
+  const pages = paginate(bandsOf([{ title: 0, head: 0, rows: [450], isHalf: false }, { title: 20, head: 10, rows: [30, 30, 30], isHalf: false }]), frame);
+  expect(pages.map((placements) => placements.length)).toEqual([1, 5]);
+});
+
+test('a report of too many pages is refused', () => {
+  const block = { title: 0, head: 0, rows: Array.from({ length: 201 }, () => 500), isHalf: false };
+  expect(() => paginate(bandsOf([block]), frame)).toThrow(Refusal);
+  expect(() => paginate(bandsOf([{ ...block, rows: block.rows.slice(1) }]), frame)).not.toThrow();
+});

@@ -1,0 +1,43 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { fitColumns } from '#views/report/table/fit-columns.js';
+import type { Typesetter } from '#views/report/text/typesetter.js';
+
+/** Every character is half as wide as it is high. */
+const typesetter = { width: (text: string, { size }: { size: number }) => text.length * size * 0.5 } as unknown as Typesetter;
+const GAP = 10;
+
+const content = fc.integer({ min: 1, max: 20 }).chain((count) =>
+  fc.record({
+    columns: fc.array(fc.record({ head: fc.string({ unit: fc.constantFrom('a', 'b', ' '), maxLength: 20 }), isFigure: fc.boolean() }), { minLength: count, maxLength: count }),
+    rows: fc.array(fc.record({ cells: fc.array(fc.string({ unit: fc.constantFrom('1', 'x', ' '), maxLength: 30 }), { minLength: count, maxLength: count }) }), { maxLength: 5 }),
+  }),
+);
+
+test('columns stand beside each other within the width, the first one in every group, each other one in one', () => {
+  fc.assert(
+    fc.property(content, fc.integer({ min: 250, max: 800 }), ({ columns, rows }, width) => {
+      const groups = fitColumns({ columns, rows, width, typesetter, gap: GAP });
+      expect(groups.map(([first]) => first!.column)).toEqual(groups.map(() => 0));
+      expect(groups.flatMap((group) => group.slice(1).map(({ column }) => column))).toEqual(columns.slice(1).map((_, i) => i + 1));
+      for (const group of groups) {
+        group.forEach((fitted, k) => {
+          if (k > 0) expect(fitted.x).toBeGreaterThanOrEqual(group[k - 1]!.x + group[k - 1]!.width + GAP - 1e-9);
+        });
+        const last = group.at(-1)!;
+        if (group.length > 2) expect(last.x + last.width).toBeLessThanOrEqual(width + 1e-6);
+      }
+    }),
+  );
+});
+
+test('figures are never broken', () => {
+  fc.assert(
+    fc.property(content, fc.integer({ min: 250, max: 800 }), ({ columns, rows }, width) => {
+      for (const { column, width: own } of fitColumns({ columns, rows, width, typesetter, gap: GAP }).flat()) {
+        if (!columns[column]!.isFigure) continue;
+        for (const { cells } of rows) expect(Math.min(width, typesetter.width(cells[column]!, { size: 8 }))).toBeLessThanOrEqual(own + 1e-6);
+      }
+    }),
+  );
+});

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { parseMarkup } from '#views/report/text/markup.js';
+
+const plain = (text: string) => [{ text, isBold: false }];
+
+test('empty lines part paragraphs; single breaks do not', () => {
+  expect(parseMarkup('one\ntwo\n\n\nthree')).toEqual([
+    { marker: null, spans: plain('one two') },
+    { marker: null, spans: plain('three') },
+  ]);
+});
+
+test('stars in pairs are bold, and stand as they are when they are not closed', () => {
+  expect(parseMarkup('a **b** c')[0]!.spans).toEqual([{ text: 'a ', isBold: false }, { text: 'b', isBold: true }, { text: ' c', isBold: false }]);
+  expect(parseMarkup('a **b')[0]!.spans).toEqual(plain('a **b'));
+  expect(parseMarkup('**a** **b')[0]!.spans).toEqual([{ text: 'a', isBold: true }, { text: ' **b', isBold: false }]);
+});
+
+test('dashes, stars and numbers begin entries of a list, which may go on in the next line', () => {
+  expect(parseMarkup('list:\n- one\n  still one\n* two\n\n12. twelve\nafter')).toEqual([
+    { marker: null, spans: plain('list:') },
+    { marker: '-', spans: plain('one still one') },
+    { marker: '-', spans: plain('two') },
+    { marker: '12.', spans: plain('twelve after') },
+  ]);
+});
+
+test('a text of nothing has no paragraphs', () => {
+  expect(parseMarkup(' \n\n ')).toEqual([]);
+});

@@ -333,7 +333,7 @@ export const analyticsRoutes = routes({
     summary: 'Backtest an index, or a strategy, as a job.',
     description: 'Everything that can be refused without running is refused here: unknown benchmarks, ranges that calendar or store do not cover, ranges of fewer than two sessions.',
     params,
-    body: { schema: BacktestRequest, optional: true, example: { start: '2024-01-02', end: '2024-01-10', transaction_cost_bps: 10 } },
+    body: { schema: BacktestRequest, optional: true, example: { start: '2020-01-02', end: '2024-12-31', transaction_cost_bps: 10 } },
     success: { status: 202, description: 'The job; see Location.', schema: BacktestJobStatus },
     errors: ['INDEX_NOT_FOUND', 'BENCHMARK_NOT_FOUND', 'INVALID_RANGE', 'CALENDAR_NOT_COVERED', 'NO_DATA_IN_RANGE', 'RANGE_TOO_SHORT', 'JOB_RUNNING', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'],
   },

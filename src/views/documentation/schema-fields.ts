@@ -74,8 +74,13 @@ function bounds(schema: JsonSchema): Markup[] {
   return notes.length === 0 ? [] : [markup`<span class="bounds">${notes.join('; ')}</span>`];
 }
 
-const low = (least: unknown, above: unknown) => (above !== undefined ? `> ${String(above)}` : least !== undefined ? `>= ${String(least)}` : undefined);
-const high = (most: unknown, below: unknown) => (below !== undefined ? `< ${String(below)}` : most !== undefined ? `<= ${String(most)}` : undefined);
+const low = (least: unknown, above: unknown) => (above !== undefined ? `> ${figure(above)}` : least !== undefined ? `>= ${figure(least)}` : undefined);
+const high = (most: unknown, below: unknown) => (below !== undefined ? `< ${figure(below)}` : most !== undefined ? `<= ${figure(most)}` : undefined);
+
+/** Large round numbers as powers of ten. */
+function figure(value: unknown): string {
+  return typeof value === 'number' && value >= 1e9 ? value.toExponential().replace('+', '') : String(value);
+}
 
 function count(what: string, least: unknown, most: unknown): string[] {
   if (least === undefined && most === undefined) return [];

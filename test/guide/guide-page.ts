@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+
+/** A fenced block of the guide that is run, with the excerpt of an answer that follows it. */
+export interface Example {
+  /** Line of the fence in the page, for messages. */
+  readonly line: number;
+  readonly language: string;
+  /** What is expected: statuses of HTTP, one a call; or the exit status of a script when it is below 100. */
+  readonly expected: readonly number[];
+  readonly text: string;
+  /** JSON that the last answer must hold. */
+  readonly excerpt: unknown;
+}
+
+export interface GuideSource {
+  readonly file: string;
+  readonly text: string;
+  readonly examples: readonly Example[];
+}
+
+const FOLDER = 'data/guide/';
+
+/** The guide in reading order: the first page links to the others. */
+export function guideSources(): GuideSource[] {
+  const first = read('README.md');
+  const others = [...new Set([...first.matchAll(/\]\(([a-z-]+\.md)\)/g)].map((match) => match[1]!))];
+  return ['README.md', ...others].map((file) => {
+    const text = read(file);
+    return { file, text, examples: examplesOf(file, text) };
+  });
+}
+
+const read = (file: string) => readFileSync(FOLDER + file, 'utf8');
+
+/** Blocks that nobody runs: formulas, answers and shapes. */
+const SHOWN = new Set(['text', 'json']);
+
+/** @throws when a block says neither that it is only shown nor what is expected of it */
+function examplesOf(file: string, text: string): Example[] {
+  const examples: Example[] = [];
+  for (const match of text.matchAll(/^```(\S*)([^\n]*)\n(.*?)^```$/gms)) {
+    const line = text.slice(0, match.index).split('\n').length;
+    const [, language = '', words = '', body = ''] = match;
+    const expected = words.trim().split(/\s+/).filter(Boolean).map(Number);
+    if (language === 'json') {
+      const example = examples.pop();
+      if (example === undefined) throw new Error(`${file}:${line}: an answer without a question`);
+      examples.push({ ...example, excerpt: JSON.parse(body) });
+    } else if (expected.length > 0) {
+      examples.push({ line, language, expected, text: body, excerpt: undefined });
+    } else if (!SHOWN.has(language)) {
+      throw new Error(`${file}:${line}: a block of ${language || 'no language'} without an expected status`);
+    }
+  }
+  return examples;
+}

@@ -1,0 +1,60 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { API } from '#contract/api.js';
+import { openApiDocument } from '#contract/openapi.js';
+import type { Route } from '#contract/route.js';
+import { createConformity } from '../http/conformity.js';
+import { liveService, type LiveService } from '../real/live.js';
+import { missingFrom } from './excerpt.js';
+import { guideSources } from './guide-page.js';
+import { openShell, type Call, type Shell } from './shell.js';
+
+/** Every example of the guide is run as it stands, in reading order, against one service. */
+
+const hasCommand = (command: string) => spawnSync(command, ['--version']).error === undefined;
+const isRunnable = hasCommand('curl') && hasCommand('bash');
+if (!isRunnable) console.log('The guide is not run: this machine lacks curl or bash.');
+const LANGUAGES = new Set(['sh', 'js', ...(hasCommand('python3') ? ['python'] : [])]);
+
+let service: LiveService;
+let shell: Shell;
+let folder: string;
+const conforms = createConformity(openApiDocument(API, '0.0.0'));
+
+beforeAll(async () => {
+  service = await liveService();
+  folder = await mkdtemp(join(tmpdir(), 'divisor-guide-'));
+  shell = await openShell(folder, { DIVISOR: service.url, DIVISOR_HOME: join(service.folder, 'home'), DATA: service.folder, PYTHONPATH: join(process.cwd(), 'src/clients/python') });
+});
+afterAll(async () => {
+  await service.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe.skipIf(!isRunnable).each(guideSources())('$file', ({ file, examples }) => {
+  const runnable = examples.filter(({ language }) => LANGUAGES.has(language));
+  if (runnable.length === 0) test('only tells', () => expect(examples.length).toBe(0));
+  test.each(runnable)(`${file}:$line`, async ({ language, expected, text, excerpt }) => {
+    const { exitStatus, output, calls } = await shell.run(language, text);
+    const told = `${output.slice(-3000)}\n`;
+    if (expected[0]! < 100) expect(exitStatus, told).toBe(expected[0]);
+    else expect([exitStatus, ...calls.map(({ status }) => status)], told).toEqual([0, ...expected]);
+    for (const call of calls) expect(broken(call), `${call.method} ${call.path}`).toEqual([]);
+    if (excerpt !== undefined) expect(missingFrom(JSON.parse(calls.at(-1)?.text ?? output), excerpt)).toEqual([]);
+  });
+});
+
+const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, { method, path }]) => ({
+  id, method, words: path.split('/').filter((word) => !word.startsWith('{')).length, pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+}));
+
+/** What an answer breaks of the contract. */
+function broken({ method, path, status, type, text }: Call): string[] {
+  const [bare = ''] = path.split('?');
+  const id = OPERATIONS.filter((operation) => operation.method === method && operation.pattern.test(bare)).toSorted((a, b) => b.words - a.words)[0]?.id;
+  if (id === undefined) return [];
+  return conforms(id, { status, type: status === 204 ? null : type, body: type?.includes('json') === true ? JSON.parse(text) : text });
+}

@@ -171,7 +171,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const riskModelJob = createRiskModelJob({ documents: store.documents, artifacts: store.artifacts, markets });
   jobs.register(riskModelJob);
   const riskModels = createRiskModels({ documents: store.documents, artifacts: store.artifacts, jobs, kind: riskModelJob, markets });
-  const renderJob = createRenderJob({ documents: store.documents, artifacts: store.artifacts, timestamp: () => formatTimestamp(Date.now()) });
+  const renderJob = createRenderJob({ documents: store.documents, artifacts: store.artifacts, markets, timestamp: () => formatTimestamp(Date.now()) });
   jobs.register(renderJob);
   const reports = createReports({ documents: store.documents, artifacts: store.artifacts, jobs, kind: renderJob, now: Date.now });
   const derivatives = createDerivatives({

@@ -262,6 +262,8 @@ export interface RenderInput {
   readonly runs: readonly { readonly indexId: string; readonly overview: string; readonly columns: string }[];
   /** Wall-clock time of the rendering, ISO-8601 UTC with offset. */
   readonly renderedAt: string;
+  /** The served market, which risk is estimated from; null when there is none or no block asks for it. */
+  readonly market: MarketHandle | null;
 }
 
 export interface RenderOutput {

@@ -1,10 +1,12 @@
 import type { RenderResult } from '#contract/reports.js';
 import type { RenderDocument } from '#domain/documents/render-document.js';
+import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
-import { boundIndices } from '#domain/reports/block-kinds.js';
+import { boundIndices, needsRisk } from '#domain/reports/block-kinds.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
 import type { RenderInput, RenderOutput } from '#jobs/tasks.js';
+import type { Markets } from '#market/markets.js';
 import type { ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
 import { requireRun } from './run-documents.js';
@@ -20,6 +22,8 @@ export interface RenderPayload {
 export interface RenderJobDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
+  /** The served market, which risk is estimated from. */
+  readonly markets: Markets;
   readonly timestamp: () => string;
 }
 
@@ -27,17 +31,24 @@ export interface RenderJobDependencies {
 const READS_MAX = 3;
 
 /** The kind of job that renders reports. Runs are those that are the latest when an attempt starts. */
-export function createRenderJob({ documents, artifacts, timestamp }: RenderJobDependencies): JobKind<RenderPayload> {
+export function createRenderJob({ documents, artifacts, markets, timestamp }: RenderJobDependencies): JobKind<RenderPayload> {
   async function render({ template }: RenderPayload, renderedAt: string, attempt: Attempt): Promise<RenderOutput> {
+    const market = await marketFor(template);
     for (let read = 1; ; read++) {
       const runs = runsOf(template);
       try {
-        return await attempt.compute('render', { template, runs, renderedAt });
+        return await attempt.compute('render', { template, runs, renderedAt, market });
       } catch (failure) {
         const isReplaced = failure instanceof Refusal && failure.code === 'DOCUMENT_UNREADABLE' && JSON.stringify(runsOf(template)) !== JSON.stringify(runs);
         if (!isReplaced || read === READS_MAX) throw failure;
       }
     }
+  }
+
+  async function marketFor(template: ReportTemplateDocument): Promise<MarketHandle | null> {
+    if (!boundIndices(template).some((indexId) => needsRisk(template, indexId))) return null;
+    await markets.settled(); // A render of the last process waits for the data that is on its way.
+    return markets.served()?.handle ?? null;
   }
 
   function runsOf(template: ReportTemplateDocument): RenderInput['runs'] {

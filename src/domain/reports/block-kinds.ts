@@ -37,3 +37,8 @@ export function runUseOf(block: ReportBlock): RunUse {
 export function boundIndices({ blocks }: { readonly blocks: readonly ReportBlock[] }): string[] {
   return [...new Set(blocks.flatMap((block) => (block.index_id === null || runUseOf(block) === 'never' ? [] : [block.index_id])))];
 }
+
+/** Whether a report shows the risk of what an index holds, which is estimated when it is drawn. */
+export function needsRisk({ blocks }: { readonly blocks: readonly ReportBlock[] }, indexId: string): boolean {
+  return blocks.some((block) => block.kind === 'table' && block.source === 'risk' && block.index_id === indexId);
+}

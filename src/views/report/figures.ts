@@ -5,7 +5,7 @@ import type { RunColumns, RunLabels, StoredRebalance } from '#domain/backtest/ru
 import { compareText } from '#domain/findings.js';
 import { lastAtMost } from '#domain/search.js';
 import { attributionView } from '../attribution-view.js';
-import { heldWeights, weightsView } from '../weights-view.js';
+import { heldWeights, weightsView, type HeldRisk } from '../weights-view.js';
 
 /** A series on days of its own. */
 export interface DatedLine {
@@ -37,6 +37,16 @@ export interface Constituent {
   readonly isCapped: boolean;
 }
 
+/** Risk of what a run holds, or why there is none to show. */
+export type RiskFound = { readonly measured: HeldRisk } | { readonly missing: string };
+
+/** Risk of the held weights by name, largest contribution first. */
+export interface RiskFigures {
+  readonly names: readonly (Constituent & { readonly contribution: number })[];
+  readonly volatility: number;
+  readonly coveredWeight: number;
+}
+
 /**
  * What reports print of one stored run: the numbers of the service's own views, made by the same functions.
  * Everything is computed when it is first asked for.
@@ -64,15 +74,23 @@ export interface RunFigures {
   rebalances(limit: number): readonly RebalanceFigures[];
   /** @throws Refusal TOTAL_LOSS */
   attribution(): AttributionView;
+  risk(): RiskFigures | { readonly missing: string };
   nameOf(identifier: string): string | null;
 }
 
 /** Trailing windows of volatility, each used from twice its length on: a year, a quarter, a month. */
 const WINDOWS = [252, 63, 21] as const;
 
-export function createRunFigures(columns: RunColumns, storedOverview: Uint8Array): RunFigures {
+export interface StoredRun {
+  readonly columns: RunColumns;
+  /** OverviewView as JSON, as it is stored with the run. */
+  readonly overview: Uint8Array;
+  readonly risk: RiskFound;
+}
+
+export function createRunFigures({ columns, overview: stored, risk }: StoredRun): RunFigures {
   const { header } = columns;
-  const overview = JSON.parse(new TextDecoder().decode(storedOverview)) as OverviewView; // written by this engine
+  const overview = JSON.parse(new TextDecoder().decode(stored)) as OverviewView; // written by this engine
   const days = columns.i32('days');
   const level: DatedLine = { days, values: columns.f64('level') };
   const labels = once(() => labelsOf(columns));
@@ -98,6 +116,7 @@ export function createRunFigures(columns: RunColumns, storedOverview: Uint8Array
     sectors: once(() => sectorsOf(constituents())),
     rebalances: (limit) => latestRebalances(columns, limit),
     attribution,
+    risk: once(() => ('missing' in risk ? risk : riskFigures(risk.measured, constituents()))),
     nameOf: (identifier) => labels().names[positions().get(identifier) ?? -1] ?? null,
   };
 }
@@ -137,6 +156,18 @@ function toConstituents({ weights }: WeightsView, names: readonly string[], labe
     const at = positions.get(identifier)!;
     return { identifier, name: labels.names[at] ?? null, sector: labels.sectors[at] ?? null, weight, rawWeight: raw_weight, isCapped: capped };
   });
+}
+
+function riskFigures({ payload, contributionOf }: HeldRisk, constituents: readonly Constituent[]): RiskFigures {
+  const names = constituents.flatMap((constituent) => {
+    const contribution = contributionOf(constituent.identifier);
+    return contribution === null ? [] : [{ ...constituent, contribution }];
+  });
+  return {
+    names: names.toSorted((a, b) => b.contribution - a.contribution || compareText(a.identifier, b.identifier)),
+    volatility: payload.volatility,
+    coveredWeight: payload.covered_weight,
+  };
 }
 
 function sectorsOf(constituents: readonly Constituent[]): { readonly sector: string | null; readonly weight: number }[] {

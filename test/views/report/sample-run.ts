@@ -75,7 +75,7 @@ export function sampleRun({ names, start = '2021-01-01', end, cap = null, benchm
     run,
     columns,
     overview,
-    figures: createRunFigures(openColumns((from, to) => columns.subarray(from, to)), overview),
+    figures: createRunFigures({ columns: openColumns((from, to) => columns.subarray(from, to)), overview, risk: { missing: 'No risk was estimated.' } }),
     result: JSON.parse(new TextDecoder().decode(runResultJson(run, stamp))) as SampleRun['result'],
   };
 }

@@ -2,7 +2,7 @@ import type { LiteralTable, TableSource } from '#domain/reports/blocks/table.js'
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { MONTHS } from '../chart/date-axis.js';
 import type { RunFigures } from '../figures.js';
-import { countText, NOT_MEASURED, percentText, plainTexts, ratioText } from '../numbers.js';
+import { countText, NOT_MEASURED, percentText, plainTexts } from '../numbers.js';
 import { AMBER_TINT, NAVY_TINT } from '../style-sheet.js';
 import { layTable, type TableColumn, type TableContent, type TableRow } from '../table/lay-table.js';
 import { cleanLine } from '../text/clean-text.js';
@@ -137,33 +137,34 @@ function attributionTable({ attribution, nameOf }: RunFigures, limit: number): T
   };
 }
 
-function riskTable({ overview: { metrics, concentration, start, end }, annualReturns, monthlyReturns }: RunFigures, limit: number): Table {
-  const months = monthlyReturns().map(({ value }) => value);
-  const years = annualReturns().map(([, value]) => value);
-  const rows: (readonly [string, string])[] = [
-    ['Volatility, annualised', percentText(metrics.volatility)],
-    ['Max drawdown', percentText(metrics.max_drawdown)],
-    ['Sharpe ratio', ratioText(metrics.sharpe_ratio)],
-    ['Tracking error, annualised', percentText(metrics.tracking_error)],
-    ['Tracking difference', percentText(metrics.tracking_difference)],
-    ['Best month', percentText(Math.max(...months))],
-    ['Worst month', percentText(Math.min(...months))],
-    ['Best year', percentText(Math.max(...years))],
-    ['Worst year', percentText(Math.min(...years))],
-    ['Effective assets', ratioText(concentration.effective_assets)],
-    ['Largest weight', percentText(concentration.largest)],
-    ...Object.entries(concentration.top_weights)
-      .filter(([count]) => Number(count) > 1)
-      .map(([count, weight]) => [`Weight of the largest ${count}`, percentText(weight)] as const),
-  ];
-  return toTable(
+function riskTable({ risk, overview }: RunFigures, limit: number): Table {
+  const found = risk();
+  if ('missing' in found) return { columns: [], rows: [], note: found.missing };
+  const { names, volatility, coveredWeight } = found;
+  const rows = names.slice(0, limit);
+  const hasNames = rows.some(({ name }) => name !== null);
+  const share = (contribution: number): string => percentText(volatility > 0 ? contribution / volatility : 0);
+  const table = toTable<(typeof rows)[number]>(
     [
-      { column: text('Measure'), cell: ([measure]) => measure },
-      { column: figure('Value'), cell: ([, value]) => value },
+      { column: text('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
+      { column: text('Name'), cell: ({ name }) => cleanLine(name ?? ''), isShown: hasNames },
+      { column: figure('Weight'), cell: ({ weight }) => percentText(weight) },
+      { column: figure('Risk contribution'), cell: ({ contribution }) => percentText(contribution) },
+      { column: figure('Share of risk'), cell: ({ contribution }) => share(contribution) },
     ],
-    rows.slice(0, limit),
-    `${start} to ${end}. Concentration is that of the latest rebalance.`,
+    rows,
+    `Volatility of what is held on ${overview.end}, from returns of ${overview.start} to ${overview.end}; contributions add up to it.`,
   );
+  const sums = (label: string, weight: number, contribution: number): TableRow => ({
+    cells: [label, ...(hasNames ? [''] : []), percentText(weight), percentText(contribution), share(contribution)],
+    isTotal: true,
+  });
+  const others = names.slice(limit);
+  const rest = others.reduce((sum, { weight, contribution }) => ({ weight: sum.weight + weight, contribution: sum.contribution + contribution }), { weight: 0, contribution: 0 });
+  return {
+    ...table,
+    rows: [...table.rows, ...(others.length === 0 ? [] : [sums(`${countText(others.length)} others`, rest.weight, rest.contribution)]), sums('Volatility', coveredWeight, volatility)],
+  };
 }
 
 function literalTable({ index, columns, data }: LiteralTable, limit: number): Table {

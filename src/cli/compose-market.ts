@@ -1,5 +1,7 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { JobEngine } from '#jobs/job-engine.js';
+import { isLoopbackName } from '#http/authentication.js';
+import { createDatabasePlaces } from '#market/databases/database-place.js';
 import { createLocations } from '#market/locations.js';
 import { createManagedFolders } from '#market/managed-folder.js';
 import { createServedMarkets, type ServedMarkets } from '#market/served-markets.js';
@@ -32,13 +34,20 @@ export function composeMarket(rooms: {
   const locations = createLocations([...roots, home.stores]);
   const folders = createManagedFolders(home.stores);
   const markets = createServedMarkets();
-  const loading = createStoreLoading({ locations, timestamp });
+  const databases = createDatabasePlaces({ locations, hosts: databaseHosts(settings) });
+  const loading = createStoreLoading({ locations, databases, timestamp });
   const kinds = createStoreJobs({ documents, markets, loading, folders, calendars, timestamp });
   jobs.register(kinds.load);
   jobs.register(kinds.generate);
   jobs.register(kinds.refresh);
   jobs.register(kinds.sync);
-  const stores = createStores({ documents, jobs, kinds, markets, loading, locations, folders, calendars, timestamp });
+  const stores = createStores({ documents, jobs, kinds, markets, loading, locations, databases, folders, calendars, timestamp });
   const data = createData({ markets, jobs, served: () => stores.servedStore(), now: Date.now });
   return { markets, stores, data };
+}
+
+/** Hosts that databases may be on: those the operator names; else loopback, while the service itself listens there only. */
+function databaseHosts({ databaseHosts: named, host }: Settings): readonly string[] {
+  if (named.length > 0) return named;
+  return isLoopbackName(host) ? ['localhost', '127.0.0.1', '::1'] : [];
 }

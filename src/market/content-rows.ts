@@ -1,10 +1,12 @@
+import type { Day } from '#domain/days.js';
 import { createActionRows } from './action-rows.js';
 import type { Cell } from './cells.js';
 import type { MarketContent } from './content.js';
 import type { CsvRecord } from './csv.js';
 import { marketRecords, raggedRow, textCells } from './csv.js';
 import type { Dataset } from './datasets.js';
-import { createMarketRows } from './market-rows.js';
+import { createMarketRows, type MarketFile, type MarketRows } from './market-rows.js';
+import type { Panels } from './panels.js';
 import { cellPath, type Problems } from './problems.js';
 import { createReferenceRows, type TableRows } from './reference-rows.js';
 import { createUniverseRows } from './universe-rows.js';
@@ -18,13 +20,18 @@ export interface ContentRows {
   beginCells(dataset: Dataset, label: string, columns: readonly string[]): RowSink;
   /** Begins a CSV file; numbers of the market are read from its bytes. */
   beginCsv(dataset: Dataset, label: string, columns: readonly string[]): ((record: CsvRecord) => void) | undefined;
+  /** Begins a table of the market whose numbers are set one by one. */
+  beginMarket(label: string, columns: readonly string[]): { readonly file: MarketFile; readonly market: MarketRows } | undefined;
   rowsOf(dataset: Dataset): number;
+  /** The tables beside the market. */
+  toTables(): Omit<MarketContent, keyof Panels>;
   /** The content; undefined when anything was wrong. */
   toContent(): MarketContent | undefined;
 }
 
-export function createContentRows(problems: Problems): ContentRows {
-  const market = createMarketRows(problems);
+/** @param after only bars of later days are kept. */
+export function createContentRows(problems: Problems, after: Day | null = null): ContentRows {
+  const market = createMarketRows(problems, after);
   const tables = { reference: createReferenceRows(problems), corporate_actions: createActionRows(problems), universes: createUniverseRows(problems) };
 
   function beginCells(dataset: Dataset, label: string, columns: readonly string[]): RowSink {
@@ -33,16 +40,23 @@ export function createContentRows(problems: Problems): ContentRows {
     return file && ((cells) => market.addCells(file, cells));
   }
 
+  const toTables = () => ({ reference: tables.reference.toTable(), actions: tables.corporate_actions.toTable(), universes: tables.universes.toTable() });
+
   return {
     beginCells,
     beginCsv(dataset, label, columns) {
       return dataset === 'market' ? marketRecords(market, label, columns) : tableRecords(tables[dataset], label, columns, problems);
     },
     rowsOf: (dataset) => (dataset === 'market' ? market.rows : tables[dataset].rows),
+    beginMarket(label, columns) {
+      const file = market.beginFile(label, columns);
+      return file && { file, market };
+    },
+    toTables,
     toContent() {
-      const universes = tables.universes.toTable();
+      const held = toTables();
       const panels = problems.errors > 0 ? undefined : market.toPanels();
-      return panels && { ...panels, reference: tables.reference.toTable(), actions: tables.corporate_actions.toTable(), universes };
+      return panels && { ...panels, ...held };
     },
   };
 }

@@ -1,3 +1,4 @@
+import { createByteTexts } from './byte-texts.js';
 import type { MarketFile, MarketRows } from './market-rows.js';
 import type { Cell } from './cells.js';
 import { unprotectedText } from './formula-text.js';
@@ -186,10 +187,13 @@ function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
 
 /** The text of a cell, surrounding spaces removed. @throws CsvFault when it is not UTF-8. */
 export function cellText(record: CsvRecord, cell: number): string {
-  const bytes = record.bytes.subarray(record.starts[cell], record.ends[cell]);
+  const text = decodedText(record.bytes, record.starts[cell]!, record.ends[cell]!);
+  return record.escaped[cell] === 1 ? text.replaceAll('""', '"') : text;
+}
+
+function decodedText(bytes: Uint8Array, start: number, end: number): string {
   try {
-    const text = utf8.decode(bytes);
-    return (record.escaped[cell] === 1 ? text.replaceAll('""', '"') : text).trim();
+    return utf8.decode(bytes.subarray(start, end)).trim();
   } catch {
     throw new CsvFault(0, 'The text is not UTF-8.');
   }
@@ -208,8 +212,8 @@ export function marketRecords(rows: MarketRows, label: string, columns: readonly
   const opened = rows.beginFile(label, columns);
   if (opened === undefined) return undefined;
   const file: MarketFile = opened;
-  const names = createByteTexts((record, cell) => rows.codeOf(file, cellText(record, cell) || null));
-  const days = createByteTexts((record, cell) => rows.dayOf(file, cellText(record, cell)));
+  const names = createByteTexts((bytes, start, end) => rows.codeOf(file, decodedText(bytes, start, end) || null));
+  const days = createByteTexts((bytes, start, end) => rows.dayOf(file, decodedText(bytes, start, end)));
 
   return (record) => {
     if (record.cells !== columns.length) {
@@ -217,7 +221,9 @@ export function marketRecords(rows: MarketRows, label: string, columns: readonly
       rows.refuseRow(file, raggedRow(record.cells, columns.length));
       return;
     }
-    rows.beginRow(names(record, file.identifierColumn), days(record, file.dateColumn));
+    const { bytes, starts, ends } = record;
+    const [name, date] = [file.identifierColumn, file.dateColumn];
+    rows.beginRow(names(bytes, starts[name]!, ends[name]!), days(bytes, starts[date]!, ends[date]!));
     for (let column = 0; column < record.cells; column++) {
       if (file.fieldOf[column]! < 0) continue;
       const value = numberOf(record, column);
@@ -282,43 +288,3 @@ function slowNumber(record: CsvRecord, cell: number): number {
   isBad = true;
   return Number.NaN;
 }
-
-/** Slots of a byte dictionary, a power of two; beyond three quarters the texts are looked up one by one. */
-const SLOTS = 1 << 16;
-
-/**
- * What each spelling of a cell stands for, found by its bytes so that a text is decoded once.
- * A spelling that stands for nothing is asked for again each time, because each time is a finding.
- */
-function createByteTexts(meaning: (record: CsvRecord, cell: number) => number | undefined): (record: CsvRecord, cell: number) => number | undefined {
-  const spellings: (Uint8Array | undefined)[] = Array.from({ length: SLOTS });
-  const values = new Int32Array(SLOTS);
-  let held = 0;
-  return (record, cell) => {
-    const { bytes } = record;
-    const start = record.starts[cell]!;
-    const end = record.ends[cell]!;
-    let hash = 0x811c9dc5;
-    for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
-    let slot = (hash ^ (hash >>> 16)) & (SLOTS - 1);
-    for (;;) {
-      const known = spellings[slot];
-      if (known === undefined) break;
-      if (known.length === end - start && sameBytes(known, bytes, start)) return values[slot];
-      slot = (slot + 1) & (SLOTS - 1);
-    }
-    const value = meaning(record, cell);
-    if (value !== undefined && held < SLOTS * 0.75) {
-      spellings[slot] = bytes.slice(start, end);
-      values[slot] = value;
-      held += 1;
-    }
-    return value;
-  };
-}
-
-function sameBytes(known: Uint8Array, bytes: Uint8Array, start: number): boolean {
-  for (let i = 0; i < known.length; i++) if (known[i] !== bytes[start + i]) return false;
-  return true;
-}
-

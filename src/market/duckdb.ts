@@ -6,10 +6,10 @@ import type { Cell } from './cells.js';
 const MEMORY_LIMIT = '1GiB';
 
 /**
- * A DuckDB of its own in memory that can read the given files or folders and nothing else: no network, no other file,
+ * A DuckDB of its own in memory that can read the given files, or the database attached, and nothing else: no network, no other file,
  * no extension, and no statement that could change that.
  */
-export async function openDuckDb(readable: { readonly files?: readonly string[]; readonly folders?: readonly string[] }): Promise<DuckDBConnection> {
+export async function openDuckDb(readable: { readonly files?: readonly string[]; readonly attach?: { readonly path: string; readonly name: string } }): Promise<DuckDBConnection> {
   const instance = await DuckDBInstance.create(':memory:');
   const connection = await instance.connect();
   await connection.run(`
@@ -17,8 +17,8 @@ export async function openDuckDb(readable: { readonly files?: readonly string[];
     SET autoinstall_known_extensions = false;
     SET autoload_known_extensions = false;
     SET temp_directory = '';
+    ${readable.attach === undefined ? '' : `ATTACH ${sqlText(readable.attach.path)} AS ${sqlName(readable.attach.name)} (READ_ONLY);`}
     SET allowed_paths = [${(readable.files ?? []).map(sqlText).join(', ')}];
-    SET allowed_directories = [${(readable.folders ?? []).map(sqlText).join(', ')}];
     SET enable_external_access = false;
     SET lock_configuration = true`);
   return connection;

@@ -44,7 +44,7 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   const [layout, files, hash] = await Promise.all([sharing, made.files(), contentHash(content)]);
   onProgress(0.95, 'checking');
   // A part of a market would be doubted for what the whole of it holds.
-  if (!(request.task === 'readFiles' && request.input.after !== null)) warnOfMarket(content, problems);
+  if (!('after' in request.input && request.input.after !== null)) warnOfMarket(content, problems);
   const summary = {
     contentHash: hash,
     identifiers: content.identifiers.length,
@@ -72,6 +72,11 @@ async function perform({ task, input, options }: MarketTaskRequest, problems: Pr
   switch (task) {
     case 'readFiles': {
       const read = await readSource(input.files, problems, (fraction, message) => onProgress(0.9 * fraction, message), input);
+      return read && { ...read, files: async () => read.files };
+    }
+    case 'readDatabase': {
+      const { readDatabase } = await import('./databases/read-database.js');
+      const read = await readDatabase(input.place, input.tables, problems, (fraction, message) => onProgress(0.9 * fraction, message), input);
       return read && { ...read, files: async () => read.files };
     }
     case 'importBody': {

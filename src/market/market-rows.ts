@@ -166,7 +166,7 @@ export function createMarketRows(problems: Problems, after: Day | null = null): 
   }
 
   function toPanels(): Panels | undefined {
-    if (rows === 0 && problems.errors === 0) problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The market holds no row; at least one is needed.' });
+    if (rows === 0 && problems.errors === 0 && after === null) problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The market holds no row; at least one is needed.' });
     if (problems.errors > 0) return undefined;
     const order = identifiers.map((_, code) => code).toSorted((a, b) => compareText(identifiers[a]!, identifiers[b]!));
     const columnOf = new Int32Array(identifiers.length);

@@ -1,4 +1,6 @@
 import type { Finding } from '#domain/findings.js';
+import type { DatabasePlace } from './databases/database-place.js';
+import type { TableNames } from './databases/tables-to-read.js';
 import type { Dataset } from './datasets.js';
 import type { DatasetFiles } from './folder.js';
 import type { Day } from '#domain/days.js';
@@ -15,6 +17,8 @@ import type { SyntheticSpec } from './synthetic/spec.js';
 export interface MarketTasks {
   /** Reads the files of a store. */
   readFiles: { readonly files: DatasetFiles; readonly after: Day | null };
+  /** Reads the tables of a database. */
+  readDatabase: { readonly place: DatabasePlace; readonly tables: TableNames; readonly after: Day | null };
   /** Reads the body of an import and writes what it brings as a store, once its header was answered. */
   importBody: Record<string, never>;
   /** Makes a synthetic market and writes it as a store. */

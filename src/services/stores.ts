@@ -10,6 +10,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { JobStatus } from '#jobs/status.js';
+import type { DatabasePlaces } from '#market/databases/database-place.js';
 import { folderFiles, type DatasetFiles } from '#market/folder.js';
 import { importTemplate, type TemplateFormat } from '#market/import-template.js';
 import type { Locations } from '#market/locations.js';
@@ -20,7 +21,7 @@ import { createProblems } from '#market/problems.js';
 import { servedMarket, type ServedMarkets } from '#market/served-markets.js';
 import type { DocumentStore } from '#store/documents.js';
 import { assertPrecondition, type Precondition } from './preconditions.js';
-import { allStores, isRefreshable, readStore, requireStore, storeNotFound, toDataStore, toListedStore, type Activity } from './store-documents.js';
+import { allStores, isRefreshable, readStore, requireStore, storeNotFound, toDataStore, toListedStore, withoutPassword, type Activity } from './store-documents.js';
 import { activateIn, forgetUnwritten, sessionsBetween, writingStore, type GenerateRequest, type StoreJobs } from './store-jobs.js';
 import { loadedFields, type StoreLoading } from './store-loading.js';
 
@@ -31,6 +32,7 @@ export interface StoresDependencies {
   readonly markets: ServedMarkets;
   readonly loading: StoreLoading;
   readonly locations: Locations;
+  readonly databases: DatabasePlaces;
   readonly folders: ManagedFolders;
   readonly calendars: Calendars;
   readonly timestamp: () => string;
@@ -75,7 +77,7 @@ export interface Stores {
 const READER_BYTES = 512 << 20;
 
 export function createStores(dependencies: StoresDependencies): Stores {
-  const { documents, jobs, kinds, markets, loading, locations, folders, calendars, timestamp } = dependencies;
+  const { documents, jobs, kinds, markets, loading, locations, databases, folders, calendars, timestamp } = dependencies;
   /** Stores that are read outside a job: by a registration, an import or at start. */
   const reading = new Set<string>();
   const closing = new AbortController();
@@ -128,23 +130,21 @@ export function createStores(dependencies: StoresDependencies): Stores {
   async function create(request: DataStoreCreate): Promise<DataStore> {
     const storeId = request.store_id ?? slugOf(request.name);
     assertFree(storeId);
-    if (request.kind === 'database') throw new Refusal('NOT_SUPPORTED', 'This build has no driver for databases.');
-    const resolved = await locations.resolve(request.location, 'folder');
-    if ('problem' in resolved) throw refusedData([{ severity: 'error', ...resolved.problem, value: request.location }]);
-    assertUnregistered(resolved.path);
+    const location = await placeOf(request.kind, request.location, 'location');
+    assertUnregistered(location);
     assertNoneLoads();
-    const source = { store_id: storeId, kind: request.kind, location: resolved.path, tables: request.tables, adjustment: request.adjustment };
+    const source = { store_id: storeId, kind: request.kind, location, tables: request.tables, adjustment: request.adjustment };
     return asReader(storeId, async () => {
       const loaded = await loading.read(source, { serve: request.activate, signal: closing.signal });
       if (loaded.kind === 'refused') throw refusedData(loaded.findings);
       const at = timestamp();
       const document: StoreDocument = {
-        ...source, name: request.name, managed: false, active: false, writing: false, source: resolved.path, created_at: at, last_refreshed_at: null,
+        ...source, name: request.name, managed: false, active: false, writing: false, source: location, created_at: at, last_refreshed_at: null,
         synthetic: null, ...blank, ...loadedFields(loaded.summary, at),
       };
       await documents.transaction((tx) => {
         assertFree(storeId);
-        assertUnregistered(resolved.path);
+        assertUnregistered(location);
         if (loaded.served === undefined) tx.put('store', storeId, document);
         else activateIn(tx, markets, document, loaded.served);
       });
@@ -152,9 +152,16 @@ export function createStores(dependencies: StoresDependencies): Stores {
     });
   }
 
-  function assertUnregistered(folder: string): void {
-    const holder = allStores(documents).find(({ kind, location }) => kind !== 'database' && location === folder);
-    if (holder !== undefined) throw new Refusal('FOLDER_REGISTERED', `The folder is already registered as the data store ${holder.store_id}.`, { store_id: holder.store_id });
+  /** Where a store is, as it is remembered: the real path of a folder, the URL of a database. */
+  async function placeOf(kind: 'folder' | 'database', location: string, path: string): Promise<string> {
+    const resolved = kind === 'folder' ? await locations.resolve(location, 'folder') : await databases.resolve(location);
+    if ('problem' in resolved) throw refusedData([{ severity: 'error', ...resolved.problem, path, value: withoutPassword(location) }]);
+    return 'path' in resolved ? resolved.path : location;
+  }
+
+  function assertUnregistered(place: string): void {
+    const holder = allStores(documents).find(({ location }) => location === place);
+    if (holder !== undefined) throw new Refusal('FOLDER_REGISTERED', `The place is already registered as the data store ${holder.store_id}.`, { store_id: holder.store_id });
   }
 
   async function update(storeId: string, request: DataStoreUpdate, ifMatch: Precondition | undefined) {
@@ -185,10 +192,7 @@ export function createStores(dependencies: StoresDependencies): Stores {
     if (kind === 'synthetic' || kind === 'imported') {
       throw refused({ code: 'IMMUTABLE_FIELD', path: 'source', message: `The source of a data store of kind ${kind} cannot be changed.` });
     }
-    if (kind === 'database') return source;
-    const resolved = await locations.resolve(source, 'folder');
-    if ('problem' in resolved) throw refused({ ...resolved.problem, path: 'source' });
-    return resolved.path;
+    return placeOf(kind, source, 'source');
   }
 
   async function remove(storeId: string, ifMatch: Precondition | undefined): Promise<void> {

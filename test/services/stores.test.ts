@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DataStore, DataStoreCollection, ImportResult } from '#contract/stores.js';
 import type { Finding } from '#domain/findings.js';
@@ -274,6 +275,28 @@ describe('appending', () => {
 
   test('refuses prices of another basis', async () => {
     expect(findingsOf(await service.refusal('POST', '/data/import', { ...append(rows(['A', '2024-01-04', 9])), adjustment: 'total' }))).toEqual(['NOT_IN_CHOICES adjustment']);
+  });
+});
+
+describe('registering a database', () => {
+  test('reads a SQLite file in full, serves it and refreshes it', async () => {
+    const path = join(service.root, 'bars.db');
+    const database = new sqlite.Database(path);
+    database.exec("CREATE TABLE bars (identifier, date, CLOSE); INSERT INTO bars VALUES ('A', '2024-01-02', 1)");
+    const { status, body } = await service.ask<DataStore>('POST', '/data/stores', { name: 'Bars', kind: 'database', location: `sqlite://${path}`, tables: { market: 'bars' }, activate: true });
+    expect([status, body.kind, body.active, body.location]).toEqual([201, 'database', true, `sqlite://${path}`]);
+    database.exec("INSERT INTO bars VALUES ('A', '2024-01-03', 2)");
+    database.close();
+    await service.ask('POST', '/data/stores/bars/refresh');
+    expect(await service.finished('refresh:bars')).toMatchObject({ status: 'succeeded', result: { rows_added: 1, end: '2024-01-03' } });
+    expect(await service.refusal('POST', '/data/stores', { name: 'Again', kind: 'database', location: `sqlite://${path}` })).toMatchObject({ status: 409, code: 'FOLDER_REGISTERED' });
+  });
+
+  test('without a driver is not supported; a host that is not allowed is refused without its password', async () => {
+    expect(await service.refusal('POST', '/data/stores', { name: 'x', kind: 'database', location: 'mysql://u:p@localhost/x' })).toMatchObject({ status: 501, code: 'NOT_SUPPORTED' });
+    const error = await service.refusal('POST', '/data/stores', { name: 'x', kind: 'database', location: 'postgresql://u:top-secret@10.1.2.3/x' });
+    expect(findingsOf(error)).toEqual(['LOCATION_NOT_ALLOWED location']);
+    expect(JSON.stringify(error)).not.toContain('top-secret');
   });
 });
 

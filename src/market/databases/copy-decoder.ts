@@ -1,0 +1,78 @@
+/** One row of a binary COPY as ranges of its bytes: `starts[c] < 0` where the column is null. Valid during the call only. */
+export interface CopyRow {
+  readonly bytes: Buffer;
+  readonly starts: Int32Array;
+  readonly ends: Int32Array;
+}
+
+/** A stream that is no binary COPY, or is cut short. */
+export class CopyFault extends Error {
+  override readonly name = 'CopyFault';
+}
+
+const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1');
+/** Signature, flags, length of the extension. */
+const HEADER_BYTES = 19;
+const ROW_BYTES_MAX = 1 << 22;
+
+/**
+ * Decodes the binary format of COPY as its bytes come.
+ * @source PostgreSQL documentation, COPY, binary format
+ */
+export function createCopyDecoder(columns: number, onRow: (row: CopyRow) => void): { push(chunk: Buffer): void; end(): void } {
+  let rest: Buffer = Buffer.alloc(0);
+  let hasHeader = false;
+  let isDone = false;
+  const row = { bytes: rest, starts: new Int32Array(columns), ends: new Int32Array(columns) };
+
+  /** Position after the row that begins at `from`, -1 while it is not there whole, -2 after the last one. */
+  function readRow(bytes: Buffer, from: number): number {
+    if (from + 2 > bytes.length) return -1;
+    const count = bytes.readInt16BE(from);
+    if (count === -1) return -2;
+    if (count !== columns) throw new CopyFault(`a row has ${count} columns; ${columns} were asked for`);
+    let at = from + 2;
+    for (let column = 0; column < columns; column++) {
+      if (at + 4 > bytes.length) return -1;
+      const length = bytes.readInt32BE(at);
+      at += 4;
+      if (length > ROW_BYTES_MAX) throw new CopyFault(`a value has ${length} bytes; at most ${ROW_BYTES_MAX} are read`);
+      row.starts[column] = length < 0 ? -1 : at;
+      at += Math.max(length, 0);
+      row.ends[column] = at;
+    }
+    return at > bytes.length ? -1 : at;
+  }
+
+  return {
+    push(chunk) {
+      if (isDone) return;
+      const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+      let at = 0;
+      if (!hasHeader) {
+        if (bytes.length < HEADER_BYTES) {
+          rest = bytes;
+          return;
+        }
+        if (!bytes.subarray(0, SIGNATURE.length).equals(SIGNATURE)) throw new CopyFault('the stream is no binary COPY');
+        at = HEADER_BYTES + bytes.readInt32BE(15);
+        hasHeader = true;
+      }
+      row.bytes = bytes;
+      for (;;) {
+        const next = readRow(bytes, at);
+        if (next === -2) {
+          isDone = true;
+          return;
+        }
+        if (next < 0) break;
+        onRow(row);
+        at = next;
+      }
+      rest = bytes.subarray(at);
+    },
+    end() {
+      if (!isDone) throw new CopyFault('the stream ended before its last row');
+    },
+  };
+}

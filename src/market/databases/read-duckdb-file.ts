@@ -1,0 +1,51 @@
+import { DATASETS } from '../datasets.js';
+import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName } from '../duckdb.js';
+import { createContentRows } from '../content-rows.js';
+import { columnsOf, marketColumns, readTypedMarket } from '../parquet.js';
+import type { Problems } from '../problems.js';
+import type { ReadOptions, SourceRead } from '../read-source.js';
+import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
+
+/** Name under which the file is attached. */
+const CATALOGUE = 'source';
+
+/** Reads a DuckDB file, attached read-only: a market of numbers column by column, anything else row by row. */
+export async function readDuckDbFile(path: string, named: TableNames, problems: Problems, onProgress: DatabaseProgress, { after }: ReadOptions): Promise<SourceRead | undefined> {
+  const connection = await openDuckDb({ attach: { path, name: CATALOGUE } }).catch((error: unknown) => {
+    problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${reasonOf(error)}` });
+  });
+  if (connection === undefined) return undefined;
+  try {
+    const held = await connection.runAndReadAll(`SELECT table_name FROM information_schema.tables WHERE table_catalog = '${CATALOGUE}' AND table_schema = 'main'`);
+    const tables = tablesToRead(new Set(held.getRows().map(([name]) => String(name))), named, problems);
+    const rows = createContentRows(problems, after);
+    const cells = async (dataset: (typeof DATASETS)[number]) => {
+      const scan = `${CATALOGUE}.main.${sqlName(tables[dataset]!)}`;
+      const columns = (await columnsOf(connection, scan)).map(({ name }) => name);
+      const addRow = rows.beginCells(dataset, dataset, columns);
+      if (addRow === undefined) return;
+      for await (const chunk of chunksOf(connection, `SELECT * FROM ${scan}`)) for (const row of chunk.getRows()) addRow(row.map(cellOf));
+    };
+    for (const dataset of DATASETS) if (dataset !== 'market' && tables[dataset] !== undefined) await cells(dataset);
+    if (tables.market === undefined) return undefined;
+    onProgress(0.2, 'reading market');
+    const scan = `${CATALOGUE}.main.${sqlName(tables.market)}`;
+    const columns = marketColumns([], await columnsOf(connection, scan), problems);
+    if (columns.kind === 'refused') return undefined;
+    const others = { reference: rows.rowsOf('reference'), corporate_actions: rows.rowsOf('corporate_actions'), universes: rows.rowsOf('universes') };
+    if (columns.kind === 'cells') {
+      await cells('market');
+      const content = rows.toContent();
+      return content && { content, rows: { market: rows.rowsOf('market'), ...others }, files: [] };
+    }
+    const numberedScan = `(SELECT 'market' AS filename, row_number() OVER () - 1 AS file_row_number, * FROM ${scan})`;
+    const market = await readTypedMarket(connection, { files: [], scan, numberedScan, columns, after }, problems, (fraction) => onProgress(0.2 + 0.7 * fraction, 'reading market'));
+    const tablesRead = rows.toTables();
+    return market && problems.errors === 0 ? { content: { ...market.panels, ...tablesRead }, rows: { market: market.rows, ...others }, files: [] } : undefined;
+  } catch (error) {
+    problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${reasonOf(error)}` });
+    return undefined;
+  } finally {
+    connection.closeSync();
+  }
+}

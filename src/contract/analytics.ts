@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import { BacktestFields } from '#domain/documents/backtest-fields.js';
+import { BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { LIMITS } from '#domain/limits.js';
 import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
-import { BenchmarkRef, Finding, listingQuery, SeriesPayload, skippedFields, TableFrame } from './common.js';
+import { Finding, listingQuery, SeriesPayload, skippedFields, TableFrame } from './common.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
 
@@ -11,15 +13,16 @@ const fraction = (description: string) => z.number().meta({ description: `${desc
 const date = (description: string) => z.string().meta({ description, format: 'date' });
 const weightMap = (description: string) => z.record(z.string(), z.number()).meta({ description });
 
+/** What is not given is the strategy's, or for an index the default. */
 export const BacktestRequest = z
   .strictObject({
-    benchmark: BenchmarkRef.nullable().default(null).meta({ description: 'External benchmark: a second comparison beside the tracked index.' }),
-    start: IsoDate.nullable().default(null).meta({ description: 'First day; the base date of the index by default, and never before it.' }),
-    end: IsoDate.nullable().default(null).meta({ description: 'Last day; the last of the served store by default.' }),
-    initial_capital: z.number().gt(0).max(1e15).default(1_000_000).meta({ description: 'Money the portfolio starts with, in the index currency.' }),
-    transaction_cost_bps: z.number().min(0).max(1000).default(0).meta({ description: 'Cost of a trade in basis points of its notional.' }),
+    benchmark: BacktestFields.shape.benchmark.removeDefault().optional(),
+    start: BacktestFields.shape.start.removeDefault().optional(),
+    end: BacktestFields.shape.end.removeDefault().optional(),
+    initial_capital: BacktestFields.shape.initial_capital.removeDefault().optional(),
+    transaction_cost_bps: BacktestFields.shape.transaction_cost_bps.removeDefault().optional(),
   })
-  .meta({ id: 'BacktestRequest' });
+  .meta({ id: 'BacktestRequest', description: 'A field that is not given is that of the strategy, when one is run, else its default.' });
 export type BacktestRequest = z.infer<typeof BacktestRequest>;
 
 export const BacktestMetrics = z
@@ -321,7 +324,12 @@ const window = {
   start: IsoDate.optional().meta({ description: 'First day wanted; the first of the run by default.' }),
   end: IsoDate.optional().meta({ description: 'Last day wanted; the last of the run by default.' }),
 };
-const runErrors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE'] as const;
+const runErrors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'] as const;
+/** What can come of running the benchmark from its definition, beside its risk. */
+const benchmarkErrors = [
+  'NO_DATA_AT_DATE', 'BENCHMARK_NOT_FOUND', 'RISK_INSUFFICIENT_DATA', 'NO_DATA_IN_RANGE', 'CALENDAR_NOT_COVERED', 'RANGE_TOO_SHORT', 'EMPTY_INDEX', 'FX_MISSING',
+  'MISSING_PRICE', 'INFEASIBLE', 'SOLVER_FAILED', 'NO_DATA_SOURCE', 'NOT_SUPPORTED',
+] as const;
 const tag = 'analytics';
 
 export const analyticsRoutes = routes({
@@ -421,7 +429,7 @@ export const analyticsRoutes = routes({
       risk: z.boolean().default(false).meta({ description: 'Adds risk contributions.' }),
     }),
     success: { status: 200, description: 'The weights.', schema: WeightsView },
-    errors: [...runErrors, 'NO_DATA_AT_DATE', 'BENCHMARK_NOT_FOUND', 'RISK_INSUFFICIENT_DATA', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'],
+    errors: [...runErrors, ...benchmarkErrors],
   },
   getFactorRisk: {
     method: 'GET',
@@ -437,7 +445,7 @@ export const analyticsRoutes = routes({
       factors: z.int().min(1).max(20).default(5).meta({ description: 'Components of the statistical model.' }),
     }),
     success: { status: 200, description: 'The decomposition.', schema: RiskDecomposition },
-    errors: [...runErrors, 'NO_DATA_AT_DATE', 'BENCHMARK_NOT_FOUND', 'RISK_INSUFFICIENT_DATA', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'],
+    errors: [...runErrors, ...benchmarkErrors],
   },
   getLevels: {
     method: 'GET',

@@ -3,6 +3,7 @@ import { estimateCovariance, type CovarianceDiagnostics, type EstimateStage } fr
 import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import type { RiskModelRequest } from '../documents/risk-model-document.js';
 import { LIMITS } from '../limits.js';
+import { Refusal } from '../refusal.js';
 import { assertEstimable, coverageOf, readReturns, type Coverage, type ReturnWindow } from './return-panel.js';
 
 export type RiskSettings = Pick<RiskModelRequest, 'intensity' | 'target' | 'repair' | 'intensity_method' | 'half_life'>;
@@ -17,7 +18,7 @@ export interface RiskModelEstimate {
 /**
  * A covariance model of the names that a window covers. Run it inside an engine's scope, which the matrix does not outlive.
  * @param asked columns of the market, each once, in the order the matrix is to have.
- * @throws Refusal RISK_INSUFFICIENT_DATA
+ * @throws Refusal RISK_INSUFFICIENT_DATA; NUMERIC_FAILURE when returns are so large that their squares are not numbers any more
  * @cost of `estimateCovariance`
  */
 export function estimateRiskModel(
@@ -43,9 +44,19 @@ export function estimateRiskModel(
       repair: settings.repair,
       ...(settings.half_life === null ? {} : { weights: weightsOf(settings.half_life, coverage.sessions.length) }),
     };
-    return estimateCovariance(engine, panel, n, request, covariance, tell);
+    return estimateCovariance(engine, panel, n, request, covariance, (stage) => {
+      if (stage === 'eigenvalues') assertFinite(covariance);
+      tell(stage);
+    });
   });
   return { coverage, diagnostics, covariance };
+}
+
+/** The product is there and nothing was solved with it yet. */
+function assertFinite(covariance: Float64Array): void {
+  for (let i = 0; i < covariance.length; i++) {
+    if (!Number.isFinite(covariance[i])) throw new Refusal('NUMERIC_FAILURE', `A covariance of the window is ${covariance[i]}, not a finite number.`);
+  }
 }
 
 function weightsOf(halfLife: number, observations: number): Float64Array {

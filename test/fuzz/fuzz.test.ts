@@ -1,0 +1,81 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { API } from '#contract/api.js';
+import { openApiDocument } from '#contract/openapi.js';
+import { createJudge } from './judge.js';
+import { createRequests } from './request-arbitrary.js';
+import { openScene, type Scene } from './scene.js';
+import { openWire, type Wire, type WireRequest } from './wire.js';
+
+/**
+ * Requests made from the OpenAPI document, valid, nearly valid and hostile, against a whole service: every answer is one the
+ * document declares, no connection breaks, no defect is logged. `FUZZ_REQUESTS=100000` sends more; `FUZZ_SEED` repeats a run.
+ */
+const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 2500);
+const SEED = Number(process.env['FUZZ_SEED'] ?? 20_261_120);
+/** Requests sent at once. */
+const AT_ONCE = 16;
+/** Requests after which the scene is put back, since some of them delete what others ask for. */
+const RESTORE_AFTER = 1500;
+/** Broken answers after which a run is given up. */
+const BROKEN_MAX = 200;
+
+let scene: Scene;
+let wire: Wire;
+beforeAll(async () => {
+  scene = await openScene();
+  wire = openWire(scene.url, AT_ONCE);
+}, 120_000);
+afterAll(async () => {
+  wire?.close();
+  await scene?.close();
+}, 120_000);
+
+test(`${REQUESTS} requests are answered as the document says (FUZZ_SEED=${SEED})`, { timeout: 120_000 + REQUESTS * 40 }, async () => {
+  const judge = createJudge();
+  const requests = createRequests(JSON.parse(JSON.stringify(openApiDocument(API, '0.0.0'))) as never, scene.vocabulary);
+  const tally = new Map<number, number>();
+  const reached = new Set<string>();
+  const slowest: { readonly ms: number; readonly request: WireRequest }[] = [];
+  const broken: string[] = [];
+  let sent = 0;
+
+  async function ask(request: WireRequest): Promise<void> {
+    const before = scene.defects.length;
+    try {
+      const answer = await wire.send(request);
+      tally.set(answer.status, (tally.get(answer.status) ?? 0) + 1);
+      if (answer.status < 300) reached.add(request.operation);
+      slowest.push({ ms: answer.ms, request });
+      slowest.sort((a, b) => b.ms - a.ms).splice(5);
+      const faults = judge(request, answer);
+      if (faults.length > 0) broken.push(`${faults.slice(0, 4).join('\n  ')}\n  ${told(request)}\n  ${answer.body.toString('utf8').slice(0, 600)}`);
+    } catch (failure) {
+      broken.push(`${failure instanceof Error ? `${failure.name}: ${failure.message}` : String(failure)}\n  ${told(request)}`);
+    }
+    if (scene.defects.length > before) broken.push(`a defect near ${told(request)}\n  ${scene.defects.slice(before).join('\n  ')}`);
+  }
+
+  const began = performance.now();
+  for (let part = 0; sent < REQUESTS && broken.length < BROKEN_MAX; part++) {
+    const queue = fc.sample(requests, { seed: SEED + part, numRuns: Math.min(RESTORE_AFTER, REQUESTS - sent) });
+    sent += queue.length;
+    const client = async () => {
+      for (let request = queue.pop(); request !== undefined; request = queue.pop()) await ask(request);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, client));
+    if (sent < REQUESTS) await scene.restore();
+  }
+  const seconds = (performance.now() - began) / 1000;
+  const counts = [...tally].toSorted(([a], [b]) => a - b).map(([status, count]) => `${status}: ${count}`).join(', ');
+  const slow = slowest.map(({ ms, request }) => `${ms.toFixed(0)} ms ${request.method} ${request.path.slice(0, 120)}`).join('\n  ');
+  const missed = Object.keys(API).filter((id) => !reached.has(id)).join(', ');
+  console.log(`${sent} requests in ${seconds.toFixed(1)} s; without a success: ${missed || 'none'}\n  ${counts}\n  slowest:\n  ${slow}`);
+  expect(`${broken.length} broken\n${broken.slice(0, 12).join('\n')}`).toBe('0 broken\n');
+  expect(scene.defects).toEqual([]);
+});
+
+function told({ method, path, headers, body }: WireRequest): string {
+  const shown = body === undefined ? '' : ` ${JSON.stringify(body.slice(0, 700))}${body.length > 700 ? `... (${body.length})` : ''}`;
+  return `${method} ${path.slice(0, 400)} ${JSON.stringify(headers).slice(0, 300)}${shown}`;
+}

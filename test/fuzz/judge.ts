@@ -1,0 +1,95 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { API } from '#contract/api.js';
+import { ErrorEnvelope } from '#contract/common.js';
+import { openApiDocument } from '#contract/openapi.js';
+import type { Route } from '#contract/route.js';
+import { ERRORS } from '#domain/refusal.js';
+import { createConformity } from '../http/conformity.js';
+import type { WireAnswer, WireRequest } from './wire.js';
+
+/** What is wrong with an answer; empty when it is as the document of the service says. */
+export type Judge = (request: WireRequest, answer: WireAnswer) => readonly string[];
+
+/** Codes of a request that reached no operation. */
+const NOWHERE = new Set([400, 401, 403, 404, 405]);
+
+export function createJudge(): Judge {
+  const conforms = createConformity(openApiDocument(API, '0.0.0'));
+  return (request, answer) => {
+    const { status, headers } = answer;
+    const faults = [...headerFaults(answer)];
+    if (status >= 500 && status !== 501 && status !== 503) faults.push(`status ${status}`);
+    const isEmpty = answer.body.length === 0;
+    const type = isEmpty ? null : String(headers['content-type']);
+    const isJson = type?.startsWith('application/json') === true;
+    const body = isJson && !answer.isCut ? parsed(answer.body, faults) : answer.body;
+    if (status >= 400 && request.method !== 'HEAD') faults.push(...envelopeFaults(status, body));
+    const operation = operationOf(request);
+    if (operation === undefined) {
+      if (!NOWHERE.has(status)) faults.push(`${status} of no operation`);
+    } else if (request.method !== 'HEAD' && status !== 405) {
+      faults.push(...conforms(operation, { status, type, body }));
+    }
+    return faults;
+  };
+}
+
+function headerFaults({ status, headers }: WireAnswer): string[] {
+  const faults: string[] = [];
+  const wanted = ['x-request-id', 'x-engine-version', 'x-content-type-options', 'content-security-policy'];
+  if (status === 503) wanted.push('retry-after');
+  if (status === 401) wanted.push('www-authenticate');
+  if (status === 405) wanted.push('allow');
+  for (const name of wanted) if (headers[name] === undefined) faults.push(`${status} without ${name}`);
+  for (const name of ['set-cookie', 'x-evil', 'x-powered-by', 'server']) if (headers[name] !== undefined) faults.push(`a header ${name}`);
+  return faults;
+}
+
+function envelopeFaults(status: number, body: unknown): string[] {
+  const envelope = ErrorEnvelope.safeParse(body);
+  if (!envelope.success) return [`${status} without an ErrorEnvelope`];
+  const { code, message } = envelope.data.error;
+  const faults: string[] = [];
+  if (ERRORS[code].status !== status) faults.push(`${code} under ${status}`);
+  if (OWN_PLACES.some((place) => message.includes(place)) || /\bat .+:\d+:\d+/.test(message)) faults.push(`a place of this machine or a stack in the message: ${message}`);
+  return faults;
+}
+
+function parsed(bytes: Buffer, faults: string[]): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch {
+    faults.push('a body of JSON that is none');
+    return undefined;
+  }
+}
+
+/** What a message tells of this machine, rather than repeats of its request. */
+const OWN_PLACES = [process.cwd(), 'node_modules', 'dist/src', join(tmpdir(), 'divisor-'), '/dev/shm', process.execPath];
+
+const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, route]) => ({
+  id,
+  method: route.method,
+  parameters: (route.path.match(/\{/g) ?? []).length,
+  pattern: new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+}));
+
+/** The operation a request reaches: the path as a URL parser reads it, fixed words before parameters. */
+function operationOf({ method, path }: WireRequest): string | undefined {
+  const [bare = ''] = path.split(/[?#]/);
+  const reached = method === 'HEAD' ? 'GET' : method;
+  const normal = normalised(bare);
+  const onPath = OPERATIONS.filter(({ pattern }) => pattern.test(normal)).toSorted((a, b) => a.parameters - b.parameters);
+  const fixed = onPath.filter(({ parameters }) => parameters === onPath[0]?.parameters);
+  return fixed.find((operation) => operation.method === reached)?.id;
+}
+
+function normalised(path: string): string {
+  try {
+    const { pathname } = new URL(`http://localhost${path}`);
+    return decodeURI(pathname);
+  } catch {
+    return path;
+  }
+}

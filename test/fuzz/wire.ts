@@ -1,0 +1,92 @@
+import { Agent, request } from 'node:http';
+
+/** A request as it goes out, in words a person can read and a test can print. */
+export interface WireRequest {
+  /** Operation it was made for; what it reaches may be another one, or none. */
+  readonly operation: string;
+  readonly method: string;
+  /** Path and query as they stand in the request line. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly encoding?: 'utf8' | 'latin1' | 'utf16le';
+  /** Sent in chunks, without a length. */
+  readonly isChunked?: boolean;
+}
+
+export interface WireAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Buffer;
+  /** The body goes on for as long as the client listens: only its beginning was read. */
+  readonly isCut: boolean;
+  readonly ms: number;
+}
+
+/** An answer has to begin within so long; the longest wait that a request of the fuzzer asks for is far shorter. */
+const PATIENCE_MS = 60_000;
+/** What is read of an endless stream. */
+const STREAM_MS = 50;
+
+export interface Wire {
+  /** @throws when the connection is reset, or nothing comes */
+  send(request: WireRequest): Promise<WireAnswer>;
+  close(): void;
+}
+
+/** Speaks HTTP/1.1 to a service over kept connections, without correcting what it is given. */
+export function openWire(url: string, connections: number): Wire {
+  const { hostname, port } = new URL(url);
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  return {
+    async send(sent) {
+      // The service may close a kept connection at the very moment a request is put on it; RFC 9112 9.3.1 has the client try again.
+      try {
+        return await sendOnce(sent);
+      } catch (failure) {
+        if (!(failure instanceof StaleConnection)) throw failure;
+        return sendOnce(sent);
+      }
+    },
+    close: () => agent.destroy(),
+  };
+
+  function sendOnce({ method, path, headers, body, encoding = 'utf8', isChunked }: WireRequest): Promise<WireAnswer> {
+    const began = performance.now();
+    return new Promise((resolve, reject) => {
+      const bytes = body === undefined ? undefined : Buffer.from(body, encoding);
+      const length: Record<string, string> = bytes === undefined ? {} : isChunked === true ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(bytes.length) };
+      const outgoing = request({ agent, hostname, port, method, path, headers: { ...length, ...headers } });
+      const timer = setTimeout(() => outgoing.destroy(new Error(`no answer within ${PATIENCE_MS / 1000} seconds`)), PATIENCE_MS);
+      outgoing.on('error', (failure: NodeJS.ErrnoException) => {
+        clearTimeout(timer);
+        const isStale = outgoing.reusedSocket && (failure.code === 'ECONNRESET' || failure.code === 'EPIPE');
+        reject(isStale ? new StaleConnection() : failure);
+      });
+      outgoing.on('response', (incoming) => {
+        const chunks: Buffer[] = [];
+        const isStream = incoming.headers['content-type']?.startsWith('text/event-stream') === true;
+        const finish = (isCut: boolean) => {
+          clearTimeout(timer);
+          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: Buffer.concat(chunks), isCut, ms: performance.now() - began });
+        };
+        incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+        incoming.on('end', () => finish(false));
+        incoming.on('error', reject);
+        if (isStream) {
+          setTimeout(() => {
+            finish(true);
+            incoming.destroy();
+          }, STREAM_MS);
+        }
+      });
+      if (bytes !== undefined && isChunked === true) for (let at = 0; at < bytes.length; at += 16_384) outgoing.write(bytes.subarray(at, at + 16_384));
+      else if (bytes !== undefined) outgoing.write(bytes);
+      outgoing.end();
+    });
+  }
+}
+
+class StaleConnection extends Error {
+  override readonly name = 'StaleConnection';
+}

@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest';
+import { BLOCK_KINDS, boundIndices, needsRisk, runUseOf, type BlockKindName } from '#domain/reports/block-kinds.js';
+import { BUILT_IN_IDS, builtInTemplate } from '#domain/reports/built-in.js';
+import { ReportTemplateDocument } from '#domain/reports/template-document.js';
+import { readTemplate, validateTemplate } from '#domain/reports/validate-template.js';
+
+const KINDS = Object.keys(BLOCK_KINDS) as BlockKindName[];
+const template = (blocks: unknown, rest: object = {}) => ({ template_id: 'T', name: 'Template', blocks, ...rest });
+const findingsOf = (blocks: unknown, rest: object = {}) => validateTemplate(template(blocks, rest)).findings.map(({ code, path }) => `${code} ${path}`);
+
+describe('the catalogue of blocks', () => {
+  test.each(KINDS)('the example of %s is a complete valid block, and says what it needs', (kind) => {
+    const { document, findings } = validateTemplate(template([BLOCK_KINDS[kind].example]));
+    expect(findings).toEqual([]);
+    expect(document!.blocks[0]!.kind).toBe(kind);
+    expect(['never', 'if-bound', 'always']).toContain(runUseOf(document!.blocks[0]!));
+  });
+
+  test.each(KINDS)('%s needs no more than its kind, except for text', (kind) => {
+    expect(findingsOf([{ kind }])).toEqual(kind === 'text' ? ['REQUIRED blocks[0].text'] : []);
+  });
+});
+
+describe('findings', () => {
+  test('an unknown kind is told at its block, with the kinds there are', () => {
+    const { document, findings } = validateTemplate(template([{ kind: 'text', text: '' }, { kind: 'pie' }, {}]));
+    expect(document).toBeUndefined();
+    expect(findings).toMatchObject([
+      { severity: 'error', code: 'UNKNOWN_BLOCK_KIND', path: 'blocks[1].kind', accepted: KINDS, value: 'pie' },
+      { severity: 'error', code: 'REQUIRED', path: 'blocks[2].kind' },
+    ]);
+  });
+
+  test('unknown fields are dropped with a warning, wherever they are', () => {
+    const { document, findings } = validateTemplate(template([{ kind: 'chart', colour: 'red' }], { author: 'x', page: { bleed: 3 } }));
+    expect(findings.map(({ severity, code, path }) => `${severity} ${code} ${path}`)).toEqual(['warning UNKNOWN_FIELD author', 'warning UNKNOWN_FIELD blocks[0].colour', 'warning UNKNOWN_FIELD page.bleed']);
+    expect(document).toEqual(validateTemplate(template([{ kind: 'chart' }])).document);
+  });
+
+  test('every field is held to its range', () => {
+    expect(findingsOf([{ kind: 'stat_grid', columns: 7 }, { kind: 'stat_grid', stats: ['beta'] }, { kind: 'table', source: 'prices' }, { kind: 'table', limit: 0 }])).toEqual([
+      'OUT_OF_RANGE blocks[0].columns', 'NOT_IN_CHOICES blocks[1].stats[0]', 'NOT_IN_CHOICES blocks[2].source', 'OUT_OF_RANGE blocks[3].limit',
+    ]);
+    expect(findingsOf([], { page: { size: 'A5', orientation: 'diagonal', margin: 145 } })).toEqual(['OUT_OF_RANGE page.margin', 'NOT_IN_CHOICES page.orientation', 'NOT_IN_CHOICES page.size']);
+    expect(findingsOf([{ kind: 'chart', lines: [] }, { kind: 'chart', height: 1e999 }, { kind: 'header', width: 'third' }])).toEqual([
+      'OUT_OF_RANGE blocks[0].lines', 'OUT_OF_RANGE blocks[1].height', 'NOT_IN_CHOICES blocks[2].width',
+    ]);
+  });
+
+  test('a literal block needs what it shows, and a table as many cells as columns', () => {
+    expect(findingsOf([{ kind: 'table', source: 'literal' }, { kind: 'bar_chart', source: 'literal' }])).toEqual(['REQUIRED blocks[0].frame', 'REQUIRED blocks[1].values']);
+    const frame = { index: [1, 2], columns: ['a', 'b'], data: [[1, 2], [3]] };
+    expect(findingsOf([{ kind: 'table', source: 'literal', frame }])).toEqual(['WRONG_TYPE blocks[0].frame.data[1]']);
+    expect(findingsOf([{ kind: 'table', source: 'literal', frame: { ...frame, data: [[1, 2]] } }])).toEqual(['WRONG_TYPE blocks[0].frame.data']);
+  });
+
+  test('100 blocks are accepted, 101 are not; none are', () => {
+    const blocks = Array.from({ length: 101 }, () => ({ kind: 'text', text: '' }));
+    expect(findingsOf(blocks)).toEqual(['OUT_OF_RANGE blocks']);
+    expect(findingsOf(blocks.slice(1))).toEqual([]);
+    expect(findingsOf([])).toEqual([]);
+    expect(validateTemplate({ template_id: 'T', name: 'Template' }).document!.blocks).toEqual([]);
+  });
+
+  test('an id and a name are required', () => {
+    expect(validateTemplate({}).findings.map(({ code, path }) => `${code} ${path}`)).toEqual(['REQUIRED name', 'REQUIRED template_id']);
+  });
+});
+
+describe('built-in templates', () => {
+  test.each(BUILT_IN_IDS)('%s is a template like any other, with no index bound', (id) => {
+    const document = builtInTemplate(id);
+    expect(validateTemplate(document)).toEqual({ document, findings: [] });
+    expect(readTemplate(JSON.parse(JSON.stringify(document)))).toEqual(document);
+    expect(document.blocks.every(({ index_id }) => index_id === null)).toBe(true);
+    expect(boundIndices(document)).toEqual([]);
+  });
+
+  test.each(BUILT_IN_IDS)('%s binds every block that shows a run', (id) => {
+    const document = builtInTemplate(id, 'CORE');
+    expect(document.blocks.filter((block) => runUseOf(block) === 'always' && block.index_id !== 'CORE')).toEqual([]);
+    expect(boundIndices(document)).toEqual(['CORE']);
+    expect(document.page.size).toBe(id.endsWith('LETTER') ? 'LETTER' : 'A4');
+  });
+});
+
+test('the runs of a report are those of the blocks that show one, each once', () => {
+  const { blocks } = ReportTemplateDocument.parse(
+    template([
+      { kind: 'text', text: '', index_id: 'A' },
+      { kind: 'chart', index_id: 'B' },
+      { kind: 'table', source: 'literal', frame: { index: [], columns: [], data: [] }, index_id: 'C' },
+      { kind: 'stat_grid', values: { a: 'b' }, index_id: 'D' },
+      { kind: 'table', source: 'risk', index_id: 'B' },
+      { kind: 'header', index_id: 'E' },
+      { kind: 'header' },
+    ]),
+  );
+  expect(boundIndices({ blocks })).toEqual(['B', 'E']);
+  expect([needsRisk({ blocks }, 'B'), needsRisk({ blocks }, 'E')]).toEqual([true, false]);
+});

@@ -1,0 +1,275 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Refusal } from '#domain/refusal.js';
+import { BUILT_IN_IDS, builtInTemplate, type BuiltInId } from '#domain/reports/built-in.js';
+import { ReportTemplateDocument } from '#domain/reports/template-document.js';
+import { openColumns } from '#domain/backtest/run-columns.js';
+import { attributionView } from '#views/attribution-view.js';
+import { heldWeights, weightsView } from '#views/weights-view.js';
+import { createRunFigures, type RunFigures } from '#views/report/figures.js';
+import { countText, percentText, ratioText } from '#views/report/numbers.js';
+import { renderReport } from '#views/report/render-report.js';
+import { openFonts } from '#views/report/text/fonts.js';
+import { outside, overlaps, readPdf, type Pdf } from './read-pdf.js';
+import { sampleRun, type SampleRun } from './sample-run.js';
+
+const fonts = openFonts();
+const STAMP = '2026-11-20T03:05:40.000000+00:00';
+const COMPANIES = ['Εθνική Τράπεζα της Ελλάδος', '中国石油天然气股份有限公司', 'Société Générale d’Électricité & Fils <SA>', 'A company whose registered name is so long that no column of any table has room for all of it on one line, or on two', '삼성전자', 'Газпром', 'Plain plc'];
+const SECTORS = ['Ενέργεια', '金融', 'Industrials', 'Consumer discretionary'];
+
+interface Rendering {
+  readonly template: ReportTemplateDocument;
+  readonly figures?: RunFigures;
+  readonly renderedAt?: string;
+}
+
+function render({ template, figures, renderedAt = STAMP }: Rendering): { readonly bytes: Uint8Array; readonly pages: number } {
+  return renderReport({ template, figures: new Map(figures === undefined ? [] : [['SAMPLE', figures]]), renderedAt, fonts, report: () => {} });
+}
+
+const builtIn = (id: BuiltInId, { figures }: SampleRun): Pdf => readPdf(render({ template: builtInTemplate(id, 'SAMPLE'), figures }).bytes);
+const parse = (blocks: unknown[], page: object = {}) => ReportTemplateDocument.parse({ template_id: 'T', name: 'Template', blocks, page });
+
+/** What holds for every document. */
+function assertSound(pdf: Pdf, margin = 0): void {
+  for (const page of pdf.pages) {
+    expect(overlaps(page)).toEqual([]);
+    expect(outside(page, margin)).toEqual([]);
+    expect(page.texts.filter(({ isMarked }) => !isMarked)).toEqual([]);
+  }
+  pdf.pages.forEach(({ texts }, i) => expect(texts.some(({ text, isArtifact }) => isArtifact && text === `Page ${i + 1} of ${pdf.pages.length}`)).toBe(true));
+  expect(pdf.fonts.every(({ isEmbedded }) => isEmbedded)).toBe(true);
+  expect(pdf.source).not.toMatch(/\/(?:JS|JavaScript|URI|Launch|EmbeddedFile|Annots|OpenAction)\b/);
+}
+
+let sample: SampleRun;
+beforeAll(() => {
+  sample = sampleRun({ names: 40, start: '2020-01-01', end: '2023-06-30', cap: 0.08, benchmark: true, costs: 10, companies: COMPANIES, sectors: SECTORS, name: 'Δείκτης & 指数' });
+});
+
+describe.each(BUILT_IN_IDS)('%s', (id) => {
+  test('lays nothing on anything else and nothing over the margin', () => {
+    assertSound(builtIn(id, sample), id.endsWith('LETTER') ? 42 : 48);
+  });
+
+  test.each([
+    ['one name', { names: 1, end: '2022-06-30' }],
+    ['one month of history', { names: 12, end: '2021-02-01', sectors: SECTORS }],
+    ['two sessions', { names: 3, end: '2021-01-04' }],
+    ['prices that never move', { names: 3, end: '2022-03-01', isFlat: true }],
+  ] as const)('is sound for an index with %s', (_, options) => {
+    assertSound(builtIn(id, sampleRun(options)), id.endsWith('LETTER') ? 42 : 48);
+  });
+
+  test('has the size of its name, a title and a language, and is tagged', () => {
+    const { source, pages } = builtIn(id, sample);
+    const [, , width, height] = pages[0]!.mediaBox;
+    expect([width, height]).toEqual(id.endsWith('LETTER') ? [612, 792] : [595.28, 841.89]);
+    expect(source.startsWith('%PDF-1.7')).toBe(true);
+    expect(source.trimEnd().endsWith('%%EOF')).toBe(true);
+    expect(source).toMatch(/\/Marked true/);
+    expect(source).toMatch(/\/Lang \(en\)/);
+    expect(source).toMatch(/\/DisplayDocTitle true/);
+    expect(source).toContain('&amp;'); // the title in the metadata, as XML
+  });
+});
+
+describe('the numbers of a factsheet are those of the service', () => {
+  test('metrics and concentration', () => {
+    const { text } = builtIn('FACTSHEET-A4', sample);
+    const { metrics } = sample.result;
+    const { concentration } = sample.figures.overview;
+    for (const name of ['total_return', 'annualised_return', 'volatility', 'max_drawdown', 'tracking_error', 'tracking_difference']) expect(text).toContain(percentText(metrics[name]!));
+    for (const value of [ratioText(metrics['sharpe_ratio']!), countText(concentration.constituents), ratioText(concentration.effective_assets), percentText(concentration.largest)]) expect(text).toContain(value);
+    expect(text).toContain(`Level ${ratioText(sample.result.level.data.at(-1)!)}`);
+  });
+
+  test('returns by year', () => {
+    const { text } = builtIn('FACTSHEET-A4', sample);
+    for (const [year, value] of Object.entries(sample.result.annual_returns)) {
+      expect(text).toMatch(new RegExp(`^${year} .*${percentText(value).replaceAll(/[.-]/g, '\\$&')}$`, 'm'));
+    }
+  });
+
+  test('constituents, as the table of weights has them', () => {
+    const columns = openColumns((from, to) => sample.columns.subarray(from, to));
+    const { weights } = weightsView({ runId: 'SAMPLE', requestedAsOf: null, weights: heldWeights(columns, null), benchmark: null, sharesOf: () => null, risk: null, activeRisk: null });
+    const { text } = builtIn('FACTSHEET-A4', sample);
+    for (const { identifier, weight, raw_weight } of weights.slice(0, 10)) {
+      expect(text).toMatch(new RegExp(`^${identifier} .*${percentText(weight)} ${percentText(raw_weight)}`, 'm'));
+    }
+    expect(text).toContain(`The largest 10 of ${weights.length} constituents held on ${sample.figures.overview.end}`);
+  });
+
+  test('attribution, down to its total', () => {
+    const columns = openColumns((from, to) => sample.columns.subarray(from, to));
+    const { contributions, total_return, cap_drag, cost_drag } = attributionView(columns, { start: null, end: null });
+    const { text } = builtIn('TEARSHEET-A4', sample);
+    for (const row of contributions.slice(0, 15)) expect(text).toContain([row.average_weight, row.total_return, row.contribution].map(percentText).join(' '));
+    expect(text).toContain(`Total return ${percentText(total_return)}`);
+    expect(text).toContain(`Capping: ${percentText(cap_drag)}. Costs: ${percentText(cost_drag)}.`);
+  });
+
+  test('rebalances, newest first, with the names that joined and left', () => {
+    const { text } = builtIn('REBALANCE-A4', sample);
+    const { rebalances } = openColumns((from, to) => sample.columns.subarray(from, to)).header;
+    const dates = rebalances.slice(-12).map(({ date }) => date).toReversed();
+    const printed = [...text.matchAll(/^(\d{4}-\d{2}-\d{2}) \d/gm)].map((match) => match[1]);
+    expect(printed).toEqual(dates);
+    for (const { date, redistributed } of rebalances.slice(-12)) expect(text).toMatch(new RegExp(`^${date} .* ${percentText(redistributed)}$`, 'm'));
+  });
+
+  test('risk of what is held, adding up to its volatility', () => {
+    const columns = openColumns((from, to) => sample.columns.subarray(from, to));
+    const shares = new Map(columns.header.names.map((name, i) => [name, 0.001 * (i + 1)]));
+    const measured = { payload: { volatility: 0.42, covered_weight: 0.99, uncovered: ['N0000'], window_start: null, window_end: null }, contributionOf: (name: string) => (name === 'N0000' ? null : shares.get(name)!) };
+    const figures = createRunFigures({ columns, overview: sample.overview, risk: { measured } });
+    const { text } = readPdf(render({ template: builtInTemplate('TEARSHEET-A4', 'SAMPLE'), figures }).bytes);
+    expect(text).toMatch(/^N0039 .* 4\.00% 9\.52%$/m);
+    expect(text).toMatch(/Volatility 99\.00% 42\.00% 100\.00%/);
+  });
+
+  test('the dates of the data and of the rendering stand on every page', () => {
+    const { pages } = builtIn('TEARSHEET-A4', sample);
+    for (const { texts } of pages) expect(texts.map(({ text }) => text)).toContain(`Data to ${sample.figures.overview.end}  |  Rendered 2026-11-20 03:05:40 UTC`);
+  });
+});
+
+describe('names of every script', () => {
+  test('are printed as they are, and read back', () => {
+    const { text, fonts: embedded } = builtIn('REBALANCE-A4', sample);
+    for (const name of ['Εθνική Τράπεζα της Ελλάδος', '中国石油天然气股份有限公司', '삼성전자', 'Газпром', 'Δείκτης & 指数', 'Société Générale d’Électricité & Fils <SA>', '金融']) expect(text).toContain(name);
+    expect(embedded.length).toBe(4);
+  });
+
+  test('control characters and marks of direction are gone', () => {
+    const template = parse([{ kind: 'header', title: 'A\u0000B\u202EC', stamp: false }, { kind: 'text', text: 'x\u0007y' }, { kind: 'stat_grid', values: { 'a\tb': 'c\nd' } }]);
+    const { text } = readPdf(render({ template }).bytes);
+    expect(text).toContain('ABC');
+    expect(text).toContain('xy');
+    expect(text).toContain('c d');
+  });
+});
+
+describe('long tables', () => {
+  const frame = (rows: number) => ({ index: Array.from({ length: rows }, (_, i) => `row ${i}`), columns: ['Text', 'Figure', 'Mixed'], data: Array.from({ length: rows }, (_, i) => [`text ${i} `.repeat((i % 9) + 1), i * 1000.5, i % 2 === 0 ? null : 'x']) });
+
+  test('repeat their head on every page and cut no row', () => {
+    const pdf = readPdf(render({ template: parse([{ kind: 'table', title: 'Long', source: 'literal', limit: 500, frame: frame(500) }]) }).bytes);
+    assertSound(pdf, 36);
+    expect(pdf.pages.length).toBeGreaterThan(5);
+    for (const { texts } of pdf.pages) expect(texts.filter(({ text }) => text === 'Figure')).toHaveLength(1);
+    expect([...pdf.text.matchAll(/^row (\d+) /gm)].map((match) => Number(match[1]))).toEqual(Array.from({ length: 500 }, (_, i) => i));
+    expect(pdf.text).toContain('499,249.50');
+  });
+
+  test('an index of 3,000 names is printed whole', () => {
+    const large = sampleRun({ names: 3000, end: '2021-03-01' });
+    const pdf = readPdf(render({ template: parse([{ kind: 'table', index_id: 'SAMPLE', source: 'constituents', limit: 3000 }]), figures: large.figures }).bytes);
+    assertSound(pdf, 36);
+    expect(pdf.text.match(/^N\d{4} /gm)).toHaveLength(3000);
+  });
+
+  test('columns that do not fit go on below, with the first one again', () => {
+    const columns = Array.from({ length: 24 }, (_, i) => `Column ${i}`);
+    const wide = { index: ['first', 'second'], columns, data: [columns.map((_, i) => i * 1000), columns.map((_, i) => -i * 1e6)] };
+    const pdf = readPdf(render({ template: parse([{ kind: 'table', source: 'literal', width: 'half', frame: wide }]) }).bytes);
+    assertSound(pdf, 36);
+    expect(pdf.text.match(/^first /gm)!.length).toBeGreaterThan(2);
+    expect(pdf.text).toContain('-23,000,000');
+  });
+});
+
+describe('pages', () => {
+  const everything = [
+    { kind: 'header', index_id: 'SAMPLE', subtitle: 'Everything' },
+    { kind: 'stat_grid', index_id: 'SAMPLE', columns: 6, width: 'half' },
+    { kind: 'stat_grid', index_id: 'SAMPLE', columns: 1, stats: ['volatility'], width: 'half' },
+    { kind: 'chart', index_id: 'SAMPLE', lines: ['level', 'index_level', 'benchmark', 'drawdown', 'rolling_volatility'], log_scale: true, height: 1000 },
+    { kind: 'chart', index_id: 'SAMPLE', lines: ['level'], height: 60, width: 'half' },
+    { kind: 'bar_chart', index_id: 'SAMPLE', source: 'annual_returns', limit: 30, width: 'half' },
+    { kind: 'table', index_id: 'SAMPLE', source: 'monthly_returns', width: 'half', title: 'Months' },
+    { kind: 'table', index_id: 'SAMPLE', source: 'constituents', width: 'half', limit: 20 },
+    { kind: 'bar_chart', index_id: 'SAMPLE', source: 'contributions', limit: 60 },
+    { kind: 'bar_chart', source: 'literal', values: { up: 5, down: -2.5, [`a label ${'that goes on '.repeat(5)}`]: 1234567 } },
+    { kind: 'table', index_id: 'SAMPLE', source: 'attribution', width: 'half' },
+    { kind: 'table', index_id: 'SAMPLE', source: 'rebalances', limit: 30, width: 'half' },
+    { kind: 'text', title: 'Text', text: `${'word '.repeat(400)}\n\n- **bold** entry\n- another ${'x'.repeat(300)}` },
+  ];
+
+  test.each([
+    ['A4 upright', { size: 'A4', margin: 36 }],
+    ['A4 lying with wide margins', { size: 'A4', orientation: 'landscape', margin: 144 }],
+    ['Letter without margins', { size: 'LETTER', margin: 0 }],
+    ['A3 lying', { size: 'A3', orientation: 'landscape', margin: 60 }],
+  ] as const)('%s hold every kind of block', (_, page) => {
+    assertSound(readPdf(render({ template: parse(everything, page), figures: sample.figures }).bytes), page.margin);
+  });
+
+  test('of a report beyond their limit are refused', () => {
+    const blocks = Array.from({ length: 100 }, () => ({ kind: 'chart', index_id: 'SAMPLE', height: 1000 }));
+    expect(() => render({ template: parse([...blocks.slice(1), { kind: 'text', text: 'x '.repeat(9000) }], { orientation: 'landscape', margin: 144, size: 'LETTER' }), figures: sample.figures })).not.toThrow();
+    const rows = Array.from({ length: 5000 }, (_, i) => [`${'text '.repeat(60)}${i}`]);
+    const frame = { index: rows.map((_, i) => i), columns: ['Text'], data: rows };
+    const long = { kind: 'table', source: 'literal', limit: 5000, frame };
+    const refused = (): unknown => render({ template: parse([long, long], { orientation: 'landscape', margin: 144 }) });
+    expect(refused).toThrow(Refusal);
+    expect(refused).toThrow(/more than 200 pages/);
+  });
+
+  test('a report can be stopped while it is drawn', () => {
+    const stop = new Error('stopped');
+    const drawn = (): unknown =>
+      renderReport({ template: builtInTemplate('TEARSHEET-A4', 'SAMPLE'), figures: new Map([['SAMPLE', sample.figures]]), renderedAt: STAMP, fonts, report: (fraction) => { if (fraction >= 0.5) throw stop; } });
+    expect(drawn).toThrow(stop);
+  });
+});
+
+describe('bytes', () => {
+  test('are the same for the same run, template and time', () => {
+    const rendering = { template: builtInTemplate('FACTSHEET-A4', 'SAMPLE'), figures: sample.figures };
+    const again = createRunFigures({ columns: openColumns((from, to) => sample.columns.subarray(from, to)), overview: sample.overview, risk: { missing: 'No risk was estimated.' } });
+    expect(Buffer.from(render(rendering).bytes).equals(Buffer.from(render({ ...rendering, figures: again }).bytes))).toBe(true);
+  });
+
+  test('differ by the time of the rendering alone', () => {
+    const rendering = { template: builtInTemplate('FACTSHEET-A4', 'SAMPLE'), figures: sample.figures };
+    const [first, second] = [render(rendering), render({ ...rendering, renderedAt: '2027-01-31T13:59:01.000000+00:00' })].map(({ bytes }) => readPdf(bytes));
+    const without = ({ text }: Pdf): string => text.replaceAll(/Rendered .* UTC/g, '');
+    expect(without(first!)).toBe(without(second!));
+    expect(first!.source).toContain('D:20261120030540Z');
+    expect(second!.source).toContain('D:20270131135901Z');
+  });
+});
+
+/** Whether a program is on this machine; it is said when it is not. */
+function hasTool(name: string, question: string): boolean {
+  try {
+    execFileSync(name, [question], { stdio: 'ignore' });
+    return true;
+  } catch {
+    console.info(`${name} is not on this machine: what it says of the documents is not checked`);
+    return false;
+  }
+}
+
+describe('other programs', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'divisor-report-'));
+  const file = join(folder, 'report.pdf');
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  beforeAll(() => writeFileSync(file, render({ template: builtInTemplate('TEARSHEET-A4', 'SAMPLE'), figures: sample.figures }).bytes));
+
+  test.skipIf(!hasTool('qpdf', '--version'))('qpdf finds nothing wrong', () => {
+    expect(execFileSync('qpdf', ['--check', file], { encoding: 'utf8' })).toContain('No syntax or stream encoding errors found');
+  });
+
+  test.skipIf(!hasTool('pdftotext', '-v'))('pdftotext reads the same figures', () => {
+    const text = execFileSync('pdftotext', ['-layout', file, '-'], { encoding: 'utf8' });
+    for (const value of Object.values(sample.result.annual_returns)) expect(text).toContain(percentText(value));
+    expect(text).toContain('中国石油天然气股份有限公司');
+  });
+});

@@ -8,7 +8,7 @@ export interface Certificate {
   readonly rows: Float64Array;
   /** [kinks], at least 0. */
   readonly kinks: Float64Array;
-  /** [norms] of (|x - c|^2 - radius^2) / 2, at least 0. */
+  /** [norms], at least 0: weights of their tangents at `around`, each times its length there. */
   readonly norms: Float64Array;
   /** Point at which the norms are linearised, [n]. */
   readonly around: Float64Array;
@@ -168,8 +168,10 @@ export function infeasibilityGap(program: Program, { rows: y, kinks: prices, nor
       square += offset[i]! * slope[i]!;
       along += slope[i]! * around[i]!;
     }
+    if (!(square > 0)) return;
+    // The tangent of the norm itself, whose gradient is slope / root of square: linear in the radius, and tighter than that of its square.
     add(weight, slope, 0);
-    gap += weight * ((square - radius * radius) / 2 - along);
+    gap += weight * (square - Math.sqrt(square) * radius - along);
   });
   kinks.forEach(({ limit }, k) => {
     gap -= Math.max(prices[k]!, 0) * (limit ?? 0);

@@ -10,8 +10,8 @@ const TIE_BREAK = 1e-10;
 export interface Assembly {
   /** Rows that take part; all of them unless given. */
   readonly includes?: (origin: Origin) => boolean;
-  /** One parameter of one row, moved. */
-  readonly change?: Change | undefined;
+  /** Parameters of rows, moved. */
+  readonly changes?: readonly Change[] | undefined;
   /** Which names a restriction of the non-convex rows allows, and how. */
   readonly restriction?: Restriction | undefined;
   /** Whether limits on the tracking error are rows: not while it is what is minimised. */
@@ -59,15 +59,15 @@ export function assembleProgram(problem: Problem, assembly: Assembly = {}): Asse
   return parts.toAssembled({ n, metric, curvature: 2, ridge: 2 * TIE_BREAK * meanVariance, centre: index, linear: new Float64Array(n) });
 }
 
-function addRow(parts: Parts, placed: PlacedRow, { change, withTracking = false, radii }: Assembly): void {
+function addRow(parts: Parts, placed: PlacedRow, { changes, withTracking = false, radii }: Assembly): void {
   const { origin, row } = placed;
-  const moved = (limit: Limit | null): number | undefined => (limit === null ? undefined : movedValue(limit, origin, change));
+  const moved = (limit: Limit | null): number | undefined => (limit === null ? undefined : movedValue(limit, origin, changes));
   switch (row.form) {
     case 'name':
       parts.addBounds(placed, row.name, moved(row.lower), moved(row.upper));
       break;
     case 'linear':
-      parts.addLinear(placed, linearCoefficients(row, origin, change), moved(row.lower), moved(row.upper));
+      parts.addLinear(placed, linearCoefficients(row, origin, changes), moved(row.lower), moved(row.upper));
       break;
     case 'distance': {
       const sides = { left: new Float64Array(row.reference.length).fill(-1), right: new Float64Array(row.reference.length).fill(1) };
@@ -77,7 +77,7 @@ function addRow(parts: Parts, placed: PlacedRow, { change, withTracking = false,
     case 'norm':
       if (isTracking(placed) && !withTracking) break;
       if (origin.soft !== null && radii?.get(origin) === undefined) break;
-      parts.addNorm(placed, radii?.get(origin) ?? movedRadius(row, origin, change));
+      parts.addNorm(placed, radii?.get(origin) ?? movedRadius(row, origin, changes));
       break;
     case 'count':
     case 'threshold':
@@ -91,25 +91,28 @@ export function isTracking({ origin, row }: PlacedRow): boolean {
   return row.form === 'norm' && origin.type === 'TrackingError';
 }
 
-function isMoved(origin: Origin, parameter: string | null, change: Change | undefined): change is Change {
-  return change !== undefined && change.origin === origin && change.parameter === parameter;
+/** Where a parameter of a row has moved to, undefined when it has not. */
+export function movedTo(origin: Origin, parameter: string | null, changes: readonly Change[] | undefined): number | undefined {
+  return changes?.find((change) => change.origin === origin && change.parameter === parameter)?.to;
 }
 
-function movedValue(limit: Limit, origin: Origin, change: Change | undefined): number {
-  if (!isMoved(origin, limit.parameter, change)) return limit.value;
+function movedValue(limit: Limit, origin: Origin, changes: readonly Change[] | undefined): number {
+  const to = movedTo(origin, limit.parameter, changes);
+  if (to === undefined) return limit.value;
   const from = origin.params[limit.parameter!] as number; // Parameters behind limits are numbers.
-  return limit.value + limit.slope * (change.to - from);
+  return limit.value + limit.slope * (to - from);
 }
 
-export function movedRadius(row: NormRow, origin: Origin, change: Change | undefined): number {
-  return isMoved(origin, row.limit.parameter, change) ? row.radiusOf(change.to) : row.limit.value;
+export function movedRadius(row: NormRow, origin: Origin, changes: readonly Change[] | undefined): number {
+  const to = movedTo(origin, row.limit.parameter, changes);
+  return to === undefined ? row.limit.value : row.radiusOf(to);
 }
 
 /** Coefficients of a row; those of an average contain its bound. */
-function linearCoefficients({ coefficients, average, lower, upper }: LinearRow, origin: Origin, change: Change | undefined): Float64Array {
-  const parameter = (lower ?? upper)!.parameter;
-  if (average === undefined || !isMoved(origin, parameter, change)) return coefficients;
-  return average.numerator.map((value, i) => value - change.to * average.scale * average.denominator[i]!);
+function linearCoefficients({ coefficients, average, lower, upper }: LinearRow, origin: Origin, changes: readonly Change[] | undefined): Float64Array {
+  const to = movedTo(origin, (lower ?? upper)?.parameter ?? null, changes);
+  if (average === undefined || to === undefined) return coefficients;
+  return average.numerator.map((value, i) => value - to * average.scale * average.denominator[i]!);
 }
 
 /** Gathers the parts of a program. */

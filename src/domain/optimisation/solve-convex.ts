@@ -3,7 +3,7 @@ import { metricSquare } from '#kernels/optimisation/metric.js';
 import type { Program } from '#kernels/optimisation/program.js';
 import type { ProgramAnswer, Solver } from '#kernels/optimisation/solve-program.js';
 import type { NormRow } from '../constraints/program-row.js';
-import { assembleProgram, isTracking, type Assembled, type Assembly } from './assemble.js';
+import { assembleProgram, isTracking, movedRadius, type Assembled, type Assembly } from './assemble.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 
 /** Weights that satisfy the convex rows nearest to the index, with the program they solve. */
@@ -88,10 +88,10 @@ function normRows(problem: Problem, { includes }: Assembly): PlacedRow[] {
 }
 
 /** How far a norm is above its limit, nought within rounding; soft limits on the tracking error change nothing and never count. */
-function excessOf(problem: Problem, placed: PlacedRow, weights: Float64Array, { change }: Assembly): number {
+function excessOf(problem: Problem, placed: PlacedRow, weights: Float64Array, { changes }: Assembly): number {
   if (isTracking(placed) && placed.origin.soft !== null) return 0;
   const row = placed.row as NormRow; // normRows gives no others.
-  const radius = change?.origin === placed.origin ? row.radiusOf(change.to) : row.limit.value;
+  const radius = movedRadius(row, placed.origin, changes);
   const excess = normOf(problem, row, weights) - radius;
   return excess > NORM_TOLERANCE * (1 + radius) ? excess : 0;
 }

@@ -1,0 +1,179 @@
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import { metricDiagonal } from '#kernels/optimisation/metric.js';
+import type { NonConvexRow } from '../constraints/program-row.js';
+import type { Change, Restriction } from './assemble.js';
+import type { Origin, Problem } from './problem.js';
+import { HELD_MIN, holds, restrictionOf, supportOf } from './restriction.js';
+import { solveConvex, type ConvexSolution } from './solve-convex.js';
+
+export interface BranchInput {
+  readonly solver: Solver;
+  readonly problem: Problem;
+  readonly rows: readonly NonConvexRow[];
+  readonly options: { readonly includes?: (origin: Origin) => boolean; readonly change?: Change | undefined };
+  readonly relaxed: ConvexSolution;
+  /** The best answer known so far. */
+  readonly incumbent: ConvexSolution | undefined;
+}
+
+export interface BranchOutcome {
+  readonly best: ConvexSolution | undefined;
+  /** Whether every choice was looked at or ruled out. */
+  readonly isComplete: boolean;
+  /** Least objective that any choice can have. */
+  readonly bound: number;
+  readonly iterations: number;
+}
+
+/** Nodes of one search: about two seconds at forty names; counted, not timed, so that the same request has the same answer. */
+const NODES_MAX = 20_000;
+
+/** An answer has to be better than another by this share. */
+const GAIN_MIN = 1e-12;
+
+/** What is decided about a name: nothing, held, or not; held names may moreover be above the trigger, or not. */
+const OPEN = 0;
+const IN = 1;
+const OUT = 2;
+
+interface Node {
+  /** [N] */
+  readonly names: Uint8Array;
+  /** [N] for each concentration row, in their order. */
+  readonly large: readonly Uint8Array[];
+  readonly bound: number;
+}
+
+/**
+ * The best choice of names there is: best-first, on the name whose absence would cost most, bounded by the relaxation of what
+ * is still open.
+ *
+ * @cost  one small solve a node: hundreds of nodes at forty names.
+ */
+export function branchAndBound({ solver, problem, rows, options, relaxed, incumbent }: BranchInput): BranchOutcome {
+  const n = problem.index.length;
+  const variances = metricDiagonal(problem.metric);
+  const concentrations = rows.filter((row) => row.form === 'concentration');
+  let best = incumbent;
+  let iterations = 0;
+  const open: Node[] = [{ names: new Uint8Array(n), large: concentrations.map(() => new Uint8Array(n)), bound: relaxed.objective }];
+  for (let nodes = 0; open.length > 0; nodes++) {
+    const node = takeLeast(open);
+    if (best !== undefined && node.bound >= best.objective * (1 - GAIN_MIN)) return { best, isComplete: true, bound: best.objective, iterations };
+    if (nodes >= NODES_MAX) return { best, isComplete: false, bound: node.bound, iterations };
+    const closed = close(node);
+    if (closed === undefined) continue;
+    const solution = solveConvex(solver, problem, { ...options, restriction: boundsOf(closed), effort: 'quick' });
+    iterations += solution?.iterations ?? 0;
+    if (solution === undefined || (best !== undefined && solution.objective >= best.objective * (1 - GAIN_MIN))) continue;
+    if (rows.every((row) => holds(row, solution.weights))) {
+      best = solution;
+      continue;
+    }
+    const finished = finishOf(closed, solution);
+    if (finished !== undefined && (best === undefined || finished.objective < best.objective)) best = finished;
+    open.push(...branches(closed, solution));
+  }
+  return { best, isComplete: true, bound: best?.objective ?? Infinity, iterations };
+
+  /** What the counts leave no choice about; undefined when they cannot hold any more. */
+  function close(node: Node): Node | undefined {
+    const names = node.names.slice();
+    for (const row of rows) {
+      if (row.form !== 'count') continue;
+      let held = 0;
+      let possible = 0;
+      for (const i of row.members) {
+        if (names[i] === IN) held++;
+        if (names[i] !== OUT) possible++;
+      }
+      if (held > row.maximum || possible < row.minimum) return undefined;
+      if (held === row.maximum) for (const i of row.members) if (names[i] === OPEN) names[i] = OUT;
+      if (possible === row.minimum) for (const i of row.members) if (names[i] === OPEN) names[i] = IN;
+    }
+    return { ...node, names };
+  }
+
+  /** Bounds that every choice below the node obeys. */
+  function boundsOf({ names, large }: Node): Restriction {
+    const least = new Float64Array(n).fill(-Infinity);
+    const most = new Float64Array(n).fill(Infinity);
+    const sums: { coefficients: Float64Array; upper: number }[] = [];
+    for (const row of rows) {
+      if (row.form === 'threshold') names.forEach((decided, i) => decided === IN && (least[i] = Math.max(least[i]!, row.threshold)));
+      if (row.form !== 'concentration') continue;
+      const set = large[concentrations.indexOf(row)]!;
+      const coefficients = new Float64Array(n);
+      for (let i = 0; i < n; i++) {
+        most[i] = Math.min(most[i]!, set[i] === OUT ? row.trigger : row.single);
+        coefficients[i] = set[i] === IN ? 1 : 0;
+      }
+      if (set.includes(IN)) sums.push({ coefficients, upper: row.aggregate });
+    }
+    names.forEach((decided, i) => {
+      if (decided !== OUT) return;
+      least[i] = Math.max(least[i]!, 0);
+      most[i] = Math.min(most[i]!, 0);
+    });
+    return { least, most, sums };
+  }
+
+  /** The node's own names, made to satisfy every row: an answer where that works at once. */
+  function finishOf({ large, names }: Node, { weights }: ConvexSolution): ConvexSolution | undefined {
+    const held = supportOf(weights).map((isHeld, i) => (names[i] === IN ? 1 : isHeld));
+    if (rows.some((row) => row.form === 'count' && row.members.reduce((count, i) => count + held[i]!, 0) > row.maximum)) return undefined;
+    const choice = { held, large: large.map((set) => set.map((decided) => (decided === IN ? 1 : 0))), isFinal: true };
+    const solution = solveConvex(solver, problem, { ...options, restriction: restrictionOf(rows, choice), effort: 'quick' });
+    return solution !== undefined && rows.every((row) => holds(row, solution.weights)) ? solution : undefined;
+  }
+
+  /** Two nodes that differ in one name of a row that does not hold. */
+  function branches(node: Node, { weights, objective }: ConvexSolution): Node[] {
+    const position = (test: (i: number) => boolean) => heaviest(weights, variances, test);
+    for (const [c, row] of concentrations.entries()) {
+      if (holds(row, weights)) continue;
+      const i = position((name) => node.large[c]![name] === OPEN && weights[name]! > row.trigger);
+      if (i < 0) continue;
+      return [IN, OUT].map((decided) => ({ ...node, bound: objective, large: node.large.map((set, q) => (q === c ? withValue(set, i, decided) : set)) }));
+    }
+    const involved = new Uint8Array(n);
+    for (const row of rows) {
+      if (holds(row, weights)) continue;
+      if (row.form === 'count') for (const i of row.members) involved[i] = 1;
+      if (row.form === 'threshold') weights.forEach((weight, i) => weight > HELD_MIN && weight < row.threshold && (involved[i] = 1));
+    }
+    let i = position((name) => node.names[name] === OPEN && involved[name] === 1 && weights[name]! > HELD_MIN);
+    if (i < 0) i = position((name) => node.names[name] === OPEN && involved[name] === 1);
+    if (i < 0) return [];
+    return [IN, OUT].map((decided) => ({ ...node, bound: objective, names: withValue(node.names, i, decided) }));
+  }
+}
+
+/** The name of largest w^2 times variance among those that pass, the first of equals; -1 when none does. */
+function heaviest(weights: Float64Array, variances: Float64Array, test: (i: number) => boolean): number {
+  let found = -1;
+  let most = -1;
+  for (let i = 0; i < weights.length; i++) {
+    const size = weights[i]! * weights[i]! * variances[i]!;
+    if (size > most && test(i)) {
+      found = i;
+      most = size;
+    }
+  }
+  return found;
+}
+
+function withValue(values: Uint8Array, at: number, value: number): Uint8Array {
+  const next = values.slice();
+  next[at] = value;
+  return next;
+}
+
+function takeLeast(open: Node[]): Node {
+  let least = 0;
+  for (let k = 1; k < open.length; k++) if (open[k]!.bound < open[least]!.bound) least = k;
+  const node = open[least]!;
+  open[least] = open.at(-1)!;
+  open.pop();
+  return node;
+}

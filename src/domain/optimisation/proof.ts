@@ -1,0 +1,194 @@
+import { FEASIBILITY_TOLERANCE, infeasibilityGap, leastViolation, type Certificate } from '#kernels/optimisation/feasibility.js';
+import type { Program } from '#kernels/optimisation/program.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import { assembleProgram, type Assembled, type Assembly } from './assemble.js';
+import { metricProduct } from './metric-product.js';
+import { labelOf, type Origin, type PlacedRow, type Problem } from './problem.js';
+
+/** Why rows cannot hold together: multipliers, or one name whose bounds are apart. */
+export interface Proof {
+  readonly assembled: Assembled;
+  readonly certificate: Certificate | null;
+  readonly crossed: number | null;
+}
+
+/** A set of rows that cannot hold together, with the proof. */
+export interface Conflict {
+  readonly origins: readonly Origin[];
+  readonly proof: Proof;
+}
+
+/** A row of a conflict as clients read it. */
+export interface ConflictRow {
+  readonly id: string;
+  readonly index: number | null;
+  readonly type: string;
+  readonly label: string;
+  /** Weight in the certificate; they sum to 1. */
+  readonly multiplier: number;
+}
+
+/** An irreducible set of rows that cannot hold together, null when all can. @cost a linear program per row */
+export function findConflict(solver: Solver, problem: Problem): Conflict | null {
+  const proof = proofOf(solver, problem, {});
+  return proof === null ? null : irreducible(solver, problem, { origins: originsIn(problem, proof), proof });
+}
+
+/** Proof that the rows of an assembly cannot hold together, null when they can. */
+export function proofOf(solver: Solver, problem: Problem, assembly: Assembly): Proof | null {
+  const assembled = assembleProgram(problem, { ...assembly, withTracking: true });
+  const { program } = assembled;
+  const crossed = crossedName(program);
+  if (crossed !== null) return { assembled, certificate: null, crossed };
+  const { certificate } = leastViolation(solver, program);
+  return certificate === null ? null : { assembled, certificate, crossed: null };
+}
+
+/** How far a proof is from losing its force in another assembly of the same rows: nought or less, and it proves nothing there. */
+export function gapOf({ certificate, crossed }: Proof, { program }: Assembled): number {
+  if (crossed !== null) return program.lower[crossed]! - program.upper[crossed]!;
+  return infeasibilityGap(program, certificate!); // A proof has one or the other.
+}
+
+/** The name whose bounds are furthest apart the wrong way, null when none are. */
+function crossedName({ lower, upper, n }: Program): number | null {
+  let found: number | null = null;
+  let worst = FEASIBILITY_TOLERANCE;
+  for (let i = 0; i < n; i++) {
+    if (lower[i]! - upper[i]! <= worst) continue;
+    worst = lower[i]! - upper[i]!;
+    found = i;
+  }
+  return found;
+}
+
+/** Share of the largest multiplier below which a row takes no part in a proof. */
+const NEGLIGIBLE = 1e-9;
+
+/** Rows that a proof uses, in row order. */
+function originsIn(problem: Problem, proof: Proof): Origin[] {
+  const strengths = strengthsOf(problem, proof);
+  const largest = Math.max(...strengths.values());
+  return problem.origins.filter((origin) => (strengths.get(origin) ?? 0) > NEGLIGIBLE * largest);
+}
+
+/** Largest multiplier of each row in a proof, over the members and sides it expands to. */
+function strengthsOf(problem: Problem, proof: Proof): Map<Origin, number> {
+  return new Map([...usesOf(problem, proof)].map(([origin, uses]) => [origin, Math.max(...uses.map(({ multiplier }) => multiplier))]));
+}
+
+interface Use {
+  readonly placed: PlacedRow;
+  readonly side: 'lower' | 'upper';
+  readonly multiplier: number;
+}
+
+/** How a proof uses each row: sides with their multipliers. */
+function usesOf(problem: Problem, { assembled, certificate, crossed }: Proof): Map<Origin, Use[]> {
+  const uses = new Map<Origin, Use[]>();
+  const add = (placed: PlacedRow | undefined, side: Use['side'], multiplier: number) => {
+    if (placed === undefined || !(multiplier > 0)) return;
+    const known = uses.get(placed.origin);
+    if (known === undefined) uses.set(placed.origin, [{ placed, side, multiplier }]);
+    else known.push({ placed, side, multiplier });
+  };
+  const { program } = assembled;
+  if (crossed !== null) {
+    add(boundRow(problem, program, crossed, 'lower'), 'lower', 1);
+    add(boundRow(problem, program, crossed, 'upper'), 'upper', 1);
+    return uses;
+  }
+  const { rows, kinks, norms } = certificate!; // A proof has one or the other.
+  rows.forEach((y, r) => add(assembled.linear[r], y > 0 ? 'upper' : 'lower', Math.abs(y)));
+  kinks.forEach((price, k) => add(assembled.kinks[k], 'upper', price));
+  norms.forEach((weight, q) => {
+    const placed = assembled.norms[q];
+    add(placed, placed?.row.form === 'norm' ? placed.row.side : 'upper', weight * (program.norms[q]?.radius ?? 0));
+  });
+  const { forces, size } = forcesOf(program, certificate!);
+  for (let i = 0; i < program.n; i++) {
+    // What still pulls a name beyond its bound has to be withstood by the bound.
+    const down = slopeBeside(program, kinks, forces[i]!, i, 'lower');
+    const up = slopeBeside(program, kinks, forces[i]!, i, 'upper');
+    if (down > NEGLIGIBLE * size) add(boundRow(problem, program, i, 'lower'), 'lower', down);
+    if (up < -NEGLIGIBLE * size) add(boundRow(problem, program, i, 'upper'), 'upper', -up);
+  }
+  return uses;
+}
+
+/** Net force of a certificate's rows and norms on each name, and the largest single one. */
+function forcesOf(program: Program, { rows, kinks, norms, around }: Certificate): { forces: Float64Array; size: number } {
+  const { n } = program;
+  const forces = new Float64Array(n);
+  let size = 0;
+  const push = (multiplier: number, values: ArrayLike<number>, from: number) => {
+    for (let i = 0; i < n; i++) {
+      const term = multiplier * values[from + i]!;
+      forces[i]! += term;
+      size = Math.max(size, Math.abs(term));
+    }
+  };
+  for (let r = 0; r < program.rows.count; r++) if (rows[r] !== 0 && !Number.isFinite(program.rows.penalty[r]!)) push(rows[r]!, program.rows.coefficients, r * n);
+  program.norms.forEach(({ centre, metric }, q) => {
+    if (norms[q] === 0) return;
+    const offset = around.map((value, i) => value - centre[i]!);
+    push(norms[q]!, metric === 'metric' ? metricProduct(program.metric!, offset) : offset, 0);
+  });
+  for (const price of kinks) size = Math.max(size, price);
+  return { forces, size };
+}
+
+/** Slope of a certificate's sum just outside a bound of a name, kinks included. */
+function slopeBeside({ lower, upper, kinks }: Program, prices: Float64Array, force: number, i: number, side: 'lower' | 'upper'): number {
+  return kinks.reduce((total, { at, left, right }, k) => {
+    const isRight = side === 'lower' ? lower[i]! > at[i]! : upper[i]! >= at[i]!;
+    return total + Math.max(prices[k]!, 0) * (isRight ? right[i]! : left[i]!);
+  }, force);
+}
+
+/** The row that sets a bound of a name. */
+function boundRow({ rows }: Problem, program: Program, i: number, side: 'lower' | 'upper'): PlacedRow | undefined {
+  const bound = program[side][i]!;
+  if (!Number.isFinite(bound)) return undefined;
+  return rows.find(({ row, origin }) => row.form === 'name' && row.name === i && origin.soft === null && Math.abs((row[side]?.value ?? Infinity) - bound) <= 1e-15 * (1 + Math.abs(bound)));
+}
+
+/** Drops rows one by one as long as the others remain in conflict. */
+function irreducible(solver: Solver, problem: Problem, start: Conflict): Conflict {
+  let { origins, proof } = start;
+  for (const origin of start.origins) {
+    if (!origins.includes(origin)) continue;
+    const others = new Set(origins.filter((other) => other !== origin));
+    const without = proofOf(solver, problem, { includes: (other) => others.has(other) });
+    if (without === null) continue;
+    const used = new Set(originsIn(problem, without));
+    origins = origins.filter((other) => used.has(other));
+    proof = without;
+  }
+  const kept = new Set(origins);
+  const own = proofOf(solver, problem, { includes: (origin) => kept.has(origin) });
+  return { origins, proof: own ?? proof };
+}
+
+/** The rows of a conflict with their weights in the proof. */
+export function conflictRows(problem: Problem, { origins, proof }: Conflict): ConflictRow[] {
+  const uses = usesOf(problem, proof);
+  const strengths = origins.map((origin) => Math.max(0, ...(uses.get(origin) ?? []).map(({ multiplier }) => multiplier)));
+  const total = strengths.reduce((sum, value) => sum + value, 0);
+  return origins.map((origin, k) => ({
+    id: origin.id,
+    index: origin.index,
+    type: origin.type,
+    label: conflictLabel(origin, uses.get(origin) ?? []),
+    multiplier: total > 0 ? strengths[k]! / total : 1 / origins.length,
+  }));
+}
+
+/** Label of the side a row is in conflict by; with the member when it is a single one. */
+function conflictLabel(origin: Origin, uses: readonly Use[]): string {
+  const strongest = uses.toSorted((a, b) => b.multiplier - a.multiplier)[0];
+  if (strongest === undefined) return origin.name;
+  const side = origin.kind === 'eq' ? 'eq' : strongest.side;
+  if (uses.length === 1) return labelOf(strongest.placed, side);
+  return `${origin.name}:${side}`;
+}

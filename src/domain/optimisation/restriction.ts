@@ -1,0 +1,89 @@
+import type { NonConvexRow } from '../constraints/program-row.js';
+import type { Restriction } from './assemble.js';
+
+/** Which names may be held, and which of them may exceed the trigger of each concentration row. */
+export interface Choice {
+  /** [N] */
+  readonly held: Uint8Array;
+  /** One set per concentration row, in their order, [N] each. */
+  readonly large: readonly Uint8Array[];
+  /** Whether every held name has to reach its least weight: while names are still being dropped it need not. */
+  readonly isFinal: boolean;
+}
+
+/** Weight above which a name counts as held. */
+export const HELD_MIN = 1e-9;
+
+/** Least weight of a name that is held to reach a least number of names: well above what counts as none. */
+const PRESENCE = 1e-6;
+
+/** The bounds and sums that make the non-convex rows hold for a choice of names. */
+export function restrictionOf(rows: readonly NonConvexRow[], { held, large, isFinal }: Choice): Restriction {
+  const n = held.length;
+  const least = new Float64Array(n).fill(-Infinity);
+  const most = new Float64Array(n).fill(Infinity);
+  const sums: { coefficients: Float64Array; upper: number }[] = [];
+  const raise = (i: number, bound: number) => {
+    least[i] = Math.max(least[i]!, bound);
+  };
+  const lower = (i: number, bound: number) => {
+    most[i] = Math.min(most[i]!, bound);
+  };
+  let concentrations = 0;
+  for (const row of rows) {
+    if (row.form === 'threshold' && isFinal) held.forEach((isHeld, i) => isHeld === 1 && raise(i, row.threshold));
+    if (row.form === 'count' && isFinal && row.minimum > 0 && countIn(row.members, held) <= row.minimum) {
+      for (const i of row.members) if (held[i] === 1) raise(i, PRESENCE);
+    }
+    if (row.form === 'concentration') {
+      const isLarge = large[concentrations++] ?? new Uint8Array(n);
+      const coefficients = new Float64Array(n);
+      for (let i = 0; i < n; i++) {
+        lower(i, isLarge[i] === 1 ? row.single : row.trigger);
+        coefficients[i] = isLarge[i]!;
+      }
+      if (isLarge.includes(1)) sums.push({ coefficients, upper: row.aggregate });
+    }
+  }
+  for (let i = 0; i < n; i++) {
+    if (held[i] === 1) continue;
+    raise(i, 0);
+    lower(i, 0);
+  }
+  return { least, most, sums };
+}
+
+function countIn(members: Int32Array, held: Uint8Array): number {
+  let count = 0;
+  for (const i of members) count += held[i]!;
+  return count;
+}
+
+/** Slack of a comparison of weights. */
+const ROUNDING = 1e-10;
+
+/** Whether weights satisfy a row. */
+export function holds(row: NonConvexRow, weights: Float64Array): boolean {
+  switch (row.form) {
+    case 'count': {
+      let count = 0;
+      for (const i of row.members) if (weights[i]! > HELD_MIN) count++;
+      return count >= row.minimum && count <= row.maximum;
+    }
+    case 'threshold':
+      return weights.every((weight) => weight <= HELD_MIN || weight >= row.threshold - ROUNDING);
+    case 'concentration': {
+      let above = 0;
+      for (const weight of weights) {
+        if (weight > row.single + ROUNDING) return false;
+        if (weight > row.trigger + ROUNDING) above += weight;
+      }
+      return above <= row.aggregate + ROUNDING;
+    }
+  }
+}
+
+/** Names of positive weight, [N]. */
+export function supportOf(weights: Float64Array): Uint8Array {
+  return Uint8Array.from(weights, (weight) => (weight > HELD_MIN ? 1 : 0));
+}

@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DuckDBInstance } from '@duckdb/node-api';
 import { folderFiles } from '#market/folder.js';
 import { createLocations } from '#market/locations.js';
 import { runMarketTask } from '#market/market-process.js';
@@ -28,22 +27,29 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
+/** Writes the files in a process of its own, so that the peak memory told here is that of reading alone. */
 async function write({ names, days, name }: (typeof SIZES)[number]): Promise<string[]> {
-  const connection = await (await DuckDBInstance.create(':memory:')).connect();
-  const walk = (offset: number) => `round(50 + ${offset} + 10 * sin(t / 100.0 + n) + (hash(t * 100003 + n + ${offset}) % 1000) / 1000.0, 4)`;
-  await connection.run(`
-    CREATE TABLE bars AS SELECT DATE '2000-01-03' + t::INT AS date, 'ID' || lpad(n::VARCHAR, 5, '0') AS identifier, ${walk(0)} AS OPEN, ${walk(1)} AS HIGH, ${walk(-1)} AS LOW,
-      CASE WHEN hash(t * 7 + n) % 333 = 0 THEN NULL ELSE ${walk(0.5)} END AS CLOSE, ${walk(0.25)} AS VWAP, (hash(t + n) % 1000000)::BIGINT AS VOLUME
-    FROM range(${days}) a(t), range(${names}) b(n) ORDER BY t, n`);
   const targets = [['zstd', 'market.parquet', "FORMAT parquet, CODEC 'zstd'"], ['snappy', 'market.parquet', "FORMAT parquet, CODEC 'snappy'"], ['csv', 'market.csv', 'FORMAT csv']] as const;
   const written: string[] = [];
+  const copies: string[] = [];
   for (const [kind, file, options] of targets) {
     const place = join(folder, `${name} ${kind}`);
     await mkdir(place);
-    await connection.run(`COPY bars TO '${join(place, file)}' (${options})`);
+    copies.push(`COPY bars TO '${join(place, file)}' (${options})`);
     written.push(join(place, file));
   }
-  connection.closeSync();
+  const walk = (offset: number) => `round(50 + ${offset} + 10 * sin(t / 100.0 + n) + (hash(t * 100003 + n + ${offset}) % 1000) / 1000.0, 4)`;
+  const bars = `
+    CREATE TABLE bars AS SELECT DATE '2000-01-03' + t::INT AS date, 'ID' || lpad(n::VARCHAR, 5, '0') AS identifier, ${walk(0)} AS OPEN, ${walk(1)} AS HIGH, ${walk(-1)} AS LOW,
+      CASE WHEN hash(t * 7 + n) % 333 = 0 THEN NULL ELSE ${walk(0.5)} END AS CLOSE, ${walk(0.25)} AS VWAP, (hash(t + n) % 1000000)::BIGINT AS VOLUME
+    FROM range(${days}) a(t), range(${names}) b(n) ORDER BY t, n`;
+  const script = `
+    const { DuckDBInstance } = require('@duckdb/node-api');
+    (async () => {
+      const connection = await (await DuckDBInstance.create(':memory:')).connect();
+      for (const statement of ${JSON.stringify([bars, ...copies])}) await connection.run(statement);
+    })();`;
+  execFileSync(process.execPath, ['-e', script]);
   return written;
 }
 

@@ -21,7 +21,17 @@ process.once('message', (request: MarketTaskRequest) => {
 process.once('disconnect', () => process.exit(0));
 
 function ended(error: unknown): MarketTaskReport {
-  return error instanceof Refusal ? { kind: 'refusal', error: error.toDetail() } : { kind: 'failed', message: reasonOf(error) };
+  if (error instanceof Refusal) return { kind: 'refusal', error: error.toDetail() };
+  if (error instanceof WriteFault) return { kind: 'unwritten', message: error.message, isFull: FULL.has((error.cause as NodeJS.ErrnoException).code ?? '') };
+  return { kind: 'failed', message: reasonOf(error) };
+}
+
+/** Codes of the system for a disk, or a share of it, that is full. */
+const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
+
+/** What was made could not be written. */
+class WriteFault extends Error {
+  override readonly name = 'WriteFault';
 }
 
 /** Asks what to do with an import and waits for the answer. */
@@ -68,7 +78,10 @@ interface Made {
 }
 
 async function perform({ task, input, options }: MarketTaskRequest, problems: Problems): Promise<Made | undefined> {
-  const written = (folder: string, content: MarketContent) => () => writeMarket(folder, content, (fraction) => onProgress(0.6 + 0.3 * fraction, 'writing'));
+  const written = (folder: string, content: MarketContent) => () =>
+    writeMarket(folder, content, (fraction) => onProgress(0.6 + 0.3 * fraction, 'writing')).catch((cause: unknown) => {
+      throw new WriteFault(`The data could not be written: ${reasonOf(cause)}`, { cause });
+    });
   switch (task) {
     case 'readFiles': {
       const read = await readSource(input.files, problems, (fraction, message) => onProgress(0.9 * fraction, message), input);

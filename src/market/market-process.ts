@@ -40,7 +40,8 @@ export type MarketTaskResult =
 
 /**
  * Runs one task in a forked process and loads what it read.
- * @throws Refusal STORE_READ_FAILED when the process fails, runs too long or dies; the reason of the signal when aborted.
+ * @throws Refusal STORE_READ_FAILED when the process fails, runs too long or dies, STORE_WRITE_FAILED or STORAGE_FULL when what it made
+ *   cannot be written; the reason of the signal when aborted.
  */
 export async function runMarketTask<K extends MarketTaskName>(task: K, input: MarketTasks[K], options: MarketTaskOptions): Promise<MarketTaskResult> {
   const { load, body, signal } = options;
@@ -52,6 +53,7 @@ export async function runMarketTask<K extends MarketTaskName>(task: K, input: Ma
     if (body !== undefined && bodyFile !== null) await writeFile(bodyFile, body, { mode: 0o600 });
     const report = await converse({ task, input, options: { sharedFile, bodyFile } } as MarketTaskRequest, options); // task and input belong together
     if (report.kind === 'failed') throw new Refusal('STORE_READ_FAILED', `The data could not be read: ${report.message}`);
+    if (report.kind === 'unwritten') throw new Refusal(report.isFull ? 'STORAGE_FULL' : 'STORE_WRITE_FAILED', report.message);
     if (report.kind === 'refusal') throw new Refusal(report.error.code, report.error.message, report.error.detail);
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
     const { summary, layout } = report;

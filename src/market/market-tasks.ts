@@ -71,5 +71,7 @@ export type MarketTaskReport =
   | { readonly kind: 'question'; readonly header: ImportHeader }
   /** The request itself was refused, before its data was read. */
   | { readonly kind: 'refusal'; readonly error: ErrorDetail }
+  /** What was made could not be written. */
+  | { readonly kind: 'unwritten'; readonly message: string; readonly isFull: boolean }
   /** A defect or an exhausted machine, in words without paths. */
   | { readonly kind: 'failed'; readonly message: string };

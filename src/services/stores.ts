@@ -432,6 +432,7 @@ async function toldAsFindings<T>(work: Promise<T>): Promise<T> {
     return await work;
   } catch (failure) {
     if (failure instanceof Refusal && failure.code === 'STORE_READ_FAILED') throw refusedData([{ severity: 'error', code: 'UNREADABLE_FILE', message: failure.message, path: '' }]);
+    if (failure instanceof Refusal && failure.code === 'STORE_WRITE_FAILED') throw new Refusal('STORE_UNAVAILABLE', failure.message, null, { cause: failure });
     throw failure;
   }
 }

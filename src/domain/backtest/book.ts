@@ -1,12 +1,14 @@
-import type { TreatmentSpec } from '../documents/index-document.js';
-import { exchangeRates, requireRate } from '../market/exchange-rates.js';
-import { effectOn, effectTable, growthOf, type EffectTable, type GrowthTerms } from '../market/growth.js';
-import type { SessionMarket } from '../market/session-market.js';
 import { formatDay } from '../days.js';
+import type { TreatmentSpec } from '../documents/index-document.js';
+import { absencesOf, type Absences } from '../market/absences.js';
+import { exchangeRates, requireRate } from '../market/exchange-rates.js';
+import { effectOn, effectTable, valueIndexOf, type EffectTable, type GrowthTerms } from '../market/growth.js';
+import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { eventsOn, exitFactor, valueInUnitsOf, type EventTerms, type SessionEvents } from './book-events.js';
 import { bookNames } from './book-names.js';
 import { trade } from './trade.js';
+import { tradeBeyond } from './trade-beyond.js';
 
 /** Weights that a book takes at the close of a session. */
 export interface Targets {
@@ -31,17 +33,14 @@ export interface BookInput {
   readonly costRate: number;
   /** An index takes every name at its carried price; a portfolio trades what is priceable. */
   readonly fills: 'all' | 'priceable';
-  /** A name is traded only when its weight is further than this from its target. */
+  /** After the first session a name is traded only when its weight is further than this from its target. */
   readonly tolerance?: number;
-  /** Only the level is wanted: weights are not kept from session to session, nor what was traded. */
+  /** Only the level is wanted: weights are kept of the last session alone, and nothing of what was traded. */
   readonly isBrief?: boolean;
-  /**
-   * A book that this one is expected to equal weight for weight: as long as it does, its weights are shared instead of
-   * being kept a second time.
-   */
-  readonly like?: Book;
-  /** Terms of the factors to start from when they differ from `growth` in cash alone: one panel then serves every variant. */
-  readonly factorsOf?: GrowthTerms;
+  /** Terms of the value index to read when they differ from `growth` in cash alone: one panel then serves every variant. */
+  readonly indexTerms?: GrowthTerms;
+  /** A session at whose close a stretch begins though nothing happens: that of a portfolio which follows the book from there. */
+  readonly followedFrom?: number;
   /** Stops between sessions when the run was cancelled. */
   readonly tick?: (fraction: number) => void;
 }
@@ -57,6 +56,10 @@ export interface Book {
   readonly value: Float64Array;
   /** Growth of the value over the session, before costs; 1 on the first, [T]. */
   readonly gross: Float64Array;
+  /** Value before what happened at the close over that at the beginning of the stretch, [T]. */
+  readonly path: Float64Array;
+  /** 1 where a stretch begins at the close: up to its end nothing but growth changes the value, [T]. */
+  readonly begins: Uint8Array;
   /** Market value divided by value, 1 on the first session, [T]. */
   readonly divisor: Float64Array;
   /** Costs paid on the session, [T]. */
@@ -121,44 +124,30 @@ const TICK_SESSIONS = 64;
 
 /**
  * Simulates a book: weights drift by growth, names leave and enter by corporate actions, targets are taken at the close.
- * The return of a session is earned by the weights held before it.
- * @throws Refusal FX_MISSING when a name's exchange rate is not known when it is bought
+ * The return of a session is earned by the weights held before it. Between sessions on which something happens a holding
+ * is a number of units of the value index, so that a session costs one product per name.
+ * @throws Refusal FX_MISSING when a name's exchange rate is not known when it is bought, MISSING_PRICE, NUMERIC_FAILURE
  * @cost O(T H)
  */
 export function simulateBook(input: BookInput): Book {
-  const shared = input.like && shareWeights(input, input.like);
-  if (shared) return shared;
-  return simulate(input);
-}
-
-/** Simulates with the other book's weights in place of own ones; undefined when they turn out not to be equal. */
-function shareWeights(input: BookInput, like: Book): Book | undefined {
-  const book = simulate(input, like);
-  if (!book) return undefined;
-  const names = like.columns.length;
-  const first = (input.from - like.from) * names;
-  return { ...book, weights: like.weights.subarray(first, first + book.length * names) };
-}
-
-function simulate(input: BookInput): Book;
-function simulate(input: BookInput, like: Book): Book | undefined;
-function simulate(input: BookInput, like?: Book): Book | undefined {
-  const state = openBook(input, like);
-  const { from, to, tick } = input;
+  const state = openBook(input);
+  const { from, to, tick, sm } = input;
   for (let session = from; session <= to; session++) {
-    if (session > from) driftTo(state, session);
+    const at = session - from;
+    if (at > 0) driftTo(state, session);
     const targets = state.targetsOn.get(session);
     findGaps(state, session, targets);
     closeSession(state, session, targets);
-    state.counts[session - from] = state.count;
-    if (like && !equalsRow(state, like, session)) return undefined;
-    if (tick && (session - from) % TICK_SESSIONS === 0) tick((session - from) / (to - from + 1));
+    if (session === input.followedFrom && state.path !== 1) beginStretch(state, session);
+    state.counts[at] = state.count;
+    if (tick && at % TICK_SESSIONS === 0) tick(at / (to - from + 1));
   }
-  const { sm, columns, value, gross, divisor, costs, cash, counts, everHeld, events, gaps, silent } = state;
+  const { columns, value, gross, paths, begins, divisor, costs, weights, cash, counts, everHeld, events, gaps, silent, orders } = state;
+  if (input.isBrief) writeRow(state, to);
   return {
-    sm, from, length: to - from + 1, columns, value, gross, divisor, costs, cash, counts, everHeld, events, gaps, silent,
-    weights: input.isBrief ? state.weights.slice(rowOf(state, to - from), rowOf(state, to - from) + columns.length) : state.weights,
-    unfilled: state.orders,
+    sm, from, length: to - from + 1, columns, value, gross, begins, divisor, costs, cash, counts, everHeld, events, gaps, silent, weights,
+    path: paths,
+    unfilled: orders,
   };
 }
 
@@ -173,17 +162,19 @@ interface Child {
 
 interface State extends EventTerms {
   readonly input: BookInput;
-  /** Whether only the latest rows of weights are kept. */
-  readonly isRing: boolean;
-  readonly factors: Float64Array;
+  /** Value index, [S x N]. */
+  readonly index: Float64Array;
   readonly effects: EffectTable;
-  /** Effects that the factors have in them, when those differ. */
-  readonly inFactors: EffectTable | null;
+  /** Effects that the value index has in it, when those differ. */
+  readonly inIndex: EffectTable | null;
+  readonly absences: Absences;
   readonly columns: Int32Array;
   readonly slotOf: Int32Array;
   readonly targetsOn: ReadonlyMap<number, Targets>;
   readonly value: Float64Array;
   readonly gross: Float64Array;
+  readonly paths: Float64Array;
+  readonly begins: Uint8Array;
   readonly divisor: Float64Array;
   readonly costs: Float64Array;
   readonly weights: Float64Array;
@@ -198,11 +189,20 @@ interface State extends EventTerms {
   waiting: Order[];
   /** Slots held, ascending, in the first `count` places. */
   readonly held: Int32Array;
+  /** 1 for the slots among them, [H]. */
+  readonly isHeld: Uint8Array;
   count: number;
-  /** Held columns that may have no bar on the session: nothing moved them, or their factor does not tell. */
-  suspects: number[];
+  /** Units of the value index and column of each place: what is held since the stretch began. */
+  readonly units: Float64Array;
+  readonly heldColumns: Int32Array;
+  /** Value and cash at the beginning of the stretch, and growth since. */
+  stretchValue: number;
+  stretchCash: number;
+  path: number;
+  /** Session whose row of weights was written last. */
+  rowSession: number;
   /** Columns among the held ones, and targets, that have no bar on the session. */
-  missing: number[];
+  missing: readonly number[];
   /** Spun-off names that have had no price yet. */
   children: Child[];
   /** Held names whose ticker has changed but whose new one had no price yet. */
@@ -211,57 +211,49 @@ interface State extends EventTerms {
   today: SessionEvents | undefined;
 }
 
-/** Whether the weights held after a close are those of another book, bit for bit. */
-function equalsRow(state: State, { from, weights }: Book, session: number): boolean {
-  const names = state.columns.length;
-  const own = rowOf(state, session - state.input.from);
-  const other = (session - from) * names;
-  for (let slot = 0; slot < names; slot++) if (state.weights[own + slot] !== weights[other + slot]) return false;
-  return true;
-}
-
-function openBook(input: BookInput, like: Book | undefined): State {
-  const { sm, from, to, growth, treatment, targets } = input;
-  const columns = like?.columns ?? bookNames({ sm, targets: targetColumns(targets), from, to });
+function openBook(input: BookInput): State {
+  const { sm, from, to, growth, treatment, targets, isBrief = false, indexTerms = growth } = input;
+  const columns = bookNames({ sm, targets: targetColumns(targets), from, to });
   const slotOf = new Int32Array(sm.names).fill(-1);
   columns.forEach((column, slot) => (slotOf[column] = slot));
   const length = to - from + 1;
-  const { factorsOf = growth, isBrief = false } = input;
-  const isRing = isBrief || like !== undefined;
+  const H = columns.length;
   return {
-    isRing,
     input, sm, treatment, growth, columns, slotOf,
     rates: exchangeRates(sm, growth.currency),
-    factors: growthOf(sm, factorsOf),
+    index: valueIndexOf(sm, indexTerms),
     effects: effectTable(sm, growth),
-    inFactors: factorsOf === growth ? null : effectTable(sm, factorsOf),
+    inIndex: indexTerms === growth ? null : effectTable(sm, indexTerms),
+    absences: absencesOf(sm),
     targetsOn: new Map(targets.map((entry) => [entry.session, entry])),
     value: new Float64Array(length),
     gross: new Float64Array(length).fill(1),
+    paths: new Float64Array(length).fill(1),
+    begins: new Uint8Array(length),
     divisor: new Float64Array(length).fill(1),
     costs: new Float64Array(length),
-    weights: new Float64Array((isRing ? ROWS_KEPT : length) * columns.length),
+    weights: new Float64Array((isBrief ? 1 : length) * H),
     cash: new Float64Array(length),
     counts: new Int32Array(length),
-    everHeld: new Uint8Array(columns.length),
+    everHeld: new Uint8Array(H),
     events: [], gaps: [], silent: [], orders: [], waiting: [],
-    held: new Int32Array(columns.length),
+    held: new Int32Array(H),
+    isHeld: new Uint8Array(H),
     count: 0,
-    suspects: [],
-    missing: [],
+    units: new Float64Array(H),
+    heldColumns: new Int32Array(H),
+    stretchValue: input.initialValue,
+    stretchCash: 1,
+    path: 1,
+    rowSession: from,
+    missing: NONE,
     children: [],
     renamed: new Map(),
     today: undefined,
   };
 }
 
-/** Rows of a book that does not keep its weights: the session and the one before. */
-const ROWS_KEPT = 2;
-
-/** Beginning of a session's row of weights. */
-function rowOf({ isRing, columns }: State, at: number): number {
-  return (isRing ? at % ROWS_KEPT : at) * columns.length;
-}
+const NONE: readonly number[] = [];
 
 function targetColumns(targets: readonly Targets[]): Set<number> {
   const wanted = new Set<number>();
@@ -269,113 +261,175 @@ function targetColumns(targets: readonly Targets[]): Set<number> {
   return wanted;
 }
 
+/** Beginning of a session's row of weights. */
+function rowOf({ input, columns }: State, session: number): number {
+  return input.isBrief ? 0 : (session - input.from) * columns.length;
+}
+
 /** Moves the book from the close before to this close: growth, proceeds of names that leave, spun-off names. */
 function driftTo(state: State, session: number): void {
-  const { input, sm, columns, weights, cash, value, gross, divisor, held } = state;
+  const { input, sm, value, gross, cash, divisor } = state;
   const at = session - input.from;
-  const row = rowOf(state, at);
-  const before = rowOf(state, at - 1);
-  if (state.isRing) weights.fill(0, row, row + columns.length);
-  state.today = eventsOn(state, session);
-  growHeld(state, { session, row, before });
-  noteRenamed(state, session, row);
-  for (const [column, proceeds] of state.today?.exits ?? []) {
-    if (proceeds !== undefined && slotHeld(state, column, row)) scaleHeld(state, { column, factor: exitFactor({ ...state, session, column, proceeds }), row });
-  }
-  enterChildren(state, session, { row, before });
-  const { count } = state;
-  let sum = cash[at - 1]!;
-  for (let k = 0; k < count; k++) sum += weights[row + held[k]!]!;
+  if (state.inIndex) adjustCash(state, session);
+  const isStructural = sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0;
+  state.today = undefined;
+  const before = state.path;
+  const sum = isStructural ? growThroughEvents(state, session) : growUnits(state, session);
   if (!Number.isFinite(sum)) throw new Refusal('NUMERIC_FAILURE', `The growth of the book is not finite on ${formatDay(sm.sessions[session]!)}.`);
-  gross[at] = sum;
-  value[at] = value[at - 1]! * sum;
-  cash[at] = sum > 0 ? cash[at - 1]! / sum : 1;
-  for (let k = 0; k < count; k++) {
-    const slot = held[k]!;
-    weights[row + slot] = sum > 0 ? weights[row + slot]! / sum : 0;
-  }
-  if (!(sum > 0)) state.count = 0;
-  divisor[at] = divisor[at - 1]! * reinvested(state, session, row);
+  state.path = sum;
+  state.paths[at] = sum;
+  gross[at] = sum / before;
+  value[at] = state.stretchValue * sum;
+  cash[at] = sum > 0 ? state.stretchCash / sum : 1;
+  if (!(sum > 0)) dropAll(state, session);
+  else if (isStructural) scaleRow(state, session, 1 / sum);
+  else if (!input.isBrief) writeRow(state, session);
+  divisor[at] = divisor[at - 1]! * reinvested(state, session);
+  if (isStructural) beginStretch(state, session);
 }
 
-interface GrowInput {
-  readonly session: number;
-  readonly row: number;
-  readonly before: number;
+/** Value of the book since the stretch began. */
+function growUnits({ index, sm, units, heldColumns, count, stretchCash }: State, session: number): number {
+  const row = session * sm.names;
+  let sum = stretchCash;
+  for (let k = 0; k < count; k++) sum += units[k]! * index[row + heldColumns[k]!]!;
+  return sum;
 }
 
-/** Grows the held weights; names that did not move, or whose factor has more in it than the price, may lack a bar. */
-function growHeld(state: State, { session, row, before }: GrowInput): void {
-  const { sm, columns, weights, held, count, factors, effects, inFactors, rates } = state;
+/** Writes the weights of the session from the units. */
+function writeRow(state: State, session: number): void {
+  const { input, index, sm, units, heldColumns, held, count, weights, columns, path } = state;
+  if (state.rowSession === session) return;
+  state.rowSession = session;
   const from = session * sm.names;
-  const suspects: number[] = [];
+  const row = rowOf(state, session);
+  if (input.isBrief) weights.fill(0, row, row + columns.length);
+  for (let k = 0; k < count; k++) weights[row + held[k]!] = (units[k]! * index[from + heldColumns[k]!]!) / path;
+}
+
+function scaleRow({ weights, columns, input, held, count }: State, session: number, factor: number): void {
+  const row = input.isBrief ? 0 : (session - input.from) * columns.length;
+  for (let k = 0; k < count; k++) weights[row + held[k]!]! *= factor;
+}
+
+/** From this close on, holdings are units of what they are worth now. */
+function beginStretch(state: State, session: number): void {
+  const { input, index, sm, units, heldColumns, held, count, weights, columns, value, cash } = state;
+  const at = session - input.from;
+  const row = rowOf(state, session);
   for (let k = 0; k < count; k++) {
-    const slot = held[k]!;
-    const factor = factors[from + columns[slot]!]!;
-    weights[row + slot] = weights[before + slot]! * factor;
-    if (factor === 1) suspects.push(columns[slot]!);
+    const column = columns[held[k]!]!;
+    heldColumns[k] = column;
+    units[k] = weights[row + held[k]!]! / index[session * sm.names + column]!;
   }
-  if (rates.isForeign) for (let k = 0; k < count; k++) if (!rates.isNative(columns[held[k]!]!)) suspects.push(columns[held[k]!]!);
-  for (const table of inFactors ? [effects, inFactors] : [effects]) {
+  state.begins[at] = 1;
+  state.stretchValue = value[at]!;
+  state.stretchCash = cash[at]!;
+  state.path = 1;
+}
+
+/** Replaces the cash that the value index has on a session by that of the book's own terms. */
+function adjustCash(state: State, session: number): void {
+  const { sm, effects, inIndex } = state;
+  for (const table of [effects, inIndex!]) {
     for (let e = table.starts[session]!; e < table.starts[session + 1]!; e++) {
       const { column } = table.effects[e]!;
-      if (!slotHeld(state, column, before)) continue;
-      suspects.push(column);
-      if (inFactors) adjustCash(state, session, { column, row, before });
+      // A name with an effect in both tables is looked at once, from its own.
+      const own = effectOn(effects, session, column);
+      if (table === inIndex && own) continue;
+      const place = placeOf(state, column);
+      if (place < 0) continue;
+      const price = sm.carriedClose(session, column);
+      state.units[place]! *= (price + (own?.cash ?? 0)) / (price + (effectOn(inIndex!, session, column)?.cash ?? 0));
     }
   }
-  state.suspects = suspects;
 }
 
-/** Replaces the cash in a factor by that of the book's own terms. */
-function adjustCash({ sm, slotOf, columns, weights, factors, effects, inFactors }: State, session: number, { column, row, before }: Omit<GrowInput, 'session'> & { readonly column: number }): void {
-  const own = effectOn(effects, session, column)?.cash ?? 0;
-  const other = effectOn(inFactors!, session, column)?.cash ?? 0;
-  const price = sm.carriedClose(session, column);
+/** Place of a column among the held ones, -1 when it is not held. */
+function placeOf({ slotOf, isHeld, held, count }: State, column: number): number {
   const slot = slotOf[column]!;
-  const factor = factors[session * sm.names + columns[slot]!]! * ((price + own) / (price + other));
-  weights[row + slot] = weights[before + slot]! * factor;
+  if (slot < 0 || isHeld[slot] === 0) return -1;
+  let low = 0;
+  let high = count - 1;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (held[middle]! < slot) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
-function scaleHeld({ slotOf, weights }: State, { column, factor, row }: { readonly column: number; readonly factor: number; readonly row: number }): void {
-  weights[row + slotOf[column]!]! *= factor;
+/** Grows the row of the session name by name, through whatever happens to the names; leaves values since the stretch began in it. */
+function growThroughEvents(state: State, session: number): number {
+  const { input, index, sm, units, heldColumns, held, weights, columns, stretchCash } = state;
+  const row = rowOf(state, session);
+  state.rowSession = session;
+  if (input.isBrief) weights.fill(0, row, row + columns.length);
+  for (let k = 0; k < state.count; k++) weights[row + held[k]!] = units[k]! * index[session * sm.names + heldColumns[k]!]!;
+  state.today = eventsOn(state, session);
+  noteRenamed(state, session);
+  for (const [column, proceeds] of state.today?.exits ?? []) {
+    if (proceeds !== undefined && isHeldColumn(state, column)) weights[row + state.slotOf[column]!]! *= exitFactor({ ...state, session, column, proceeds });
+  }
+  enterChildren(state, session);
+  let sum = stretchCash;
+  for (let k = 0; k < state.count; k++) sum += weights[row + held[k]!]!;
+  return sum;
 }
 
-function slotHeld({ slotOf, weights }: State, column: number, row: number): boolean {
+function isHeldColumn({ slotOf, isHeld }: State, column: number): boolean {
   const slot = slotOf[column]!;
-  return slot >= 0 && weights[row + slot]! > 0;
+  return slot >= 0 && isHeld[slot] === 1;
+}
+
+/** A held name whose ticker changed without a bar of its own since is worth what its new one is once that has a price. */
+function noteRenamed(state: State, session: number): void {
+  const { sm, slotOf, treatment, weights } = state;
+  const { all, starts } = sm.actions;
+  for (let a = starts[session]!; a < starts[session + 1]!; a++) {
+    const { column, action } = all[a]!;
+    const related = action.type === 'TICKER_CHANGE' && action.related !== null ? sm.columnOf(action.related) : -1;
+    if (related >= 0 && related !== column && isHeldColumn(state, column)) state.renamed.set(column, related);
+  }
+  for (const [column, related] of state.renamed) {
+    if (!isHeldColumn(state, column) || !sm.hasEnded(session, column) || !sm.isPriceable(session, related, treatment.max_stale_sessions)) continue;
+    const proceeds = valueInUnitsOf(state, session, { priced: related, quoted: column });
+    weights[rowOf(state, session) + slotOf[column]!]! *= exitFactor({ ...state, session, column, proceeds });
+  }
 }
 
 /** Spun-off names enter at zero; they are worth something from their first bar on. */
-function enterChildren(state: State, session: number, { row, before }: Omit<GrowInput, 'session'>): void {
-  const { sm, rates, input, slotOf, weights, value, treatment, effects } = state;
-  const valueBefore = value[session - 1 - input.from]!;
+function enterChildren(state: State, session: number): void {
+  const { sm, rates, slotOf, weights, treatment, effects, units, index, stretchValue } = state;
+  const row = rowOf(state, session);
   for (const child of state.children) child.units *= effectOn(effects, session, child.column)?.ratio ?? 1;
-  for (const { parent, child, units } of state.today?.spinOffs ?? []) {
-    if (!slotHeld(state, parent, before)) continue;
-    const money = weights[before + slotOf[parent]!]! * valueBefore;
+  for (const { parent, child, units: perUnit } of state.today?.spinOffs ?? []) {
+    const place = placeOf(state, parent);
+    if (place < 0) continue;
+    const money = stretchValue * units[place]! * index[(session - 1) * sm.names + parent]!;
     const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
     const ratio = effectOn(effects, session, parent)?.ratio ?? 1;
-    state.children.push({ slot: slotOf[child]!, column: child, since: session, units: (money / price) * ratio * units });
+    state.children.push({ slot: slotOf[child]!, column: child, since: session, units: (money / price) * ratio * perUnit });
   }
   if (state.children.length === 0) return;
   state.children = state.children.filter((child) => {
     if (!sm.isPriceable(session, child.column, treatment.max_stale_sessions)) return session - child.since < treatment.max_stale_sessions;
     requireRate(rates, sm, session, child.column);
-    weights[row + child.slot]! += (child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column)) / valueBefore;
+    weights[row + child.slot]! += (child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column)) / stretchValue;
     hold(state, child.slot);
     return false;
   });
 }
 
 /** Factor on the divisor for money that left or entered at this close without a price move and stays invested in its name. */
-function reinvested({ sm, effects: { effects, starts }, slotOf, weights }: State, session: number, row: number): number {
+function reinvested(state: State, session: number): number {
+  const { sm, effects: { effects, starts }, slotOf, weights, units, index, path } = state;
   let kept = 1;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
     const { column, ratio, cash, rights, subscription } = effects[e]!;
-    const slot = slotOf[column]!;
-    const weight = slot < 0 ? 0 : weights[row + slot]!;
-    if (weight === 0) continue;
+    const place = placeOf(state, column);
+    if (place < 0) continue;
+    const weight = state.rowSession === session ? weights[rowOf(state, session) + slotOf[column]!]! : (units[place]! * index[session * sm.names + column]!) / path;
     if (cash > 0) kept -= (weight * cash) / (sm.carriedClose(session, column) + cash);
     if (rights > 0) kept += (weight * ratio * rights * subscription) / sm.carriedClose(session - 1, column);
   }
@@ -384,21 +438,22 @@ function reinvested({ sm, effects: { effects, starts }, slotOf, weights }: State
 
 /** Notes which of the names held into the session, and of its targets, have a gap. */
 function findGaps(state: State, session: number, targets: Targets | undefined): void {
-  const { sm, gaps, suspects } = state;
-  const bars = session * sm.names;
-  const missing = new Set<number>();
-  for (const column of suspects) if (sm.lastBar[bars + column] !== session) missing.add(column);
-  if (targets) for (const column of targets.columns) if (sm.lastBar[bars + column] !== session) missing.add(column);
-  state.missing = missing.size === 0 ? NONE : [...missing].toSorted((a, b) => a - b);
-  state.suspects = NONE;
-  for (const column of state.missing) {
+  const { sm, gaps, absences, treatment } = state;
+  const missing: number[] = [];
+  for (let a = absences.starts[session]!; a < absences.starts[session + 1]!; a++) {
+    const column = absences.columns[a]!;
+    if (isHeldColumn(state, column)) missing.push(column);
+  }
+  for (const column of targets?.columns ?? []) {
+    if (sm.lastBar[session * sm.names + column] !== session && !missing.includes(column)) missing.push(column);
+  }
+  state.missing = missing.sort((a, b) => a - b);
+  for (const column of missing) {
     if (!sm.isOpen(session, column)) continue;
-    if (state.treatment.missing_prices === 'fail') throw missingPrice(sm, { session, column });
+    if (treatment.missing_prices === 'fail') throw missingPrice(sm, { session, column });
     gaps.push({ session, column });
   }
 }
-
-const NONE: number[] = [];
 
 function missingPrice(sm: SessionMarket, { session, column }: Gap): Refusal {
   const identifier = sm.identifiers[column]!;
@@ -408,26 +463,28 @@ function missingPrice(sm: SessionMarket, { session, column }: Gap): Refusal {
 
 /** Everything that happens at a close: names leave or turn into others, targets are taken, waiting orders are filled. */
 function closeSession(state: State, session: number, targets: Targets | undefined): void {
-  const { input, columns, weights, value } = state;
+  const { input, columns, weights, value, cash } = state;
   const at = session - input.from;
-  const row = rowOf(state, at);
   if (at === 0) {
     value[0] = input.initialValue;
-    state.cash[0] = 1;
+    cash[0] = 1;
   }
   const conversions = conversionsOn(state, session);
   const leaving = leavingOn(state, session, { targets, conversions });
   const fillable = targets ? [] : fillableOn(state, session);
   if (!targets && conversions.size === 0 && leaving.length === 0 && fillable.length === 0) return;
+  if (state.rowSession !== session) writeRow(state, session);
+  const row = rowOf(state, session);
   const before = input.isBrief ? null : weights.slice(row, row + columns.length);
   const valueBefore = value[at]!;
   const moves = convertNames(state, conversions, row);
-  const sold = releaseNames(state, leaving, at);
-  if (targets) takeTargets(state, targets, at);
+  const sold = releaseNames(state, leaving, session);
+  if (targets) takeTargets(state, targets, session);
   else {
-    spreadProceeds(state, sold, at);
-    for (const order of fillable) fillOrder(state, order, at);
+    spreadProceeds(state, session, { sold, selling: new Set(fillable.filter(({ side }) => side === 'sell').map(({ slot }) => slot)) });
+    for (const order of fillable) fillOrder(state, order, session);
   }
+  beginStretch(state, session);
   state.costs[at] = valueBefore - value[at]!;
   if (before === null) return;
   state.events.push({
@@ -440,33 +497,17 @@ function closeSession(state: State, session: number, targets: Targets | undefine
 
 /** Held names that turn into others at this close, by column. */
 function conversionsOn(state: State, session: number): Map<number, number> {
-  const { sm, today, slotOf, treatment } = state;
+  const { sm, today, treatment } = state;
   const conversions = new Map<number, number>();
-  for (const [column, related] of today?.conversions ?? []) if (isHeld(state, slotOf[column]!)) conversions.set(column, related);
+  for (const [column, related] of today?.conversions ?? []) if (isHeldColumn(state, column)) conversions.set(column, related);
   for (const [column, related] of state.renamed) {
-    if (!isHeld(state, slotOf[column]!) || !sm.hasEnded(session, column)) state.renamed.delete(column);
+    if (!isHeldColumn(state, column) || !sm.hasEnded(session, column)) state.renamed.delete(column);
     else if (sm.isPriceable(session, related, treatment.max_stale_sessions)) {
       conversions.set(column, related);
       state.renamed.delete(column);
     }
   }
   return conversions;
-}
-
-/** A held name whose ticker changed without a bar of its own since is worth what its new one is once that has a price. */
-function noteRenamed(state: State, session: number, row: number): void {
-  const { sm, slotOf, treatment } = state;
-  const { all, starts } = sm.actions;
-  for (let a = starts[session]!; a < starts[session + 1]!; a++) {
-    const { column, action } = all[a]!;
-    const related = action.type === 'TICKER_CHANGE' && action.related !== null ? sm.columnOf(action.related) : -1;
-    if (related >= 0 && related !== column && slotOf[column]! >= 0 && isHeld(state, slotOf[column]!)) state.renamed.set(column, related);
-  }
-  for (const [column, related] of state.renamed) {
-    if (!slotHeld(state, column, row) || !sm.hasEnded(session, column) || !sm.isPriceable(session, related, treatment.max_stale_sessions)) continue;
-    const proceeds = valueInUnitsOf(state, session, { priced: related, quoted: column });
-    scaleHeld(state, { column, factor: exitFactor({ ...state, session, column, proceeds }), row });
-  }
 }
 
 interface LeavingInput {
@@ -476,14 +517,14 @@ interface LeavingInput {
 
 /** Held columns that leave at this close, ascending. */
 function leavingOn(state: State, session: number, { targets, conversions }: LeavingInput): number[] {
-  const { sm, today, slotOf, treatment } = state;
+  const { sm, today, treatment } = state;
   const leaving: number[] = [];
   for (const column of today?.exits.keys() ?? []) {
-    if (isHeld(state, slotOf[column]!) && !conversions.has(column)) leaving.push(column);
+    if (isHeldColumn(state, column) && !conversions.has(column)) leaving.push(column);
   }
   const patience = Math.max(1, treatment.max_stale_sessions);
   for (const column of state.missing) {
-    if (!isHeld(state, slotOf[column]!) || leaving.includes(column) || conversions.has(column)) continue;
+    if (!isHeldColumn(state, column) || leaving.includes(column) || conversions.has(column)) continue;
     if (targets?.columns.includes(column)) continue;
     const isSilent = sm.barAge(session, column) >= patience;
     const isExcluded = treatment.missing_prices === 'exclude' && sm.isOpen(session, column);
@@ -491,7 +532,7 @@ function leavingOn(state: State, session: number, { targets, conversions }: Leav
     leaving.push(column);
     if (isSilent) state.silent.push({ session, column });
   }
-  return leaving.toSorted((a, b) => a - b);
+  return leaving.length < 2 ? leaving : leaving.toSorted((a, b) => a - b);
 }
 
 function convertNames(state: State, conversions: ReadonlyMap<number, number>, row: number): Move[] {
@@ -510,44 +551,54 @@ function convertNames(state: State, conversions: ReadonlyMap<number, number>, ro
 }
 
 /** Takes names out at their price. */
-function releaseNames(state: State, leaving: readonly number[], at: number): Move[] {
-  const { slotOf, weights, cash, divisor } = state;
-  const row = rowOf(state, at);
+function releaseNames(state: State, leaving: readonly number[], session: number): Move[] {
+  const { input, slotOf, weights, cash, divisor } = state;
+  const at = session - input.from;
+  const row = rowOf(state, session);
   const sold = leaving.map((column): Move => ({ slot: slotOf[column]!, change: -weights[row + slotOf[column]!]! }));
   for (const { slot } of sold) drop(state, slot, row);
   if (sold.length > 0 && state.count > 0) divisor[at]! *= 1 - proceedsOf(sold) / (1 - cash[at]!);
   return sold;
 }
 
-function proceedsOf(sold: readonly Move[]): number {
+/** What names that were sold brought, as a fraction of the value. */
+export function proceedsOf(sold: readonly Move[]): number {
   return sold.reduce((sum, { change }) => sum - change, 0);
 }
 
+interface Proceeds {
+  readonly sold: readonly Move[];
+  /** Slots that are about to be sold themselves: nothing more is bought of them. */
+  readonly selling: ReadonlySet<number>;
+}
+
 /** Spreads proceeds over what is left in proportion to the weights, paying for the purchase; without a name left they stay cash. */
-function spreadProceeds(state: State, sold: readonly Move[], at: number): void {
+function spreadProceeds(state: State, session: number, { sold, selling }: Proceeds): void {
   const { input, weights, cash, value, held, count } = state;
-  const row = rowOf(state, at);
+  const at = session - input.from;
+  const row = rowOf(state, session);
   const proceeds = proceedsOf(sold);
   if (proceeds === 0) return;
   let rest = 0;
-  for (let k = 0; k < count; k++) rest += weights[row + held[k]!]!;
+  for (let k = 0; k < count; k++) if (!selling.has(held[k]!)) rest += weights[row + held[k]!]!;
   if (!(rest > 0)) {
     cash[at]! += proceeds;
     return;
   }
   const bought = proceeds / (1 + input.costRate);
   const kept = 1 - (proceeds - bought);
-  const scale = cash[at] === 0 ? 1 / rest : (1 + bought / rest) / kept;
-  for (let k = 0; k < count; k++) weights[row + held[k]!]! *= scale;
+  const isAll = cash[at] === 0 && selling.size === 0;
+  const scale = isAll ? 1 / rest : (1 + bought / rest) / kept;
+  for (let k = 0; k < count; k++) weights[row + held[k]!]! *= selling.has(held[k]!) ? 1 / kept : scale;
   cash[at]! /= kept;
   value[at]! *= kept;
 }
 
 /** Takes target weights at the close, around whatever cannot be traded. */
-function takeTargets(state: State, targets: Targets, at: number): void {
-  const { input, sm, rates, columns, slotOf, weights, cash, value, held } = state;
-  const session = input.from + at;
-  const row = rowOf(state, at);
+function takeTargets(state: State, targets: Targets, session: number): void {
+  const { input, sm, rates, columns, slotOf, weights, cash, value } = state;
+  const at = session - input.from;
+  const row = rowOf(state, session);
   const asked = new Float64Array(columns.length);
   targets.columns.forEach((column, k) => {
     requireRate(rates, sm, session, column);
@@ -556,43 +607,51 @@ function takeTargets(state: State, targets: Targets, at: number): void {
   const before = weights.slice(row, row + columns.length);
   const slots: number[] = [];
   for (let slot = 0; slot < columns.length; slot++) if (asked[slot]! > 0 || before[slot]! > 0) slots.push(slot);
-  const { frozen, unpriced } = frozenSlots(state, session, { slots, before, asked });
-  const { kept, scale, cash: left } = trade({ before, targets: asked, slots, frozen, costRate: input.costRate });
+  const { frozen, unpriced } = frozenSlots({ input, columns, session, slots, before, asked });
+  const order = { before, targets: asked, slots, frozen, costRate: input.costRate };
+  const { kept, scale, bought, cash: left } = input.tolerance === undefined ? { ...trade(order), bought: 1 } : { ...tradeBeyond(order), scale: 1 };
   state.children = [];
   state.renamed.clear();
   state.waiting = [];
   state.count = 0;
+  state.isHeld.fill(0);
   for (const slot of slots) {
-    const weight = frozen.has(slot) ? before[slot]! / kept : asked[slot]! * scale;
+    const held = before[slot]! / kept;
+    const isPart = bought < 1 && asked[slot]! > held;
+    const weight = frozen.has(slot) ? held : isPart ? held + bought * (asked[slot]! - held) : asked[slot]! * scale;
     weights[row + slot] = weight;
-    if (weight > 0) {
-      held[state.count++] = slot;
-      state.everHeld[slot] = 1;
-    }
+    if (weight > 0) append(state, slot);
   }
   value[at]! *= kept;
   cash[at] = left;
-  for (const slot of unpriced) openOrder(state, { at, slot, target: asked[slot]!, held: weights[row + slot]! });
+  for (const slot of unpriced) openOrder(state, { session, slot, target: asked[slot]!, held: weights[row + slot]! });
 }
 
-interface FrozenInput {
+export interface FrozenInput {
+  readonly input: Pick<BookInput, 'sm' | 'from' | 'fills' | 'tolerance' | 'treatment'>;
+  readonly columns: Int32Array;
+  readonly session: number;
+  /** Slots held or asked for. */
   readonly slots: readonly number[];
   readonly before: Float64Array;
   readonly asked: Float64Array;
 }
 
-function frozenSlots({ input, sm, columns, treatment }: State, session: number, { slots, before, asked }: FrozenInput): { readonly frozen: ReadonlySet<number>; readonly unpriced: readonly number[] } {
+/** Slots that stay as they are held: without a price to trade at, or close enough to their target. */
+export function frozenSlots({ input, columns, session, slots, before, asked }: FrozenInput): { readonly frozen: ReadonlySet<number>; readonly unpriced: readonly number[] } {
+  const { sm, from, fills, treatment } = input;
+  const tolerance = session === from ? undefined : input.tolerance;
   const frozen = new Set<number>();
   const unpriced: number[] = [];
-  const { fills, tolerance } = input;
   if (fills === 'all' && tolerance === undefined) return { frozen, unpriced };
   for (const slot of slots) {
     const column = columns[slot]!;
     const hasBar = sm.lastBar[session * sm.names + column] === session;
+    const distance = Math.abs(asked[slot]! - before[slot]!);
     if (fills === 'priceable' && !hasBar && !sm.isPriceable(session, column, treatment.max_stale_sessions)) {
       frozen.add(slot);
-      if (before[slot] !== asked[slot]) unpriced.push(slot);
-    } else if (tolerance !== undefined && Math.abs(asked[slot]! - before[slot]!) <= tolerance) {
+      if (distance > (tolerance ?? 0)) unpriced.push(slot);
+    } else if (tolerance !== undefined && distance <= tolerance) {
       frozen.add(slot);
     }
   }
@@ -600,15 +659,15 @@ function frozenSlots({ input, sm, columns, treatment }: State, session: number, 
 }
 
 interface OpenOrderInput {
-  readonly at: number;
+  readonly session: number;
   readonly slot: number;
   readonly target: number;
   readonly held: number;
 }
 
-function openOrder(state: State, { at, slot, target, held }: OpenOrderInput): void {
+function openOrder(state: State, { session, slot, target, held }: OpenOrderInput): void {
   const { input, sm, columns, value } = state;
-  const session = input.from + at;
+  const at = session - input.from;
   const column = columns[slot]!;
   const bar = sm.lastBar[session * sm.names + column]!;
   const order: Order = {
@@ -624,6 +683,7 @@ function openOrder(state: State, { at, slot, target, held }: OpenOrderInput): vo
 
 /** Waiting orders whose name has a bar on the session. */
 function fillableOn({ sm, columns, waiting }: State, session: number): Order[] {
+  if (waiting.length === 0) return waiting;
   return waiting.filter(({ slot }) => {
     const column = columns[slot]!;
     return sm.lastBar[session * sm.names + column] === session && !sm.hasEnded(session, column);
@@ -631,9 +691,10 @@ function fillableOn({ sm, columns, waiting }: State, session: number): Order[] {
 }
 
 /** Fills an order with what waits for it, or sells down to the weight that was asked for. */
-function fillOrder(state: State, order: Order, at: number): void {
+function fillOrder(state: State, order: Order, session: number): void {
   const { input, columns, weights, cash, value } = state;
-  const row = rowOf(state, at);
+  const at = session - input.from;
+  const row = rowOf(state, session);
   const { slot, side, target } = order;
   const weight = weights[row + slot]!;
   const spend = side === 'buy' ? Math.min(order.notional / value[at]!, cash[at]!) : 0;
@@ -650,28 +711,41 @@ function fillOrder(state: State, order: Order, at: number): void {
   state.waiting = state.waiting.filter((other) => other !== order);
 }
 
-function isHeld({ held, count }: State, slot: number): boolean {
-  for (let k = 0; k < count; k++) if (held[k] === slot) return true;
-  return false;
+/** Adds the slot behind all that are held. */
+function append(state: State, slot: number): void {
+  state.held[state.count++] = slot;
+  state.isHeld[slot] = 1;
+  state.everHeld[slot] = 1;
 }
 
 function hold(state: State, slot: number): void {
+  if (state.isHeld[slot] === 1) return;
   const { held } = state;
   let k = state.count;
   while (k > 0 && held[k - 1]! > slot) k--;
-  if (k > 0 && held[k - 1] === slot) return;
   held.copyWithin(k + 1, k, state.count);
   held[k] = slot;
   state.count++;
+  state.isHeld[slot] = 1;
   state.everHeld[slot] = 1;
 }
 
 function drop(state: State, slot: number, row: number): void {
   const { held, weights } = state;
   weights[row + slot] = 0;
-  let k = 0;
-  while (k < state.count && held[k] !== slot) k++;
-  if (k === state.count) return;
+  if (state.isHeld[slot] === 0) return;
+  const k = held.subarray(0, state.count).indexOf(slot);
   held.copyWithin(k, k + 1, state.count);
   state.count--;
+  state.isHeld[slot] = 0;
+}
+
+/** Nothing is worth anything any more. */
+function dropAll(state: State, session: number): void {
+  const { weights, columns } = state;
+  const row = rowOf(state, session);
+  weights.fill(0, row, row + columns.length);
+  state.count = 0;
+  state.isHeld.fill(0);
+  beginStretch(state, session);
 }

@@ -18,18 +18,21 @@ export interface IndexBookInput {
   readonly uncapped?: boolean;
   /** Keeps levels and divisor alone. */
   readonly isBrief?: boolean;
+  /** First session of a portfolio that follows the index. */
+  readonly followedFrom?: number;
   readonly tick?: (fraction: number) => void;
 }
 
 /** The index as a book without costs, from its first composition on, starting at its base value. @cost O(T H) */
-export function indexBook({ compositions, to, variant, uncapped = false, isBrief = false, tick }: IndexBookInput): Book {
+export function indexBook({ compositions, to, variant, uncapped = false, isBrief = false, followedFrom, tick }: IndexBookInput): Book {
   const { sm, treatment, document, first, list } = compositions;
   return simulateBook({
     sm,
     treatment,
     growth: indexTerms(compositions, variant),
-    ...(variant ? { factorsOf: indexTerms(compositions) } : {}),
+    ...(variant ? { indexTerms: indexTerms(compositions) } : {}),
     isBrief,
+    ...(followedFrom === undefined ? {} : { followedFrom }),
     from: first,
     to,
     targets: list
@@ -51,4 +54,11 @@ export function isCapped({ document }: Compositions): boolean {
 /** Days of a book, [T]. */
 export function bookDays({ sm, from, length }: Book): Int32Array {
   return sm.sessions.slice(from, from + length);
+}
+
+/** What a book holds after a close: columns ascending, and their weights. */
+export function heldAt({ from, columns, weights }: Book, session: number): { readonly columns: Int32Array; readonly weights: Float64Array } {
+  const row = (session - from) * columns.length;
+  const held = [...columns.keys()].filter((slot) => weights[row + slot]! > 0);
+  return { columns: Int32Array.from(held, (slot) => columns[slot]!), weights: Float64Array.from(held, (slot) => weights[row + slot]!) };
 }

@@ -1,4 +1,6 @@
+import type { BacktestFields } from '../documents/backtest-fields.js';
 import type { IndexDocument } from '../documents/index-document.js';
+import type { StrategyDocument } from '../documents/strategy-document.js';
 
 /** Everything a backtest depends on besides the market: it can be stored and run again to the same bits. */
 export interface BacktestPlan {
@@ -11,13 +13,12 @@ export interface BacktestPlan {
   /** The index and every document it reaches: parents, `index` universes, a benchmark index and what that reaches. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly request: BacktestRequest;
+  /** On which terms a strategy follows the index; absent for a portfolio that simply holds it. */
+  readonly strategy?: StrategyTerms;
 }
 
-/** As in the body of `POST /analytics/{index_id}/backtest`, defaults filled in. */
-export interface BacktestRequest {
-  readonly benchmark: { readonly id: string; readonly kind: 'index' | 'identifier'; readonly price_column: string } | null;
-  readonly start: string | null;
-  readonly end: string | null;
-  readonly initial_capital: number;
-  readonly transaction_cost_bps: number;
-}
+/** The body of `POST /analytics/{index_id}/backtest`, with what was not given filled in from the strategy or the defaults. */
+export type BacktestRequest = Readonly<BacktestFields>;
+
+/** How a strategy trades, beside what every backtest is told. */
+export type StrategyTerms = Readonly<Pick<StrategyDocument, 'rebalance' | 'drift_tolerance' | 'exposure'>>;

@@ -8,10 +8,12 @@ import { Refusal } from '../refusal.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
 import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf, type BacktestMetrics } from '../analytics/series.js';
 import { runBenchmark, type BenchmarkRun } from './benchmark.js';
-import { simulateBook, type Book, type Gap, type Targets } from './book.js';
+import { simulateBook, type Book, type BookInput, type Gap, type Targets } from './book.js';
 import { createComposer, hasAnyBar, inForce, marketOn, type Composer, type Composition, type Compositions, type DeciderFactory } from './compositions.js';
-import { bookDays, indexBook, indexTerms, isCapped } from './index-run.js';
-import type { BacktestPlan } from './plan.js';
+import { followBook } from './follow-book.js';
+import { ownRebalances } from '../strategies/own-rebalances.js';
+import { bookDays, heldAt, indexBook, indexTerms, isCapped } from './index-run.js';
+import type { BacktestPlan, StrategyTerms } from './plan.js';
 import { tradesOf, type Trades } from './trades.js';
 import { requestedRange, type CalendarCoverage } from './window.js';
 
@@ -84,26 +86,29 @@ export function runBacktest({ market, calendars, plan, createDecider, report }: 
   const compositions = composer.compositions(indexId);
   const from = firstOfRun(composer, { indexId, start: range.start, first: compositions.first, to });
   report(0.5, 'simulating the index');
-  const index = runIndex(compositions, to, range.coverage);
-  const portfolio = simulateBook({
+  const index = runIndex(compositions, { from, to, coverage: range.coverage });
+  const own = plan.strategy?.rebalance ? ownRebalances(index, plan.strategy.rebalance, { from, to }) : null;
+  const following: BookInput = {
     sm,
     treatment: compositions.treatment,
     growth: indexTerms(compositions),
     from, to,
-    targets: followIndex(index, from),
+    targets: plan.strategy ? strategyTargets(index, plan.strategy, { from, own }) : followIndex(index, from),
     initialValue: request.initial_capital,
     costRate: request.transaction_cost_bps / 10_000,
     fills: 'priceable',
-    like: index.book,
+    ...(plan.strategy?.drift_tolerance == null ? {} : { tolerance: plan.strategy.drift_tolerance }),
     tick: (fraction) => report(0.6 + 0.1 * fraction, 'simulating the portfolio'),
-  });
+  };
+  const holdsIndex = plan.strategy === undefined || isPlain(plan.strategy);
+  const portfolio = (holdsIndex ? followBook(following, index.book) : undefined) ?? simulateBook(following);
   const days = bookDays(portfolio);
   const level = rebase(portfolio.value, 100);
   const indexLevel = rebase(index.book.value.subarray(from - index.book.from), 100);
   report(0.7, 'measuring');
   const benchmark = request.benchmark && runBenchmark({ composer, reference: request.benchmark, compositions, level: { days, values: level }, from, to, range });
   const parent = isDerivedDocument(document) ? parentRun(composer, document.derivation.source_index_id, days.at(-1)!) : null;
-  const rebalances = rebalancesOf(compositions, from);
+  const rebalances = own ?? rebalancesOf(compositions, from);
   return {
     plan, document, days, level, indexLevel, portfolio, index, parent, benchmark,
     trades: tradesOf(portfolio),
@@ -145,26 +150,43 @@ function firstOfRun(composer: Composer, { indexId, start, first, to }: FirstInpu
   throw new Refusal('RANGE_TOO_SHORT', `The range holds ${count} ${count === 1 ? 'session' : 'sessions'} with a price of the universe; a backtest needs 2.`);
 }
 
-function runIndex(compositions: Compositions, to: number, coverage: CalendarCoverage | null): IndexRun {
-  const book = indexBook({ compositions, to });
+interface IndexSpan {
+  /** First session of the portfolio that follows the index. */
+  readonly from?: number;
+  readonly to: number;
+  readonly coverage: CalendarCoverage | null;
+}
+
+function runIndex(compositions: Compositions, { from, to, coverage }: IndexSpan): IndexRun {
+  const book = indexBook({ compositions, to, ...(from === undefined ? {} : { followedFrom: from }) });
   return { compositions, book, days: bookDays(book), coverage };
 }
 
 function parentRun(composer: Composer, parentId: string, end: number): IndexRun {
   const compositions = composer.compositions(parentId);
-  return runIndex(compositions, lastAtMost(compositions.sm.sessions, end), null);
+  return runIndex(compositions, { to: lastAtMost(compositions.sm.sessions, end), coverage: null });
 }
 
 /** Targets of a portfolio that follows an index: what the index holds at the first close, then its rebalances. */
 function followIndex({ book, compositions }: IndexRun, from: number): Targets[] {
-  const row = (from - book.from) * book.columns.length;
-  const held = [...book.columns.keys()].filter((slot) => book.weights[row + slot]! > 0);
-  const opening: Targets = {
-    session: from,
-    columns: Int32Array.from(held, (slot) => book.columns[slot]!),
-    weights: Float64Array.from(held, (slot) => book.weights[row + slot]!),
-  };
-  return [opening, ...compositions.list.filter(({ session }) => session > from)];
+  return [{ session: from, ...heldAt(book, from) }, ...compositions.list.filter(({ session }) => session > from)];
+}
+
+/** Whether a strategy does nothing but hold its index. */
+function isPlain({ rebalance, drift_tolerance: tolerance, exposure }: StrategyTerms): boolean {
+  return rebalance === null && tolerance === null && exposure === 1;
+}
+
+interface StrategyRebalances {
+  readonly from: number;
+  /** Rebalances of its own; null follows those of the index. */
+  readonly own: readonly Composition[] | null;
+}
+
+/** Targets of a strategy: what the index holds at each of its rebalances, as far as it is invested. */
+function strategyTargets(index: IndexRun, { exposure }: StrategyTerms, { from, own }: StrategyRebalances): Targets[] {
+  const targets = own ?? followIndex(index, from);
+  return targets.map(({ session, columns, weights }) => ({ session, columns, weights: weights.map((weight) => exposure * weight) }));
 }
 
 function rebalancesOf({ list }: Compositions, from: number): Composition[] {

@@ -53,6 +53,7 @@ const PANELS_MAX = 3;
 
 interface Kept {
   readonly panels: Map<string, Float64Array>;
+  readonly indices: Map<string, Float64Array>;
   readonly tables: Map<string, EffectTable>;
 }
 
@@ -60,7 +61,7 @@ const keptOf = new WeakMap<SessionMarket, Kept>();
 
 function keptFor(sm: SessionMarket): Kept {
   let kept = keptOf.get(sm);
-  if (!kept) keptOf.set(sm, (kept = { panels: new Map(), tables: new Map() }));
+  if (!kept) keptOf.set(sm, (kept = { panels: new Map(), indices: new Map(), tables: new Map() }));
   return kept;
 }
 
@@ -78,13 +79,40 @@ function keyOf({ variant, withholdingTax, specialDividends, splits, currency }: 
 export function growthOf(sm: SessionMarket, terms: GrowthTerms, used: Iterable<number> = []): Float64Array {
   const rates = exchangeRates(sm, terms.currency);
   for (const column of used) requireRate(rates, sm, sm.sessions.length - 1, column);
-  const { panels } = keptFor(sm);
-  const key = keyOf(terms);
-  let panel = panels.get(key);
-  if (panel) panels.delete(key);
-  else panel = growthPanel(sm, terms);
+  return latest(keptFor(sm).panels, keyOf(terms), () => growthPanel(sm, terms));
+}
+
+/**
+ * Value of one unit held since a name's first bar, reinvested by the terms, in the index currency, [S x N]: the running product of
+ * `growthOf`, so that a holding of any stretch is worth its units times this. NaN before the first bar and where a rate is missing,
+ * after which it begins at 1 again.
+ * @cost O(S N), once per market and terms
+ */
+export function valueIndexOf(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+  return latest(keptFor(sm).indices, keyOf(terms), () => accumulate(sm, terms));
+}
+
+/** A kept panel, or a new one in place of that used longest ago. */
+function latest(panels: Map<string, Float64Array>, key: string, make: () => Float64Array): Float64Array {
+  const panel = panels.get(key) ?? make();
+  panels.delete(key);
   panels.set(key, panel);
   if (panels.size > PANELS_MAX) panels.delete(panels.keys().next().value!);
+  return panel;
+}
+
+function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+  const { names, sessions, lastBar } = sm;
+  const rates = exchangeRates(sm, terms.currency);
+  const panel = growthPanel(sm, terms);
+  for (let s = 0; s < sessions.length; s++) {
+    const row = s * names;
+    for (let i = 0; i < names; i++) {
+      const value = s === 0 ? Number.NaN : panel[row - names + i]! * panel[row + i]!;
+      if (value === value) panel[row + i] = value;
+      else panel[row + i] = lastBar[row + i]! >= 0 && rates.rateAt(s, i) > 0 ? 1 : Number.NaN;
+    }
+  }
   return panel;
 }
 

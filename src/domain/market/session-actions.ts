@@ -14,7 +14,12 @@ export interface SessionActions {
   readonly all: readonly SessionAction[];
   /** Position in `all` of the first action of each session, [S + 1]. */
   readonly starts: Int32Array;
+  /** 1 for sessions with an action that changes what a holding consists of, [S]. */
+  readonly isStructural: Uint8Array;
 }
+
+/** Actions after which a holding is another one; rights are settled in the price. */
+const STRUCTURAL: ReadonlySet<CorporateAction['type']> = new Set(['SPIN_OFF', 'MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE']);
 
 export interface PlaceActionsInput {
   readonly market: MarketData;
@@ -39,7 +44,11 @@ export function placeActions({ market, sessions, calendar, columnOf }: PlaceActi
   }
   const all = placed.toSorted((a, b) => a.session - b.session || a.column - b.column || a.action.exDay - b.action.exDay);
   const starts = new Int32Array(sessions.length + 1);
-  for (const { session } of all) starts[session + 1]!++;
+  const isStructural = new Uint8Array(sessions.length);
+  for (const { session, action } of all) {
+    starts[session + 1]!++;
+    if (STRUCTURAL.has(action.type)) isStructural[session] = 1;
+  }
   for (let s = 0; s < sessions.length; s++) starts[s + 1]! += starts[s]!;
-  return { all, starts };
+  return { all, starts, isStructural };
 }

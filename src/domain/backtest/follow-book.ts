@@ -1,0 +1,92 @@
+import { frozenSlots, proceedsOf, type Book, type BookEvent, type BookInput } from './book.js';
+import { trade } from './trade.js';
+
+/**
+ * The book of a portfolio that holds what a cost-free book holds and only pays for it: no weight is computed a second time, and
+ * what comes out is what simulating it gives, bit for bit, when the other book began a stretch at its first session. Undefined as soon as it could not hold the same, because a target has no price to trade at; it is simulated then.
+ * @param like a book without costs that takes every target.
+ * @cost O(T + E H)
+ */
+export function followBook(input: BookInput, like: Book): Book | undefined {
+  const { sm, from, to, initialValue, costRate } = input;
+  const length = to - from + 1;
+  const shift = from - like.from;
+  const names = like.columns.length;
+  const weights = like.weights.subarray(shift * names, (shift + length) * names);
+  const value = new Float64Array(length);
+  const costs = new Float64Array(length);
+  const events: BookEvent[] = [];
+  let next = like.events.findIndex(({ at }) => at > shift);
+  let stretchValue = initialValue;
+  for (let at = 0; at < length; at++) {
+    const drifted = at === 0 ? initialValue : stretchValue * like.path[at + shift]!;
+    value[at] = drifted;
+    const event = at === 0 ? opening(names, initialValue) : like.events[next]?.at === at + shift ? { ...like.events[next++]!, at, valueBefore: drifted } : undefined;
+    if (event) {
+      const kept = payFor({ input, like, event, after: weights.subarray(at * names, (at + 1) * names), costRate });
+      if (kept === undefined) return undefined;
+      value[at] = drifted * kept;
+      costs[at] = drifted - value[at]!;
+      events.push(event);
+    }
+    if (at === 0 || like.begins[at + shift] === 1) stretchValue = value[at]!;
+  }
+  return {
+    sm, from, length, value, costs, events, weights,
+    columns: like.columns,
+    everHeld: shift === 0 ? like.everHeld : heldIn({ weights, events }, names),
+    gross: fromOne(like.gross.slice(shift, shift + length)),
+    path: fromOne(like.path.slice(shift, shift + length)),
+    begins: like.begins.subarray(shift, shift + length),
+    divisor: like.divisor.subarray(shift, shift + length),
+    cash: like.cash.slice(shift, shift + length),
+    counts: like.counts.subarray(shift, shift + length),
+    unfilled: [],
+    gaps: like.gaps.filter(({ session }) => session >= from),
+    silent: like.silent.filter(({ session }) => session >= from),
+  };
+}
+
+/** The first purchase. */
+function opening(names: number, valueBefore: number): BookEvent {
+  return { at: 0, rebalanced: true, valueBefore, before: new Float64Array(names), moves: [], retried: [] };
+}
+
+function fromOne(series: Float64Array): Float64Array {
+  series[0] = 1;
+  return series;
+}
+
+interface Payment {
+  readonly input: BookInput;
+  readonly like: Book;
+  readonly event: BookEvent;
+  /** Weights after the event. */
+  readonly after: Float64Array;
+  readonly costRate: number;
+}
+
+/** What is left of the value after paying for an event; undefined when something of it cannot be traded. */
+function payFor({ input, like, event, after, costRate }: Payment): number | undefined {
+  const { before, moves, rebalanced } = event;
+  const held = before.slice();
+  for (const { slot, change } of moves) held[slot]! += change;
+  if (!rebalanced) {
+    const proceeds = proceedsOf(moves);
+    const isSpread = after.some((weight) => weight > 0);
+    return isSpread ? 1 - (proceeds - proceeds / (1 + costRate)) : 1;
+  }
+  const slots: number[] = [];
+  for (let slot = 0; slot < held.length; slot++) if (after[slot]! > 0 || held[slot]! > 0) slots.push(slot);
+  const { frozen } = frozenSlots({ input, columns: like.columns, session: input.from + event.at, slots, before: held, asked: after });
+  return frozen.size > 0 ? undefined : trade({ before: held, targets: after, slots, frozen, costRate }).kept;
+}
+
+/** 1 for the slots with a weight at some close, or before what happened at one, [H]. */
+function heldIn({ weights, events }: Pick<Book, 'weights' | 'events'>, names: number): Uint8Array {
+  const held = new Uint8Array(names);
+  for (const rows of [weights, ...events.map(({ before }) => before)]) {
+    for (let i = 0; i < rows.length; i++) if (rows[i]! > 0) held[i % names] = 1;
+  }
+  return held;
+}

@@ -1,0 +1,39 @@
+import type { SessionMarket } from './session-market.js';
+
+/** Known names without a bar, by session. */
+export interface Absences {
+  /** Columns, by session then column. */
+  readonly columns: Int32Array;
+  /** Position in `columns` of the first of each session, [S + 1]. */
+  readonly starts: Int32Array;
+}
+
+/** Sessions of its own calendar after which no treatment still waits for a name. */
+const AGE_MAX = 64;
+
+const kept = new WeakMap<SessionMarket, Absences>();
+
+/**
+ * Names that had a bar before but have none on a session, as long as a holding of them may still be carried.
+ * @cost O(S N), once per market
+ */
+export function absencesOf(sm: SessionMarket): Absences {
+  let absences = kept.get(sm);
+  if (!absences) kept.set(sm, (absences = findAbsences(sm)));
+  return absences;
+}
+
+function findAbsences(sm: SessionMarket): Absences {
+  const { names, sessions, lastBar } = sm;
+  const columns: number[] = [];
+  const starts = new Int32Array(sessions.length + 1);
+  for (let s = 0; s < sessions.length; s++) {
+    const row = s * names;
+    for (let i = 0; i < names; i++) {
+      const bar = lastBar[row + i]!;
+      if (bar !== s && bar >= 0 && sm.barAge(s, i) <= AGE_MAX) columns.push(i);
+    }
+    starts[s + 1] = columns.length;
+  }
+  return { columns: Int32Array.from(columns), starts };
+}

@@ -1,23 +1,116 @@
-import { spawn } from 'node:child_process';
+import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import type { Limits } from './kernels/limits.js';
+import type { Timing } from './kernels/measure.js';
 
 /**
- * Runs the benchmarks one after the other, each in a process of its own: `npm run bench` all of them,
- * `npm run bench -- http` those whose path has the word.
+ * Runs the benchmarks one after the other, each in a process of its own.
+ *
+ *     npm run bench                          all of them
+ *     npm run bench -- kernels cholesky      those whose path has the words
+ *     npm run bench -- --json                keeps the timings of kernels in bench/results
+ *     npm run bench -- --compare             prints them against the last that were kept
  */
 const folder = fileURLToPath(new URL('.', import.meta.url));
-const words = process.argv.slice(2);
+const results = fileURLToPath(new URL('../../bench/results/', import.meta.url));
+
+interface Kept {
+  readonly date: string;
+  readonly processor: string;
+  readonly node: string;
+  /** As the environment pins the BLAS, and with its variables unset: the benchmarks run unset. */
+  readonly limits: { readonly pinned: Limits | null; readonly free: Limits };
+  readonly timings: readonly Timing[];
+}
+
+const flags = new Set(process.argv.slice(2).filter((word) => word.startsWith('--')));
+const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
+const unknown = [...flags].filter((flag) => !['--json', '--compare'].includes(flag));
+if (unknown.length > 0) throw new Error(`unknown option ${unknown.join(', ')}; --json and --compare are known`);
+
 const benches = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.bench.js') && words.every((word) => file.includes(word)))
   .toSorted();
+const processor = `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores`;
+const date = new Date().toISOString().slice(0, 10);
+console.log(`${processor}, Node ${process.version}, ${date}`);
 
-console.log(`${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores, Node ${process.version}, ${new Date().toISOString().slice(0, 10)}`);
+const free = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('OPENBLAS_')));
+const pins = Object.entries(process.env).filter(([name]) => name.startsWith('OPENBLAS_'));
+const limits = benches.some((bench) => bench.startsWith('kernels')) ? await bothLimits() : undefined;
+const timings: Timing[] = [];
+
 for (const bench of benches) {
   console.log(`\n${bench.replace('.bench.js', '')}`);
-  const child = spawn(process.execPath, [`${folder}${bench}`], { stdio: 'inherit' });
+  const child = start(bench, limits === undefined ? free : { ...free, BENCH_LIMITS: JSON.stringify(limits.free) });
+  child.on('message', (timing) => timings.push(timing as Timing)); // sent by `measure` alone
   const [status] = (await once(child, 'close')) as [number | null];
   if (status !== 0) process.exitCode = 1;
+}
+
+if (flags.has('--compare')) compare(latest());
+if (flags.has('--json') && limits !== undefined) keep({ date, processor, node: process.version, limits, timings });
+
+function start(file: string, env: NodeJS.ProcessEnv): ChildProcess {
+  return fork(`${folder}${file}`, { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
+}
+
+/** The machine as the environment shows it to a BLAS, and as it is. */
+async function bothLimits(): Promise<Kept['limits']> {
+  const pinned = pins.length > 0 ? await limitsUnder(process.env) : null;
+  if (pinned !== null) console.log(`pinned by ${pins.map(([name, value]) => `${name}=${value}`).join(' ')}: ${sentence(pinned)}`);
+  const unset = await limitsUnder(free);
+  console.log(`${pinned === null ? '' : 'unset, as the benchmarks run: '}${sentence(unset)}`);
+  return { pinned, free: unset };
+}
+
+async function limitsUnder(env: NodeJS.ProcessEnv): Promise<Limits> {
+  const child = start('kernels/measure-limits.js', env);
+  const [measured] = (await once(child, 'message')) as [Limits];
+  return measured;
+}
+
+function sentence({ blas, blasName, wasm, sweep }: Limits): string {
+  return `${blasName}${blas === null ? '' : ` ${blas.toFixed(0)} GFLOP/s`}; WebAssembly ${wasm.toFixed(0)} GFLOP/s; memory sweep ${sweep.toFixed(0)} GB/s`;
+}
+
+/** Timings of the same day and version are merged, so that one bench can be measured again. */
+function keep(run: Kept): void {
+  mkdirSync(results, { recursive: true });
+  const file = `${results}${run.date}-node${run.node.slice(1).split('.')[0]}.json`;
+  const earlier = readKept(file)?.timings ?? [];
+  const again = new Set(run.timings.map(keyOf));
+  const merged = [...earlier.filter((timing) => !again.has(keyOf(timing))), ...run.timings];
+  writeFileSync(file, `${JSON.stringify({ ...run, timings: merged }, null, 1)}\n`);
+  console.log(`\n${run.timings.length} timings kept in ${file}`);
+}
+
+function latest(): Kept | undefined {
+  const files = readdirSync(results, { encoding: 'utf8' }).filter((name) => name.endsWith('.json')).toSorted();
+  return files.length === 0 ? undefined : readKept(`${results}${files.at(-1)}`);
+}
+
+function readKept(file: string): Kept | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Kept; // written by `keep`
+  } catch {
+    return undefined; // none yet
+  }
+}
+
+function compare(before: Kept | undefined): void {
+  if (before === undefined) return console.log('\nnothing to compare with: run with --json first');
+  console.log(`\nagainst ${before.date}, Node ${before.node}: time now / time then`);
+  const then = new Map(before.timings.map((timing) => [keyOf(timing), timing]));
+  for (const timing of timings) {
+    const earlier = then.get(keyOf(timing));
+    if (earlier !== undefined) console.log(`${(timing.minMs / earlier.minMs).toFixed(2).padStart(6)}  ${keyOf(timing)}`);
+  }
+}
+
+function keyOf({ kernel, size, engine }: Timing): string {
+  return `${kernel} ${size} ${engine}`;
 }

@@ -42,63 +42,16 @@ export function addScaled(factor: f64, x: usize, y: usize, n: i32): void {
   }
 }
 
-/** out = A x for a row-major A whose rows lie `ld` bytes apart: four rows share each load of x. */
+/**
+ * out = A x for a row-major A whose rows lie `ld` bytes apart. One row after the other: a single stream is what prefetchers follow
+ * best, and x stays in the first-level cache (against four rows at a time: 1.4 times as fast in the cache, 2.3 times beyond it).
+ */
 export function gemv(a: usize, rows: i32, columns: i32, ld: usize, x: usize, out: usize): void {
-  let i = 0;
-  for (; i + 4 <= rows; i += 4) {
-    fourDots(a, ld, columns, x, out);
-    a += ld << 2;
-    out += 32;
-  }
-  for (; i < rows; i++) {
+  for (let i = 0; i < rows; i++) {
     store<f64>(out, dot(a, x, columns));
     a += ld;
     out += 8;
   }
-}
-
-function fourDots(a: usize, ld: usize, n: i32, x: usize, out: usize): void {
-  const b = a + ld;
-  const c = b + ld;
-  const d = c + ld;
-  let s0 = f64x2.splat(0);
-  let s1 = f64x2.splat(0);
-  let s2 = f64x2.splat(0);
-  let s3 = f64x2.splat(0);
-  let t0 = f64x2.splat(0);
-  let t1 = f64x2.splat(0);
-  let t2 = f64x2.splat(0);
-  let t3 = f64x2.splat(0);
-  const even = <usize>(n & ~3) << 3;
-  let at: usize = 0;
-  for (; at < even; at += 32) {
-    const low = v128.load(x + at);
-    const high = v128.load(x + at, 16);
-    s0 = f64x2.add(s0, f64x2.mul(v128.load(a + at), low));
-    s1 = f64x2.add(s1, f64x2.mul(v128.load(b + at), low));
-    s2 = f64x2.add(s2, f64x2.mul(v128.load(c + at), low));
-    s3 = f64x2.add(s3, f64x2.mul(v128.load(d + at), low));
-    t0 = f64x2.add(t0, f64x2.mul(v128.load(a + at, 16), high));
-    t1 = f64x2.add(t1, f64x2.mul(v128.load(b + at, 16), high));
-    t2 = f64x2.add(t2, f64x2.mul(v128.load(c + at, 16), high));
-    t3 = f64x2.add(t3, f64x2.mul(v128.load(d + at, 16), high));
-  }
-  let r0 = lanes(f64x2.add(s0, t0));
-  let r1 = lanes(f64x2.add(s1, t1));
-  let r2 = lanes(f64x2.add(s2, t2));
-  let r3 = lanes(f64x2.add(s3, t3));
-  const end = <usize>n << 3;
-  for (; at < end; at += 8) {
-    const value = load<f64>(x + at);
-    r0 += load<f64>(a + at) * value;
-    r1 += load<f64>(b + at) * value;
-    r2 += load<f64>(c + at) * value;
-    r3 += load<f64>(d + at) * value;
-  }
-  store<f64>(out, r0);
-  store<f64>(out, r1, 8);
-  store<f64>(out, r2, 16);
-  store<f64>(out, r3, 24);
 }
 
 // @ts-ignore: decorator
@@ -107,10 +60,14 @@ function lanes(value: v128): f64 {
   return f64x2.extract_lane(value, 0) + f64x2.extract_lane(value, 1);
 }
 
-/** out += sign * A' x: four rows are added in one pass over out. */
+/** Panels larger than this are streamed from memory, one row after the other; smaller ones stay in a cache. */
+const STREAMED_BYTES: usize = 8 << 20;
+
+/** out += sign * A' x: in a cache four rows are added in one pass over out. */
 export function addTransposed(a: usize, rows: i32, columns: i32, ld: usize, x: usize, out: usize, sign: f64): void {
   let i = 0;
-  for (; i + 4 <= rows; i += 4) {
+  const together = <usize>rows * ld <= STREAMED_BYTES;
+  for (; together && i + 4 <= rows; i += 4) {
     addFour(a, ld, columns, x, out, sign);
     a += ld << 2;
     x += 32;

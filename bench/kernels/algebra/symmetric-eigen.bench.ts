@@ -1,0 +1,30 @@
+import { covarianceOn, ORDERS, slowPast } from '../orders.js';
+import { measure } from '../measure.js';
+
+await measure(
+  'symmetricEigenvalues',
+  ORDERS.map((n) => ({
+    size: `${n}`,
+    flops: (4 / 3) * n ** 3,
+    without: slowPast(n),
+    prepare(engine) {
+      const a = covarianceOn(engine, n);
+      const values = engine.allocate(n);
+      return () => engine.symmetricEigenvalues(a, n, values);
+    },
+  })),
+);
+
+await measure(
+  'symmetricEigen',
+  ORDERS.map((n) => ({
+    size: `${n}`,
+    without: slowPast(n),
+    prepare(engine) {
+      const a = covarianceOn(engine, n);
+      const values = engine.allocate(n);
+      const vectors = engine.allocate(n * n);
+      return () => engine.symmetricEigen(a, n, values, vectors);
+    },
+  })),
+);

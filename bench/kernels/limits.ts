@@ -1,0 +1,58 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import { openblasEngine } from '#kernels/engines/openblas.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+
+/** What this machine can do at most, measured beside the kernels: their figures mean something only next to these. */
+export interface Limits {
+  /** A large product by the system's BLAS, GFLOP/s; null without one. */
+  readonly blas: number | null;
+  /** What that BLAS is and the instruction set it chose, or why there is none. */
+  readonly blasName: string;
+  /** The same product by the WebAssembly engine, GFLOP/s. */
+  readonly wasm: number;
+  /** Reading memory far larger than the caches, GB/s. */
+  readonly sweep: number;
+}
+
+const ORDER = 1024;
+const SWEEP_VALUES = 2 ** 24; // 128 MiB
+const REPEATS = 7;
+
+export async function measureLimits(): Promise<Limits> {
+  const own = wasmEngine();
+  const blas = await openblasEngine(own).catch((failure: Error) => failure);
+  return {
+    blas: blas instanceof Error ? null : productRate(blas),
+    blasName: blas instanceof Error ? `no BLAS: ${blas.message}` : blas.description,
+    wasm: productRate(own),
+    sweep: sweepRate(own),
+  };
+}
+
+function productRate(engine: Engine): number {
+  return engine.scope(() => {
+    const a = engine.allocate(ORDER * ORDER).fill(0.5);
+    const b = engine.allocate(ORDER * ORDER).fill(0.25);
+    const out = engine.allocate(ORDER * ORDER);
+    const shape = { rows: ORDER, inner: ORDER, columns: ORDER };
+    return (2 * ORDER ** 3) / fastest(() => engine.gemm(shape, a, b, out)) / 1e6;
+  });
+}
+
+function sweepRate(engine: Engine): number {
+  return engine.scope(() => {
+    const values = engine.allocate(SWEEP_VALUES).fill(1);
+    return (8 * SWEEP_VALUES) / fastest(() => engine.pairwiseSum(values)) / 1e6;
+  });
+}
+
+function fastest(work: () => void): number {
+  let best = Infinity;
+  for (let repeat = 0; repeat < REPEATS; repeat++) {
+    const before = process.cpuUsage();
+    work();
+    const { user, system } = process.cpuUsage(before);
+    best = Math.min(best, (user + system) / 1000);
+  }
+  return best;
+}

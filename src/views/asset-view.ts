@@ -11,11 +11,11 @@ import { Refusal } from '#domain/refusal.js';
  */
 export function assetView(columns: RunColumns, identifier: string): AssetView {
   const { header } = columns;
-  const { names, dates, rebalances, run_id } = header;
+  const { names, rebalances, run_id } = header;
   const name = names.indexOf(identifier);
   if (name < 0) throw new Refusal('ASSET_NOT_IN_RUN', `The run of ${run_id} never held ${identifier}.`, { identifier });
   const days = columns.i32('days');
-  const price = columns.f64('price', name * dates, (name + 1) * dates);
+  const price = columns.column('price', name);
   const priced = [...price.keys()].filter((t) => price[t] === price[t]);
   const own: DatedSeries = { days: Int32Array.from(priced, (t) => days[t]!), values: grown(columns, name, price).filter((_, t) => price[t] === price[t]) };
   const relative = relativeMetrics(own, { days, values: columns.f64('level') });

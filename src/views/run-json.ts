@@ -379,7 +379,6 @@ function sameFrame(a: Book, b: Book): boolean {
 function writePositions(json: JsonWriter, run: Run): void {
   const positions = latestPositions(run, LIMITS.MAX_POSITION_ROWS);
   const text = rowTexts(run.portfolio);
-  const row = new Float64Array(4);
   json.raw(',"positions":');
   writeTable(json, {
     columns: ['date', 'asset_id', 'units', 'price', 'value', 'weight'],
@@ -387,11 +386,13 @@ function writePositions(json: JsonWriter, run: Run): void {
     writeRow(i) {
       json.token(text.dates[positions.session[i]! - run.portfolio.from]!);
       json.token(text.names[positions.slot[i]!]!);
-      row[0] = positions.units[i]!;
-      row[1] = positions.price[i]!;
-      row[2] = positions.value[i]!;
-      row[3] = positions.weight[i]!;
-      json.numbers(row);
+      json.number(positions.units[i]!);
+      json.token(COMMA);
+      json.number(positions.price[i]!);
+      json.token(COMMA);
+      json.number(positions.value[i]!);
+      json.token(COMMA);
+      json.number(positions.weight[i]!);
       json.token(ROW_END);
     },
   });
@@ -403,7 +404,6 @@ function writeTransactions(json: JsonWriter, run: Run): void {
   const { units, price } = tradePrices(run);
   const text = rowTexts(run.portfolio);
   const rate = plan.request.transaction_cost_bps / 10_000;
-  const row = new Float64Array(4);
   json.raw(',"transactions":');
   writeTable(json, {
     columns: ['date', 'asset_id', 'side', 'units', 'price', 'notional', 'cost', 'reason'],
@@ -413,11 +413,13 @@ function writeTransactions(json: JsonWriter, run: Run): void {
       json.token(text.dates[trades.at[i]!]!);
       json.token(text.names[trades.slot[i]!]!);
       json.token(trades.notional[i]! > 0 ? BUY : SELL);
-      row[0] = units[i]!;
-      row[1] = price[i]!;
-      row[2] = money;
-      row[3] = trades.isFree[i] === 1 ? 0 : rate * money;
-      json.numbers(row);
+      json.number(units[i]!);
+      json.token(COMMA);
+      json.number(price[i]!);
+      json.token(COMMA);
+      json.number(money);
+      json.token(COMMA);
+      json.number(trades.isFree[i] === 1 ? 0 : rate * money);
       json.token(REASONS[trades.reason[i]!]!);
     },
   });

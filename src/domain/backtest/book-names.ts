@@ -2,8 +2,7 @@ import type { SessionMarket } from '../market/session-market.js';
 
 export interface BookNamesInput {
   readonly sm: SessionMarket;
-  /** Columns that any rebalance asks for. */
-  readonly targets: Iterable<number>;
+  readonly targets: readonly { readonly columns: Int32Array }[];
   readonly from: number;
   readonly to: number;
 }
@@ -14,7 +13,7 @@ export interface BookNamesInput {
  */
 export function bookNames({ sm, targets, from, to }: BookNamesInput): Int32Array {
   const reached = new Uint8Array(sm.names);
-  for (const column of targets) reached[column] = 1;
+  for (const { columns } of targets) for (let k = 0; k < columns.length; k++) reached[columns[k]!] = 1;
   const { all, starts } = sm.actions;
   let grew = true;
   while (grew) {

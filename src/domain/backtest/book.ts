@@ -213,7 +213,7 @@ interface State extends EventTerms {
 
 function openBook(input: BookInput): State {
   const { sm, from, to, growth, treatment, targets, isBrief = false, indexTerms = growth } = input;
-  const columns = bookNames({ sm, targets: targetColumns(targets), from, to });
+  const columns = bookNames({ sm, targets, from, to });
   const slotOf = new Int32Array(sm.names).fill(-1);
   columns.forEach((column, slot) => (slotOf[column] = slot));
   const length = to - from + 1;
@@ -254,12 +254,6 @@ function openBook(input: BookInput): State {
 }
 
 const NONE: readonly number[] = [];
-
-function targetColumns(targets: readonly Targets[]): Set<number> {
-  const wanted = new Set<number>();
-  for (const { columns } of targets) for (const column of columns) wanted.add(column);
-  return wanted;
-}
 
 /** Beginning of a session's row of weights. */
 function rowOf({ input, columns }: State, session: number): number {

@@ -277,7 +277,7 @@ export function hasAnyBar({ lastBar, rowOf, names }: SessionMarket, session: num
 function takeEffect(sm: SessionMarket, { date, session, decision, announced }: DueRebalance, decided: Decided): Composition | undefined {
   const { columns, weights, uncapped, cap, capped, redistributed } = decided;
   const timing = { date, session, decision, announced };
-  const staying = columns.filter((column) => decision === session || !sm.hasEnded(session, column));
+  const staying = decision === session ? columns : columns.filter((column) => !sm.hasEnded(session, column));
   if (staying.length === 0) return undefined;
   if (staying.length === columns.length) return { ...timing, columns, weights, uncapped, cap, capped, redistributed };
   const stays = new Set(staying);

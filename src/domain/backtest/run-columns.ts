@@ -25,7 +25,7 @@ export interface RunHeader {
   readonly index_dates: number;
   readonly has_costs: boolean;
   readonly has_cap: boolean;
-  /** Whether the index held other weights than the portfolio on some date. */
+  /** Whether the weights of the index are kept beside those of the portfolio, because they differ on some date and are what views show. */
   readonly has_index_weights: boolean;
   readonly rebalances: readonly StoredRebalance[];
   /** Row in `rates` of each name whose prices are in another currency. */
@@ -73,7 +73,7 @@ export const BLOCKS = {
   targets: 'applied weights of each rebalance, [R x H]',
   raw: 'weights before capping, [R x H]',
   capped: '1 where a rebalance held a name at its cap, [R x H]',
-  price: 'CLOSE by name, NaN without a bar, [H x T]',
+  price: 'CLOSE, NaN without a bar, [T x H]',
   effects: 'rows of name, date, ratio, cash, rights, subscription price, by name then date, [6 x A]',
   rates: 'exchange rates by foreign name, [F x T]',
   indexDays: 'days of the index book, [B]',
@@ -161,7 +161,12 @@ export interface RunColumns {
   f64(name: BlockName, from?: number, to?: number): Float64Array;
   i32(name: BlockName, from?: number, to?: number): Int32Array;
   u8(name: BlockName, from?: number, to?: number): Uint8Array;
+  /** One column of a panel of H columns, [rows]. @cost reads the panel in parts */
+  column(name: BlockName, column: number): Float64Array;
 }
+
+/** Elements of a panel read at a time: a part of 2 MB. */
+const PART = 1 << 18;
 
 /** @throws Refusal DOCUMENT_UNREADABLE when the bytes are not those of a run */
 export function openColumns(read: ReadRange): RunColumns {
@@ -178,10 +183,22 @@ export function openColumns(read: ReadRange): RunColumns {
     const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
     return new Type(aligned.buffer as ArrayBuffer, aligned.byteOffset, last - from);
   };
+  const f64 = (name: BlockName, from = 0, to: number | undefined = undefined): Float64Array => elements(name, 'f64', from, to) as Float64Array;
   return {
+    f64,
+    column(name, column) {
+      const width = header.names.length;
+      const rows = (header.blocks[name]?.length ?? 0) / width;
+      const values = new Float64Array(rows);
+      const step = Math.max(1, Math.floor(PART / width));
+      for (let row = 0; row < rows; row += step) {
+        const part = f64(name, row * width, Math.min(rows, row + step) * width);
+        for (let at = column, k = row; at < part.length; at += width, k++) values[k] = part[at]!;
+      }
+      return values;
+    },
     header,
     has: (name) => header.blocks[name] !== undefined,
-    f64: (name, from = 0, to = undefined) => elements(name, 'f64', from, to) as Float64Array,
     i32: (name, from = 0, to = undefined) => elements(name, 'i32', from, to) as Int32Array,
     u8: (name, from = 0, to = undefined) => elements(name, 'u8', from, to) as Uint8Array,
   };

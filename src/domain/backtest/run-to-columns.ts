@@ -13,7 +13,8 @@ import { createColumns, type BlockName, type ColumnsWriter, type RunLabels } fro
  */
 export function runToColumns(run: Run, { contentHash }: { readonly contentHash: string }): Uint8Array<ArrayBuffer> {
   const { portfolio, index, rebalances, plan, document, variants, uncapped, benchmark } = run;
-  const indexRows = sameWeights(run) ? null : index.book;
+  // Views of a strategy show what it holds itself.
+  const indexRows = run.plan.strategy !== undefined || sameWeights(run) ? null : index.book;
   const names = namesHeld(run, indexRows !== null);
   const rates = exchangeRates(portfolio.sm, document.currency);
   const foreign = [...names].filter((column) => !rates.isNative(column));
@@ -189,36 +190,30 @@ function writeCosts({ portfolio, trades, plan }: Pick<Run, 'portfolio' | 'trades
   }
 }
 
-function writeRebalances({ rebalances }: Run, names: Int32Array, columns: ColumnsWriter): void {
+function writeRebalances({ rebalances, plan }: Run, names: Int32Array, columns: ColumnsWriter): void {
   const position = new Map([...names].map((column, i) => [column, i]));
+  const exposure = plan.strategy?.exposure ?? 1;
   const targets = columns.f64('targets');
   const raw = columns.f64('raw');
   const capped = columns.u8('capped');
   rebalances.forEach((rebalance, r) => {
     const row = r * names.length;
     rebalance.columns.forEach((column, k) => {
-      targets[row + position.get(column)!] = rebalance.weights[k]!;
+      targets[row + position.get(column)!] = exposure * rebalance.weights[k]!;
       raw[row + position.get(column)!] = rebalance.uncapped[k]!;
     });
     for (const column of rebalance.capped) capped[row + position.get(column)!] = 1;
   });
 }
 
-/** Sessions transposed at a time: a cache line of doubles. */
-const TILE = 8;
-
 function writePrices({ portfolio }: Run, names: Int32Array, into: Float64Array): void {
   const { sm, from, length } = portfolio;
   const close = sm.market.fields.get('CLOSE')!;
-  for (let tile = 0; tile < length; tile += TILE) {
-    const end = Math.min(length, tile + TILE);
-    for (let i = 0; i < names.length; i++) {
-      const column = names[i]!;
-      for (let t = tile; t < end; t++) {
-        const row = sm.rowOf[from + t]!;
-        into[i * length + t] = row < 0 ? Number.NaN : close[row * sm.names + column]!;
-      }
-    }
+  for (let t = 0; t < length; t++) {
+    const row = sm.rowOf[from + t]! * sm.names;
+    const at = t * names.length;
+    if (row < 0) into.fill(Number.NaN, at, at + names.length);
+    else for (let i = 0; i < names.length; i++) into[at + i] = close[row + names[i]!]!;
   }
 }
 

@@ -77,8 +77,10 @@ export function alignMarket({ market, calendar, calendars }: AlignMarketInput): 
     return counted[session]! - counted[bar]!;
   };
   const hasEnded = (session: number, column: number): boolean => {
+    const own = endings.get(column);
+    if (!own) return false;
     const bar = lastBar[session * names + column]!;
-    return (endings.get(column) ?? []).some((ending) => ending.session <= session && (ending.replaced ? bar < ending.session : bar <= ending.session));
+    return own.some((ending) => ending.session <= session && (ending.replaced ? bar < ending.session : bar <= ending.session));
   };
   return {
     market, calendar, sessions, rowOf, names, identifiers, lastBar, actions, columnOf, closeAt, barAge, hasEnded,

@@ -25,6 +25,7 @@ import { memoryBudget } from '#jobs/memory-budget.js';
 import { createPool, heapMegabytes } from '#jobs/pool.js';
 import { dataHandlers } from '#http/routes/data.js';
 import { storeHandlers } from '#http/routes/stores.js';
+import { strategyHandlers } from '#http/routes/strategies.js';
 import { watchlistHandlers } from '#http/routes/watchlists.js';
 import { openCalendars } from '#market/calendar-files.js';
 import { createAnalytics } from '#services/analytics.js';
@@ -43,6 +44,7 @@ import { createKeys } from '#services/keys.js';
 import { createRenderJob } from '#services/render-job.js';
 import { createReports } from '#services/reports.js';
 import { findIndex, requireIndex } from '#services/stored-indices.js';
+import { createStrategies } from '#services/strategies.js';
 import { createWatchlists } from '#services/watchlists.js';
 import { openHome, type Home } from '#store/home.js';
 import { openStore, type Store } from '#store/open-store.js';
@@ -193,6 +195,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...calendarHandlers(calendarViews),
     ...indexHandlers(indices, indexQuestions),
     ...analyticsHandlers(analytics),
+    ...strategyHandlers(createStrategies({ documents: store.documents, jobs, markets })),
     ...riskModelHandlers(riskModels),
     ...simulationHandlers(createSimulations({ documents: store.documents, artifacts: store.artifacts, jobs, markets, calendars, kind: simulationJob })),
     ...reportHandlers(reports),

@@ -12,6 +12,7 @@ import { reportRoutes } from './reports.js';
 import { riskModelRoutes } from './risk-models.js';
 import { simulationRoutes } from './simulations.js';
 import { storeRoutes } from './stores.js';
+import { strategyRoutes } from './strategies.js';
 import { watchlistRoutes } from './watchlists.js';
 
 /**
@@ -31,6 +32,7 @@ export const API = {
   ...simulationRoutes,
   ...reportRoutes,
   ...derivativeRoutes,
+  ...strategyRoutes,
   ...storeRoutes,
   ...dataRoutes,
   ...watchlistRoutes,

@@ -55,15 +55,6 @@ export const ErrorDetail = z
 
 export const ErrorEnvelope = z.strictObject({ error: ErrorDetail }).meta({ id: 'ErrorEnvelope' });
 
-export const BenchmarkRef = z
-  .strictObject({
-    id: z.string().min(1).max(64),
-    kind: z.enum(['index', 'identifier']),
-    price_column: z.string().min(1).max(64).default('CLOSE'),
-  })
-  .meta({ id: 'BenchmarkRef' });
-export type BenchmarkRef = z.infer<typeof BenchmarkRef>;
-
 export const ParameterSpec = z
   .strictObject({
     name: z.string(),

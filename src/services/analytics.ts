@@ -1,8 +1,10 @@
 import type { BacktestRecordCollection, BacktestRequest } from '#contract/analytics.js';
 import { requestedRange } from '#domain/backtest/window.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { BacktestPlan, BacktestRequest as ResolvedRequest } from '#domain/backtest/plan.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
+import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
+import type { StrategyDocument } from '#domain/documents/strategy-document.js';
 import { marketFindings } from '#domain/documents/index-on-market.js';
 import { LIMITS } from '#domain/limits.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
@@ -19,6 +21,7 @@ import { reachedBy } from './index-questions.js';
 import type { Precondition } from './preconditions.js';
 import { assertSubject, readRun, requireRun } from './run-documents.js';
 import { findIndex, requireIndex } from './stored-indices.js';
+import { requireStrategy } from './stored-strategies.js';
 
 export interface AnalyticsDependencies {
   readonly documents: DocumentStore;
@@ -89,24 +92,28 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
   const columnsOf = (runId: string): string => artifacts.path(requireRun(documents, runId).artifacts.columns);
   const view = (input: RunViewInput, signal: AbortSignal): Promise<OutputBytes> => jobs.query('view-run', input, signal);
 
-  function planOf(runId: string, request: BacktestRequest): BacktestPlan {
-    const { document } = requireIndex(documents, runId);
+  /** What is run, with every document it reaches: an index, or a strategy on its own terms, of which the request overrides some. */
+  function planOf(runId: string, given: BacktestRequest): BacktestPlan {
+    const strategy = documents.get('strategy', runId) === undefined ? undefined : requireStrategy(documents, runId).strategy;
+    const { document } = strategy === undefined ? requireIndex(documents, runId) : { document: followedIndex(strategy) };
+    const request = filledIn(given, strategy);
     assertOrder(request);
+    if (strategy === undefined) assertForeign(document, request);
     return {
       runId,
-      name: document.name,
+      name: (strategy ?? document).name,
       indexId: document.id,
-      documents: { ...reachedBy(document, indexOf), ...benchmarkDocuments(document, request) },
+      documents: { ...reachedBy(document, indexOf), ...(request.benchmark?.kind === 'index' ? benchmarkIndex(request.benchmark.id) : {}) },
       request,
+      ...(strategy === undefined ? {} : { strategy: { rebalance: strategy.rebalance, drift_tolerance: strategy.drift_tolerance, exposure: strategy.exposure } }),
     };
   }
 
-  function benchmarkDocuments(document: IndexDocument, { benchmark }: BacktestRequest): Record<string, IndexDocument> {
-    if (benchmark?.kind !== 'index') return {};
-    if (benchmark.id === document.id) {
-      throw refuseWithFindings('request', [{ severity: 'error', code: 'BENCHMARK_IS_SELF', message: `The benchmark ${benchmark.id} is the index itself.`, path: 'benchmark.id', value: benchmark.id }]);
-    }
-    return benchmarkIndex(benchmark.id);
+  /** @throws Refusal VALIDATION_FAILED when the index is gone or cannot be read */
+  function followedIndex({ index_id: id }: StrategyDocument): IndexDocument {
+    const document = indexOf(id);
+    if (document !== undefined) return document;
+    throw refuseWithFindings('strategy document', [{ severity: 'error', code: 'UNKNOWN_INDEX', path: 'index_id', message: `No index is stored under ${id}.`, value: id }]);
   }
 
   function benchmarkIndex(benchmarkId: string): Record<string, IndexDocument> {
@@ -117,9 +124,10 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
   return {
     assertSubject: (runId) => assertSubject(documents, runId),
 
-    async start(runId, request, owner) {
+    async start(runId, given, owner) {
       assertSubject(documents, runId);
-      const plan = planOf(runId, request);
+      const plan = planOf(runId, given);
+      const { request } = plan;
       const { market } = markets.require();
       const document = plan.documents[plan.indexId]!;
       const calendar = calendars.get(document.calendar);
@@ -196,11 +204,30 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
   };
 }
 
+/** The terms of a run: as given, else the strategy's, else the defaults. */
+function filledIn(given: BacktestRequest, strategy: StrategyDocument | undefined): ResolvedRequest {
+  const own = strategy && {
+    benchmark: strategy.benchmark,
+    start: strategy.start,
+    end: strategy.end,
+    initial_capital: strategy.initial_capital,
+    transaction_cost_bps: strategy.transaction_cost_bps,
+  };
+  const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  return BacktestFields.parse({ ...own, ...asked });
+}
+
+/** An index has nothing to learn from itself as a benchmark. */
+function assertForeign({ id }: IndexDocument, { benchmark }: ResolvedRequest): void {
+  if (benchmark?.kind !== 'index' || benchmark.id !== id) return;
+  throw refuseWithFindings('request', [{ severity: 'error', code: 'BENCHMARK_IS_SELF', message: `The benchmark ${id} is the index itself.`, path: 'benchmark.id', value: id }]);
+}
+
 function assertOrder({ start, end }: { readonly start: string | null; readonly end: string | null }): void {
   if (start !== null && end !== null && start > end) throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
 }
 
-function assertIdentifierBenchmark(market: MarketData, { benchmark }: BacktestRequest): void {
+function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRequest): void {
   if (benchmark?.kind !== 'identifier') return;
   const { id, price_column: column } = benchmark;
   if (!market.identifiers.includes(id)) throw new Refusal('BENCHMARK_NOT_FOUND', `The served store holds no identifier ${id}.`, { benchmark: id });

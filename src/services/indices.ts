@@ -46,12 +46,15 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
 
   function check(body: Body, reader: Pick<DocumentStore | DocumentTransaction, 'get'>): CheckedIndex {
     const id = body['id'];
-    return validateIndex(body, {
+    const { document, findings } = validateIndex(body, {
       calendars: calendars.list(),
       indexOf: (indexId) => findIndex(reader, indexId),
       replaces: typeof id === 'string' ? findIndex(reader, id) : undefined,
       market: markets.served()?.market,
     });
+    if (typeof id !== 'string' || reader.get('strategy', id) === undefined) return { document, findings };
+    const message = `A strategy is stored under the id ${id}; an index needs an id of its own.`;
+    return { document: undefined, findings: orderFindings([...findings, { severity: 'error', code: 'DUPLICATE_ID', path: 'id', message, value: id }]) };
   }
 
   /** The one place where a definition is written: checked against the documents of the same transaction. */

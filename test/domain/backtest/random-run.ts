@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { runBacktest, type Run } from '#domain/backtest/run.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import type { BacktestRequest } from '#domain/backtest/plan.js';
+import type { BacktestRequest, StrategyTerms } from '#domain/backtest/plan.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
@@ -47,13 +47,14 @@ export const randomRequest = fc.record({
 
 export interface RunRequest extends Partial<BacktestRequest> {
   readonly documents?: Readonly<Record<string, IndexDocument>>;
+  readonly strategy?: StrategyTerms;
 }
 
 export function run(market: MarketData, document: IndexDocument, request: RunRequest = {}): Run {
   return runOn(CALENDARS, market, document, request);
 }
 
-export function runOn(calendars: Calendars, market: MarketData, document: IndexDocument, { documents = {}, ...request }: RunRequest = {}): Run {
+export function runOn(calendars: Calendars, market: MarketData, document: IndexDocument, { documents = {}, strategy, ...request }: RunRequest = {}): Run {
   return runBacktest({
     market,
     calendars,
@@ -65,6 +66,7 @@ export function runOn(calendars: Calendars, market: MarketData, document: IndexD
       indexId: document.id,
       documents: { [document.id]: document, ...documents },
       request: { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 0, ...request },
+      ...(strategy === undefined ? {} : { strategy }),
     },
   });
 }

@@ -1,0 +1,11 @@
+import { z } from 'zod';
+
+/** What a run is measured against beside the tracked index. */
+export const BenchmarkRef = z
+  .strictObject({
+    id: z.string().min(1).max(64),
+    kind: z.enum(['index', 'identifier']),
+    price_column: z.string().min(1).max(64).default('CLOSE'),
+  })
+  .meta({ id: 'BenchmarkRef' });
+export type BenchmarkRef = z.infer<typeof BenchmarkRef>;

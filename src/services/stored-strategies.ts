@@ -1,0 +1,14 @@
+import { readStrategy, type StrategyDocument } from '#domain/documents/strategy-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/documents.js';
+
+type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
+
+/** @throws Refusal STRATEGY_NOT_FOUND, DOCUMENT_UNREADABLE */
+export function requireStrategy(reader: Reader, strategyId: string): { readonly strategy: StrategyDocument; readonly etag: string } {
+  const stored = reader.get('strategy', strategyId);
+  if (stored === undefined) throw new Refusal('STRATEGY_NOT_FOUND', `No strategy is stored under the id ${strategyId}.`, { strategy_id: strategyId });
+  const strategy = 'unreadable' in stored ? undefined : readStrategy(stored.body);
+  if (strategy === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The strategy ${strategyId} cannot be read; it can still be deleted.`, { strategy_id: strategyId });
+  return { strategy, etag: (stored as StoredDocument).etag }; // readable, as its document was
+}

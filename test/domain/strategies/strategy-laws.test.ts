@@ -1,0 +1,120 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { StrategyTerms } from '#domain/backtest/plan.js';
+import type { Run } from '#domain/backtest/run.js';
+import { openColumns } from '#domain/backtest/run-columns.js';
+import { runToColumns } from '#domain/backtest/run-to-columns.js';
+import { RebalanceSpec } from '#domain/documents/index-document.js';
+import { attributionView } from '#views/attribution-view.js';
+import { runRecordJson } from '#views/run-json.js';
+import { randomMarket } from '../backtest/random-market.js';
+import { randomDocument, randomRequest, tryRun } from '../backtest/random-run.js';
+
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 100);
+const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
+const PLAIN: StrategyTerms = { rebalance: null, drift_tolerance: null, exposure: 1 };
+
+const randomTerms: fc.Arbitrary<StrategyTerms> = fc.record({
+  rebalance: fc.constantFrom(null, RebalanceSpec.parse({ frequency: 'none' }), RebalanceSpec.parse({ frequency: 'weekly' }), RebalanceSpec.parse({ frequency: 'daily' })),
+  drift_tolerance: fc.constantFrom(null, 0, 0.01, 0.1),
+  exposure: fc.constantFrom(0, 0.4, 0.97, 1),
+});
+
+function onStrategies(law: (run: Run, terms: StrategyTerms) => void): void {
+  fc.assert(
+    fc.property(randomMarket, randomDocument, randomRequest, randomTerms, ({ market }, document, request, strategy) => {
+      const found = tryRun(market, document, { ...request, strategy });
+      if (found) law(found, strategy);
+    }),
+    { numRuns: RUNS },
+  );
+}
+
+function near(actual: number, expected: number, scale = 1, tolerance = 1e-10): void {
+  expect(Math.abs(actual - expected)).toBeLessThanOrEqual(tolerance * Math.max(scale, Math.abs(expected)));
+}
+
+const sum = (values: Iterable<number>): number => [...values].reduce((total, value) => total + value, 0);
+
+describe('a strategy on random markets', () => {
+  test('returns compound to the level and annual returns to the total', () => {
+    onStrategies(({ level, returns, drawdown, annualReturns, metrics }) => {
+      near([...returns].reduce((product, r) => product * (1 + r), 1) - 1, metrics.total_return);
+      near(level.at(-1)! / 100 - 1, metrics.total_return);
+      near(annualReturns.reduce((product, [, r]) => product * (1 + r), 1) - 1, metrics.total_return, 1, 1e-12);
+      expect(metrics.max_drawdown).toBe(Math.min(...drawdown));
+    });
+  });
+
+  test('weights and cash are everything there is, and neither is negative', () => {
+    onStrategies(({ portfolio: { length, columns, weights, cash, value } }) => {
+      for (let t = 0; t < length; t++) {
+        if (!(value[t]! > 0)) continue;
+        const row = weights.subarray(t * columns.length, (t + 1) * columns.length);
+        near(sum(row) + cash[t]!, 1);
+        expect(Math.min(0, cash[t]!, ...row)).toBe(0);
+      }
+    });
+  });
+
+  test('value is cash and positions, costs are those of the transactions', () => {
+    onStrategies((found) => {
+      const record = JSON.parse(new TextDecoder().decode(runRecordJson(found, STAMP)));
+      const { nav, cash, positions, transactions, initial_capital: capital } = record.portfolio;
+      expect(nav.data[0]).toBe(capital);
+      const held = new Map<string, number>();
+      for (const [date, , , , value] of positions.data) held.set(date, (held.get(date) ?? 0) + value);
+      nav.index.slice(1).forEach((date: string, t: number) => near(cash.data[t + 1] + (held.get(date) ?? 0), nav.data[t + 1], capital));
+      near(sum(transactions.data.map((row: number[]) => row[6]!)), found.totalCosts, capital * 1e-3);
+    });
+  });
+
+  test('contributions add up to its return', () => {
+    onStrategies((found) => {
+      if (found.level.some((value) => value === 0)) return;
+      const bytes = runToColumns(found, { contentHash: 's' });
+      const view = attributionView(openColumns((start, end) => bytes.slice(start, end)), { start: null, end: null });
+      near(sum(view.contributions.map(({ contribution }) => contribution)), found.metrics.total_return);
+      expect(view.reconciles).toBe(true);
+    });
+  });
+
+  test('rebalances sum to 1 and lie in the run', () => {
+    onStrategies(({ rebalances, portfolio, index }) => {
+      for (const { weights, session } of rebalances) {
+        const inCash = session >= index.book.from ? index.book.cash[session - index.book.from]! : 0;
+        near(sum(weights), 1 - inCash);
+        expect(session).toBeLessThan(portfolio.from + portfolio.length);
+      }
+    });
+  });
+
+  test('on plain terms it is the backtest of its index, bit for bit', () => {
+    fc.assert(
+      fc.property(randomMarket, randomDocument, randomRequest, ({ market }, document, request) => {
+        const plain = tryRun(market, document, request);
+        const strategy = tryRun(market, document, { ...request, strategy: PLAIN });
+        expect(strategy === undefined).toBe(plain === undefined);
+        if (!plain || !strategy) return;
+        expect(strategy.level).toEqual(plain.level);
+        expect(strategy.metrics).toEqual(plain.metrics);
+        expect(strategy.portfolio.weights).toEqual(plain.portfolio.weights);
+        expect(strategy.portfolio.costs).toEqual(plain.portfolio.costs);
+        expect(strategy.rebalances).toEqual(plain.rebalances);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test('a tolerance of 0 trades what no tolerance trades', () => {
+    fc.assert(
+      fc.property(randomMarket, randomDocument, randomRequest, randomTerms, ({ market }, document, request, terms) => {
+        const all = tryRun(market, document, { ...request, strategy: { ...terms, drift_tolerance: null } });
+        const zero = tryRun(market, document, { ...request, strategy: { ...terms, drift_tolerance: 0 } });
+        if (!all || !zero || all.portfolio.unfilled.length > 0) return;
+        all.level.forEach((value, t) => near(zero.level[t]!, value, 1, 1e-9));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+});

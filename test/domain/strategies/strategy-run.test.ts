@@ -1,0 +1,144 @@
+import { describe, expect, test } from 'vitest';
+import type { StrategyTerms } from '#domain/backtest/plan.js';
+import type { Run } from '#domain/backtest/run.js';
+import { openColumns } from '#domain/backtest/run-columns.js';
+import { runToColumns } from '#domain/backtest/run-to-columns.js';
+import { formatDay } from '#domain/days.js';
+import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.js';
+import { heldWeights, weightsView } from '#views/weights-view.js';
+import { buildMarket, weekdayCalendars, type MarketSketch } from '../backtest/market-builder.js';
+import { runOn } from '../backtest/random-run.js';
+
+const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-01-31' } });
+const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04'];
+const PLAIN: StrategyTerms = { rebalance: null, drift_tolerance: null, exposure: 1 };
+const cadence = (spec: Partial<RebalanceSpec>) => RebalanceSpec.parse(spec);
+
+/** An equally weighted index over every name, rebalanced daily or never. */
+const equalWeights = (frequency: 'daily' | 'none') =>
+  IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: DATES[0], rebalance: { frequency }, pipeline: { weighting: { type: 'EqualWeight' } } });
+
+interface Case {
+  readonly close: MarketSketch['close'];
+  readonly index: 'daily' | 'none';
+  readonly terms: Partial<StrategyTerms>;
+  readonly capital: number;
+  readonly bps?: number;
+}
+
+function runCase({ close, index, terms, capital, bps = 0 }: Case): Run {
+  const market = buildMarket({ dates: DATES.slice(0, Object.values(close)[0]!.length), close });
+  return runOn(CALENDARS, market, equalWeights(index), { strategy: { ...PLAIN, ...terms }, initial_capital: capital, transaction_cost_bps: bps });
+}
+
+/** Money in each name, then cash, after a close. */
+function moneyAt({ portfolio }: Run, t: number): number[] {
+  const { columns, weights, value, cash } = portfolio;
+  const row = [...weights.subarray(t * columns.length, (t + 1) * columns.length)];
+  return [...row, cash[t]!].map((weight) => weight * value[t]!);
+}
+
+function near(actual: readonly number[], expected: readonly number[]): void {
+  expect(actual.length).toBe(expected.length);
+  actual.forEach((value, i) => expect(Math.abs(value - expected[i]!)).toBeLessThanOrEqual(1e-12 * Math.max(1, Math.abs(expected[i]!))));
+}
+
+const TWO = { A: [10, 20, 20, 20], B: [10, 10, 10, 20] };
+
+describe('a cadence of its own', () => {
+  test('bought once and held, the strategy leaves a daily index where prices carry it', () => {
+    const found = runCase({ close: TWO, index: 'daily', terms: { rebalance: cadence({ frequency: 'none' }) }, capital: 1000 });
+    near([...found.level], [100, 150, 150, 200]);
+    near([...found.indexLevel], [100, 150, 150, 225]);
+    expect(found.rebalances.map(({ date }) => formatDay(date))).toEqual(['2024-01-01']);
+  });
+
+  test('targets are what the index holds at the close of the date', () => {
+    const found = runCase({ close: TWO, index: 'none', terms: { rebalance: cadence({ frequency: 'custom', dates: ['2024-01-03'] }), exposure: 0.5 }, capital: 1000 });
+    near(moneyAt(found, 0), [250, 250, 500]);
+    near(moneyAt(found, 1), [500, 250, 500]);
+    // The index, never rebalanced, holds two thirds of A by now.
+    near(moneyAt(found, 2), [1250 / 3, 625 / 3, 625]);
+    near(moneyAt(found, 3), [1250 / 3, 1250 / 3, 625]);
+    expect(found.rebalances.map(({ date }) => formatDay(date))).toEqual(['2024-01-01', '2024-01-03']);
+    near([...found.rebalances[1]!.weights], [2 / 3, 1 / 3]);
+  });
+
+  test('without one the rebalances of the index are followed', () => {
+    const found = runCase({ close: TWO, index: 'daily', terms: { exposure: 0.5 }, capital: 1000 });
+    near(moneyAt(found, 1), [312.5, 312.5, 625]);
+    expect(found.rebalances.length).toBe(4);
+  });
+});
+
+describe('exposure', () => {
+  test('the first purchase and its cost leave the fraction in cash', () => {
+    const found = runCase({ close: TWO, index: 'none', terms: { exposure: 0.5 }, capital: 1000, bps: 100 });
+    const after = 1000 / 1.005;
+    near(moneyAt(found, 0), [after / 4, after / 4, after / 2]);
+    near([found.portfolio.costs[0]!, found.totalCosts], [1000 - after, 1000 - after]);
+  });
+
+  test('nothing invested stays what it was', () => {
+    const found = runCase({ close: TWO, index: 'daily', terms: { exposure: 0 }, capital: 1000, bps: 100 });
+    near([...found.level], [100, 100, 100, 100]);
+    expect(found.totalCosts).toBe(0);
+  });
+
+  test('views hold what is held against the fraction that was asked for', () => {
+    const found = runCase({ close: TWO, index: 'none', terms: { exposure: 0.5 }, capital: 1000 });
+    const bytes = runToColumns(found, { contentHash: 's' });
+    const weights = heldWeights(openColumns((start, end) => bytes.slice(start, end)), '2024-01-02');
+    const view = weightsView({ runId: 'S', requestedAsOf: null, weights, benchmark: null, sharesOf: () => null, risk: null, activeRisk: null });
+    near(view.weights.map(({ weight }) => weight), [0.4, 0.2]);
+    near(view.weights.map(({ delta_since_rebalance: delta }) => delta!), [0.15, -0.05]);
+    near([view.drift!.maximum, view.drift!.total_absolute, view.drift!.turnover], [0.15, 0.2, 0.1]);
+  });
+});
+
+describe('drift tolerance', () => {
+  const THREE = { A: [10, 16, 16], B: [10, 10, 10], C: [10, 10, 1] };
+
+  test('names beyond it trade to target, the rest stays, the difference is cash', () => {
+    const found = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
+    near(moneyAt(found, 0), [100, 100, 100, 0]);
+    // Weights 4/9, 5/18, 5/18 against 1/3: only A is further than 0.1 away.
+    near(moneyAt(found, 1), [120, 100, 100, 40]);
+    expect(found.trades.count).toBe(3 + 1 + 2);
+  });
+
+  test('purchases shrink to the money there is, sales do not', () => {
+    const found = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
+    // 120, 100, 10 and 40 of cash: A sells 30, B stays, C wants 80 and gets the 70 there are.
+    near(moneyAt(found, 2), [90, 100, 80, 0]);
+  });
+
+  test('costs are paid from what is left', () => {
+    const found = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300, bps: 100 });
+    const first = 300 / 1.01;
+    const money = [1.6, 1, 1].map((growth) => (growth * first) / 3);
+    const before = money[0]! + money[1]! + money[2]!;
+    // V' + 0.01 (A - V'/3) = V
+    const after = (before - 0.01 * money[0]!) / (1 - 0.01 / 3);
+    near(moneyAt(found, 1), [after / 3, money[1]!, money[2]!, after - after / 3 - money[1]! - money[2]!]);
+    near([found.portfolio.costs[1]!], [0.01 * (money[0]! - after / 3)]);
+    // Then A sells, and C gets what that and the cash pay for, each at its cost.
+    const [a, b, , cash] = moneyAt(found, 1) as [number, number, number, number];
+    const c = money[2]! / 10;
+    const value = found.portfolio.value[2]!;
+    const sold = a - value / 3;
+    const bought = (cash + 0.99 * sold) / 1.01;
+    near(moneyAt(found, 2), [value / 3, b, c + bought, 0]);
+    near([found.portfolio.costs[2]!], [0.01 * (sold + bought)]);
+  });
+
+  test('a distance of exactly the tolerance is no reason to trade', () => {
+    const found = runCase({ close: { A: [10, 30], B: [10, 10] }, index: 'daily', terms: { drift_tolerance: 0.25 }, capital: 100 });
+    near(moneyAt(found, 1), [150, 50, 0]);
+  });
+
+  test('the first purchase is made whole however small the targets are', () => {
+    const found = runCase({ close: TWO, index: 'daily', terms: { drift_tolerance: 0.9 }, capital: 100 });
+    near(moneyAt(found, 0), [50, 50, 0]);
+  });
+});

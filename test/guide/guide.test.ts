@@ -10,6 +10,7 @@ import { createConformity } from '../http/conformity.js';
 import { liveService, type LiveService } from '../real/live.js';
 import { missingFrom } from './excerpt.js';
 import { guideSources } from './guide-page.js';
+import { withTables } from './tables.js';
 import { openShell, type Call, type Shell } from './shell.js';
 
 /** Every example of the guide is run as it stands, in reading order, against one service. */
@@ -45,6 +46,10 @@ describe.skipIf(!isRunnable).each(guideSources())('$file', ({ file, examples }) 
     for (const call of calls) expect(broken(call), `${call.method} ${call.path}`).toEqual([]);
     if (excerpt !== undefined) expect(missingFrom(JSON.parse(calls.at(-1)?.text ?? output), excerpt)).toEqual([]);
   });
+});
+
+test.each(guideSources())('the tables of $file are those of the code', ({ text }) => {
+  expect(withTables(text)).toBe(text);
 });
 
 const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, { method, path }]) => ({

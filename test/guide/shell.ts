@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** One call that a block made with curl. */
@@ -22,8 +22,6 @@ export interface Shell {
   run(language: string, text: string): Promise<Outcome>;
 }
 
-const BETWEEN = '\u001e';
-
 /**
  * Every answer of curl is kept beside being printed; a job that is not finished is asked for again, as the guide tells its reader to do.
  * `divisor` is the command of this package.
@@ -33,17 +31,17 @@ set -euo pipefail
 divisor() { node "$DIVISOR_PACKAGE/dist/src/main.js" "$@"; }
 npx() { shift; divisor "$@"; }
 curl() {
-  local kept="$CALLS/body" meta
+  local number kept file='' last='' meta word
+  number=$(find "$CALLS" -name '*.meta' | wc -l)
+  kept=$(printf '%s/%03d' "$CALLS" "$number")
+  for word in "$@"; do [ "$last" = -o ] && file="$word"; last="$word"; done
   while :; do
-    case " $* " in
-      *" -o "*) meta=$(command curl -sS -w '%{http_code} %{method} %{url_effective} %{content_type}' "$@"); : > "$kept" ;;
-      *) meta=$(command curl -sS -o "$kept" -w '%{http_code} %{method} %{url_effective} %{content_type}' "$@") ;;
-    esac
-    case "$*" in */jobs/*wait=*) grep -qE '"status":"(pending|running)"' "$kept" && continue ;; esac
+    meta=$(command curl -sS -o "$kept.body" -w '%{http_code} %{method} %{url_effective} %{content_type}' "$@")
+    case "$*" in */jobs/*wait=*) grep -qE '"status":"(pending|running)"' "$kept.body" && continue ;; esac
     break
   done
-  { printf '%s\n' "$meta"; cat "$kept"; printf '\036'; } >> "$CALLS/log"
-  cat "$kept"
+  printf '%s' "$meta" > "$kept.meta"
+  if [ -n "$file" ]; then cp "$kept.body" "$file"; else cat "$kept.body" 2> /dev/null || true; fi
 }
 `;
 
@@ -56,29 +54,28 @@ const COMMANDS: Readonly<Record<string, (text: string) => readonly [string, read
 export async function openShell(folder: string, environment: Readonly<Record<string, string>>): Promise<Shell> {
   const calls = join(folder, 'calls');
   const desk = join(folder, 'desk');
-  await mkdir(calls, { recursive: true });
   await mkdir(desk, { recursive: true });
   return {
     async run(language, text) {
-      await rm(join(calls, 'log'), { force: true });
-      await writeFile(join(calls, 'body'), '');
+      await rm(calls, { recursive: true, force: true });
+      await mkdir(calls);
       const [command, words] = COMMANDS[language]!(text);
       const env = { ...process.env, ...environment, CALLS: calls, DIVISOR_PACKAGE: process.cwd() };
       const child = spawn(command, words, { cwd: language === 'js' ? process.cwd() : desk, env, stdio: ['ignore', 'pipe', 'pipe'] });
       const output: string[] = [];
       for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (chunk: string) => void output.push(chunk));
       const exitStatus = await new Promise<number>((resolve, reject) => child.on('error', reject).on('close', (status) => resolve(status ?? -1)));
-      return { exitStatus, output: output.join(''), calls: await readCalls(join(calls, 'log')) };
+      return { exitStatus, output: output.join(''), calls: await readCalls(calls) };
     },
   };
 }
 
-async function readCalls(log: string): Promise<Call[]> {
-  const text = await readFile(log, 'utf8').catch(() => '');
-  return text.split(BETWEEN).slice(0, -1).map((entry) => {
-    const at = entry.indexOf('\n');
-    const [status = '', method = '', url = '', ...type] = entry.slice(0, at).split(' ');
+async function readCalls(folder: string): Promise<Call[]> {
+  const metas = (await readdir(folder)).filter((name) => name.endsWith('.meta')).toSorted();
+  return Promise.all(metas.map(async (name) => {
+    const [status = '', method = '', url = '', ...type] = (await readFile(join(folder, name), 'utf8')).split(' ');
+    const text = await readFile(join(folder, name.replace('.meta', '.body')), 'utf8').catch(() => '');
     const { pathname, search } = new URL(url);
-    return { status: Number(status), method, path: pathname + search, type: type.join(' ') || null, text: entry.slice(at + 1) };
-  });
+    return { status: Number(status), method, path: pathname + search, type: type.join(' ') || null, text };
+  }));
 }

@@ -1,0 +1,47 @@
+import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
+import { typeSpec, type CatalogueEntry, type ParameterSpec } from '#domain/catalogue/type-spec.js';
+import { FINDING_CODES } from '#domain/findings.js';
+import { LIMITS } from '#domain/limits.js';
+import { ERRORS } from '#domain/refusal.js';
+import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
+
+/** Tables of the guide that the code knows better than any writer, as Markdown by name. */
+const TABLES: Readonly<Record<string, () => string>> = {
+  selection: () => classTable(SELECTION_CLASSES),
+  weighting: () => classTable(WEIGHTING_CLASSES),
+  constraints: () => classTable(CONSTRAINT_CLASSES),
+  errors: () => table(['code', 'status', 'means'], Object.entries(ERRORS).map(([code, { status, help }]) => [`\`${code}\``, status === null ? '*job*' : String(status), help])),
+  findings: () => `${FINDING_CODES.map((code) => `\`${code}\``).join(', ')}.`,
+  limits: () => table(['name', 'value'], Object.entries(LIMITS).map(([name, value]) => [`\`${name}\``, value.toLocaleString('en-GB')])),
+};
+
+const MARKED = /(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)/gs;
+
+/** A page with its tables as the code has them now. */
+export function withTables(text: string): string {
+  return text.replaceAll(MARKED, (_, head: string, name: string, tail: string) => {
+    const write = TABLES[name];
+    if (write === undefined) throw new Error(`the guide asks for a table ${name}; there are ${Object.keys(TABLES).join(', ')}`);
+    return `${head}${write()}\n${tail}`;
+  });
+}
+
+function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [heads, heads.map(() => '---'), ...rows].map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`).join('\n');
+}
+
+/** Parameters that most classes of a catalogue have and the text beside its table explains. */
+const COMMON = new Set(['missing', 'soft', 'priority']);
+
+function classTable(entries: readonly CatalogueEntry[]): string {
+  const rows = entries.map(typeSpec).map(({ type, help, parameters }) => {
+    const own = parameters.filter(({ name }) => !COMMON.has(name));
+    return [`\`${type}\``, help ?? '', own.map(parameterText).join(', ')];
+  });
+  return table(['class', 'does', 'parameters'], rows);
+}
+
+function parameterText({ name, required, default: fallback }: ParameterSpec): string {
+  if (required) return `**${name}**`;
+  return fallback === undefined || fallback === null ? name : `${name} (${JSON.stringify(fallback)})`;
+}

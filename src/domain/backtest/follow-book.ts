@@ -1,4 +1,6 @@
-import { frozenSlots, proceedsOf, type Book, type BookEvent, type BookInput } from './book.js';
+import type { Book, BookEvent, BookInput } from './book.js';
+import { proceedsOf } from './book-close.js';
+import { frozenSlots } from './book-orders.js';
 import { trade } from './trade.js';
 
 /**

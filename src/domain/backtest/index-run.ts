@@ -1,7 +1,8 @@
 import { growthTerms, type GrowthTerms } from '../market/growth.js';
 import type { ReturnVariant } from '../market/market-data.js';
-import { simulateBook, type Book } from './book.js';
+import type { Book } from './book.js';
 import type { Compositions } from './compositions.js';
+import { simulateBook } from './simulate-book.js';
 
 /** Terms on which an index grows: its treatment in its currency, in its own variant unless another is asked for. */
 export function indexTerms({ treatment, document }: Compositions, variant: ReturnVariant = treatment.dividends): GrowthTerms {

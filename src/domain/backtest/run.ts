@@ -8,12 +8,13 @@ import { Refusal } from '../refusal.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
 import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf, type BacktestMetrics } from '../analytics/series.js';
 import { runBenchmark, type BenchmarkRun } from './benchmark.js';
-import { simulateBook, type Book, type BookInput, type Gap, type Targets } from './book.js';
+import type { Book, BookInput, Gap, Targets } from './book.js';
 import { createComposer, hasAnyBar, inForce, marketOn, type Composer, type Composition, type Compositions, type DeciderFactory } from './compositions.js';
 import { followBook } from './follow-book.js';
 import { ownRebalances } from '../strategies/own-rebalances.js';
 import { bookDays, heldAt, indexBook, indexTerms, isCapped } from './index-run.js';
 import type { BacktestPlan, StrategyTerms } from './plan.js';
+import { simulateBook } from './simulate-book.js';
 import { tradesOf, type Trades } from './trades.js';
 import { requestedRange, type CalendarCoverage } from './window.js';
 

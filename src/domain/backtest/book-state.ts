@@ -1,0 +1,200 @@
+import { absencesOf, type Absences } from '../market/absences.js';
+import { exchangeRates } from '../market/exchange-rates.js';
+import { effectTable, valueIndexOf, type EffectTable } from '../market/growth.js';
+import type { BookEvent, BookInput, Gap, Targets, UnfilledOrder } from './book.js';
+import type { EventTerms, SessionEvents } from './book-events.js';
+import { bookNames } from './book-names.js';
+
+export interface BookState extends EventTerms {
+  readonly input: BookInput;
+  /** Value index, [S x N]. */
+  readonly index: Float64Array;
+  readonly effects: EffectTable;
+  /** Effects that the value index has in it, when those differ. */
+  readonly inIndex: EffectTable | null;
+  readonly absences: Absences;
+  readonly columns: Int32Array;
+  readonly slotOf: Int32Array;
+  readonly targetsOn: ReadonlyMap<number, Targets>;
+  readonly value: Float64Array;
+  readonly gross: Float64Array;
+  readonly paths: Float64Array;
+  readonly begins: Uint8Array;
+  readonly divisor: Float64Array;
+  readonly costs: Float64Array;
+  readonly weights: Float64Array;
+  readonly cash: Float64Array;
+  readonly counts: Int32Array;
+  readonly everHeld: Uint8Array;
+  readonly events: BookEvent[];
+  readonly gaps: Gap[];
+  readonly silent: Gap[];
+  readonly orders: Order[];
+  /** Orders of the latest rebalance that wait for a bar. */
+  waiting: Order[];
+  /** Slots held, ascending, in the first `count` places. */
+  readonly held: Int32Array;
+  /** 1 for the slots among them, [H]. */
+  readonly isHeld: Uint8Array;
+  count: number;
+  /** Units of the value index and column of each place: what is held since the stretch began. */
+  readonly units: Float64Array;
+  readonly heldColumns: Int32Array;
+  /** Value and cash at the beginning of the stretch, and growth since. */
+  stretchValue: number;
+  stretchCash: number;
+  path: number;
+  /** Session whose row of weights was written last. */
+  rowSession: number;
+  /** Columns among the held ones, and targets, that have no bar on the session. */
+  missing: readonly number[];
+  /** Spun-off names that have had no price yet. */
+  children: Child[];
+  /** Held names whose ticker has changed but whose new one had no price yet. */
+  renamed: Map<number, number>;
+  /** Structural events of the session being closed. */
+  today: SessionEvents | undefined;
+}
+
+export type Order = { -readonly [K in keyof UnfilledOrder]: UnfilledOrder[K] };
+
+export interface Child {
+  readonly slot: number;
+  readonly column: number;
+  readonly since: number;
+  units: number;
+}
+
+export function openBook(input: BookInput): BookState {
+  const { sm, from, to, growth, treatment, targets, isBrief = false, indexTerms = growth } = input;
+  const columns = bookNames({ sm, targets, from, to });
+  const slotOf = new Int32Array(sm.names).fill(-1);
+  columns.forEach((column, slot) => (slotOf[column] = slot));
+  const length = to - from + 1;
+  const H = columns.length;
+  return {
+    input, sm, treatment, growth, columns, slotOf,
+    rates: exchangeRates(sm, growth.currency),
+    index: valueIndexOf(sm, indexTerms),
+    effects: effectTable(sm, growth),
+    inIndex: indexTerms === growth ? null : effectTable(sm, indexTerms),
+    absences: absencesOf(sm),
+    targetsOn: new Map(targets.map((entry) => [entry.session, entry])),
+    value: new Float64Array(length),
+    gross: new Float64Array(length).fill(1),
+    paths: new Float64Array(length).fill(1),
+    begins: new Uint8Array(length),
+    divisor: new Float64Array(length).fill(1),
+    costs: new Float64Array(length),
+    weights: new Float64Array((isBrief ? 1 : length) * H),
+    cash: new Float64Array(length),
+    counts: new Int32Array(length),
+    everHeld: new Uint8Array(H),
+    events: [], gaps: [], silent: [], orders: [], waiting: [],
+    held: new Int32Array(H),
+    isHeld: new Uint8Array(H),
+    count: 0,
+    units: new Float64Array(H),
+    heldColumns: new Int32Array(H),
+    stretchValue: input.initialValue,
+    stretchCash: 1,
+    path: 1,
+    rowSession: from,
+    missing: NONE,
+    children: [],
+    renamed: new Map(),
+    today: undefined,
+  };
+}
+
+const NONE: readonly number[] = [];
+
+/** Beginning of a session's row of weights. */
+export function rowOf({ input, columns }: BookState, session: number): number {
+  return input.isBrief ? 0 : (session - input.from) * columns.length;
+}
+
+export function isHeldColumn({ slotOf, isHeld }: BookState, column: number): boolean {
+  const slot = slotOf[column]!;
+  return slot >= 0 && isHeld[slot] === 1;
+}
+
+/** Place of a column among the held ones, -1 when it is not held. */
+export function placeOf({ slotOf, isHeld, held, count }: BookState, column: number): number {
+  const slot = slotOf[column]!;
+  if (slot < 0 || isHeld[slot] === 0) return -1;
+  let low = 0;
+  let high = count - 1;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (held[middle]! < slot) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Writes the weights of the session from the units. */
+export function writeRow(state: BookState, session: number): void {
+  const { input, index, sm, units, heldColumns, held, count, weights, columns, path } = state;
+  if (state.rowSession === session) return;
+  state.rowSession = session;
+  const from = session * sm.names;
+  const row = rowOf(state, session);
+  if (input.isBrief) weights.fill(0, row, row + columns.length);
+  for (let k = 0; k < count; k++) weights[row + held[k]!] = (units[k]! * index[from + heldColumns[k]!]!) / path;
+}
+
+/** From this close on, holdings are units of what they are worth now. */
+export function beginStretch(state: BookState, session: number): void {
+  const { input, index, sm, units, heldColumns, held, count, weights, columns, value, cash } = state;
+  const at = session - input.from;
+  const row = rowOf(state, session);
+  for (let k = 0; k < count; k++) {
+    const column = columns[held[k]!]!;
+    heldColumns[k] = column;
+    units[k] = weights[row + held[k]!]! / index[session * sm.names + column]!;
+  }
+  state.begins[at] = 1;
+  state.stretchValue = value[at]!;
+  state.stretchCash = cash[at]!;
+  state.path = 1;
+}
+
+/** Adds the slot behind all that are held. */
+export function append(state: BookState, slot: number): void {
+  state.held[state.count++] = slot;
+  state.isHeld[slot] = 1;
+  state.everHeld[slot] = 1;
+}
+
+export function hold(state: BookState, slot: number): void {
+  if (state.isHeld[slot] === 1) return;
+  const { held } = state;
+  let k = state.count;
+  while (k > 0 && held[k - 1]! > slot) k--;
+  held.copyWithin(k + 1, k, state.count);
+  held[k] = slot;
+  state.count++;
+  state.isHeld[slot] = 1;
+  state.everHeld[slot] = 1;
+}
+
+export function drop(state: BookState, slot: number, row: number): void {
+  const { held, weights } = state;
+  weights[row + slot] = 0;
+  if (state.isHeld[slot] === 0) return;
+  const k = held.subarray(0, state.count).indexOf(slot);
+  held.copyWithin(k, k + 1, state.count);
+  state.count--;
+  state.isHeld[slot] = 0;
+}
+
+/** Nothing is worth anything any more. */
+export function dropAll(state: BookState, session: number): void {
+  const { weights, columns } = state;
+  const row = rowOf(state, session);
+  weights.fill(0, row, row + columns.length);
+  state.count = 0;
+  state.isHeld.fill(0);
+  beginStretch(state, session);
+}

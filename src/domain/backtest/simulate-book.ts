@@ -1,0 +1,36 @@
+import type { Book, BookInput } from './book.js';
+import { closeSession, findGaps } from './book-close.js';
+import { driftTo } from './book-drift.js';
+import { beginStretch, openBook, writeRow } from './book-state.js';
+
+/** Sessions between two looks at the cancel flag. */
+const TICK_SESSIONS = 64;
+
+/**
+ * Simulates a book: weights drift by growth, names leave and enter by corporate actions, targets are taken at the close.
+ * The return of a session is earned by the weights held before it. Between sessions on which something happens a holding
+ * is a number of units of the value index, so that a session costs one product per name.
+ * @throws Refusal FX_MISSING when a name's exchange rate is not known when it is bought, MISSING_PRICE, NUMERIC_FAILURE
+ * @cost O(T H)
+ */
+export function simulateBook(input: BookInput): Book {
+  const state = openBook(input);
+  const { from, to, tick, sm } = input;
+  for (let session = from; session <= to; session++) {
+    const at = session - from;
+    if (at > 0) driftTo(state, session);
+    const targets = state.targetsOn.get(session);
+    findGaps(state, session, targets);
+    closeSession(state, session, targets);
+    if (session === input.followedFrom && state.path !== 1) beginStretch(state, session);
+    state.counts[at] = state.count;
+    if (tick && at % TICK_SESSIONS === 0) tick(at / (to - from + 1));
+  }
+  const { columns, value, gross, paths, begins, divisor, costs, weights, cash, counts, everHeld, events, gaps, silent, orders } = state;
+  if (input.isBrief) writeRow(state, to);
+  return {
+    sm, from, length: to - from + 1, columns, value, gross, begins, divisor, costs, cash, counts, everHeld, events, gaps, silent, weights,
+    path: paths,
+    unfilled: orders,
+  };
+}

@@ -42,7 +42,7 @@ describe('findings', () => {
       'OUT_OF_RANGE blocks[0].columns', 'NOT_IN_CHOICES blocks[1].stats[0]', 'NOT_IN_CHOICES blocks[2].source', 'OUT_OF_RANGE blocks[3].limit',
     ]);
     expect(findingsOf([], { page: { size: 'A5', orientation: 'diagonal', margin: 145 } })).toEqual(['OUT_OF_RANGE page.margin', 'NOT_IN_CHOICES page.orientation', 'NOT_IN_CHOICES page.size']);
-    expect(findingsOf([{ kind: 'chart', lines: [] }, { kind: 'chart', height: 1e999 }, { kind: 'header', width: 'third' }])).toEqual([
+    expect(findingsOf([{ kind: 'chart', lines: [] }, { kind: 'chart', height: Infinity }, { kind: 'header', width: 'third' }])).toEqual([
       'OUT_OF_RANGE blocks[0].lines', 'OUT_OF_RANGE blocks[1].height', 'NOT_IN_CHOICES blocks[2].width',
     ]);
   });

@@ -21,7 +21,8 @@ export const drawBarChart: Drawing<'bar_chart'> = (block, context) => {
   const { width, typesetter, pageHeight } = context;
   const { bars, isTime, note } = BARS[block.source](block, context);
   const title = titlePart(block.title, width, typesetter);
-  const notes: Section[] = note === null ? [] : [{ head: null, rows: [notePart(note, width, typesetter)] }];
+  const remark = bars.length === 0 ? 'No values.' : note;
+  const notes: Section[] = remark === null ? [] : [{ head: null, rows: [notePart(remark, width, typesetter)] }];
   if (bars.length === 0) return { title, sections: notes };
   const alt = `Bar chart: ${bars.map(({ label, text }) => `${label} ${text}`).join('; ')}.`;
   const size = isTime ? uprightSize(bars, context) : null;

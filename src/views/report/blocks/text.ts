@@ -1,6 +1,6 @@
 import type { Part } from '../page/layout.js';
 import { spacer } from '../page/layout.js';
-import type { StructureElement } from '../page/canvas.js';
+import type { Canvas, StructureElement } from '../page/canvas.js';
 import { INK, LEADING, SIZE } from '../style-sheet.js';
 import { cleanText } from '../text/clean-text.js';
 import { parseMarkup, type Paragraph } from '../text/markup.js';
@@ -16,27 +16,46 @@ const INDENT = 11;
 /** Paragraphs and lists. Lines are the parts, so that long text flows over pages. */
 export const drawText: Drawing<'text'> = ({ title, text }, { width, typesetter }) => {
   const paragraphs = parseMarkup(cleanText(text));
+  let list: ListElement = newList();
   const rows = paragraphs.flatMap((paragraph, i) => {
     const next = paragraphs[i + 1];
-    const gap = next === undefined ? 0 : paragraph.marker !== null && next.marker !== null ? ENTRY_GAP : PARAGRAPH_GAP;
-    return [...layParagraph(paragraph, width, typesetter), ...(gap > 0 ? [spacer(gap)] : [])];
+    const isInside = paragraph.marker !== null && next !== undefined && next.marker !== null;
+    const gap = next === undefined ? 0 : isInside ? ENTRY_GAP : PARAGRAPH_GAP;
+    const own = layParagraph(paragraph, { width, typesetter, list });
+    if (!isInside) list = newList();
+    return [...own, ...(gap > 0 ? [spacer(gap)] : [])];
   });
   return { title: titlePart(title, width, typesetter), sections: [{ head: null, rows }] };
 };
 
-function layParagraph({ marker, spans }: Paragraph, width: number, typesetter: Typesetter): Part[] {
+/** The element of a list, made when its first entry is drawn. */
+type ListElement = (canvas: Canvas, parent: StructureElement) => StructureElement;
+
+function newList(): ListElement {
+  let element: StructureElement | undefined;
+  return (canvas, parent) => (element ??= canvas.element(parent, 'L'));
+}
+
+interface ParagraphInput {
+  readonly width: number;
+  readonly typesetter: Typesetter;
+  readonly list: ListElement;
+}
+
+function layParagraph({ marker, spans }: Paragraph, { width, typesetter, list }: ParagraphInput): Part[] {
   const indent = marker === null ? 0 : Math.max(INDENT, typesetter.width(`${marker} `, { size: SIZE.body }));
   const lines = typesetter.lines(spans, { size: SIZE.body, maxWidth: width - indent });
-  let element: StructureElement | null = null;
+  let entry: StructureElement | undefined;
+  let body: StructureElement | undefined;
   return lines.map((line, i) => ({
     height: LINE_HEIGHT,
     draw(canvas, { x, y, parent }) {
-      element ??= canvas.element(parent, 'P');
-      canvas.content(element, 'P', () => {
-        const baseline = y + SIZE.body * 1.05;
-        if (i === 0 && marker !== null) canvas.text(marker, { x, y: baseline, size: SIZE.body, colour: INK });
-        canvas.spans(line.spans, { x: x + indent, y: baseline, size: SIZE.body, colour: INK });
-      });
+      const baseline = y + SIZE.body * 1.05;
+      if (marker !== null) entry ??= canvas.element(list(canvas, parent), 'LI');
+      if (marker !== null && i === 0) canvas.content(canvas.element(entry!, 'Lbl'), 'Lbl', () => canvas.text(marker, { x, y: baseline, size: SIZE.body, colour: INK }));
+      const type = marker === null ? 'P' : 'LBody';
+      body ??= canvas.element(entry ?? parent, type);
+      canvas.content(body, type, () => canvas.spans(line.spans, { x: x + indent, y: baseline, size: SIZE.body, colour: INK }));
     },
   }));
 }

@@ -61,8 +61,8 @@ export interface Canvas {
   element(parent: StructureElement, type: string, options?: ElementOptions): StructureElement;
   /** Draws the content of an element. */
   content(element: StructureElement, type: string, draw: () => void): void;
-  /** Draws what readers of the structure are not told of: rules, heads that are repeated, page numbers. */
-  artifact(draw: () => void): void;
+  /** Draws what readers of the structure are not told of: rules and tints by default, or what belongs to the page. */
+  artifact(draw: () => void, type?: 'Layout' | 'Pagination'): void;
 }
 
 export function createCanvas(pdf: PDFKit.PDFDocument, typesetter: Typesetter): Canvas {
@@ -121,8 +121,8 @@ export function createCanvas(pdf: PDFKit.PDFDocument, typesetter: Typesetter): C
       pdf.endMarkedContent();
       element.add(content);
     },
-    artifact(inside) {
-      pdf.markContent('Artifact', { type: 'Layout' });
+    artifact(inside, type = 'Layout') {
+      pdf.markContent('Artifact', { type });
       inside();
       pdf.endMarkedContent();
     },

@@ -51,5 +51,5 @@ export function drawFoot(canvas: Canvas, { left, innerWidth, height, top }: Page
       canvas.text(line!, { x: left, y: baseline, ...style, colour: MUTED });
     }
     canvas.text(numbers, { x: right, y: baseline, ...style, colour: MUTED, align: 'right' });
-  });
+  }, 'Pagination');
 }

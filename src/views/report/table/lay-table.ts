@@ -64,7 +64,7 @@ function laySection({ columns, rows, group, typesetter, gapAbove }: SectionInput
           baseline: bottom - HEAD_PADDING - HEAD_LINE_HEIGHT * (heads[k]!.length - 1) - 1,
         });
       if (isRepeated) {
-        canvas.artifact(() => group.forEach((_, k) => drawHead(k)));
+        canvas.artifact(() => group.forEach((_, k) => drawHead(k)), 'Pagination');
         return;
       }
       const row = canvas.element(tableIn(canvas, parent), 'TR');

@@ -1,0 +1,152 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ErrorDetail } from '#domain/refusal.js';
+import { liveService, type LiveService } from './live.js';
+
+const fixture = JSON.parse(readFileSync('test/golden/backtest/four-names.json', 'utf8'));
+const INDEX = { ...fixture.index, id: 'FOUR' };
+
+interface Found {
+  readonly severity: string;
+  readonly code: string;
+  readonly path: string;
+}
+
+interface Refused {
+  readonly error: ErrorDetail & { readonly detail: { readonly findings?: readonly Found[] } | null };
+}
+
+interface Result {
+  readonly level: { readonly data: readonly number[] };
+  readonly total_costs: number;
+  readonly initial_capital: number;
+}
+
+let service: LiveService;
+
+beforeAll(async () => {
+  service = await liveService(['--workers', '1']);
+  await service.ok('POST', '/data/import', fixture.import);
+  await service.ok('POST', '/indices', INDEX);
+});
+afterAll(() => service?.close());
+
+const strategy = (id: string, terms: Record<string, unknown> = {}) => ({ id, name: `Strategy ${id}`, index_id: 'FOUR', ...terms });
+
+async function refusal(method: string, path: string, body?: unknown): Promise<{ status: number; code: string; findings: readonly Found[] }> {
+  const answer = await service.ask<Refused>(method, path, body);
+  return { status: answer.status, code: answer.body.error.code, findings: answer.body.error.detail?.findings ?? [] };
+}
+
+describe('strategies over HTTP', () => {
+  test('a strategy is stored with its defaults and read back', async () => {
+    const { strategy: saved, findings } = await service.ok<{ strategy: Record<string, unknown>; findings: unknown[] }>('POST', '/strategies', strategy('S1'));
+    expect(findings).toEqual([]);
+    expect(saved).toMatchObject({ id: 'S1', benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 0, constraint_set_id: null, rebalance: null, drift_tolerance: null, exposure: 1 });
+    expect(await service.ok('GET', '/strategies/S1')).toEqual({ strategy: saved, problems: [], has_run: false, run_at: null });
+    expect((await service.ok<{ strategies: unknown[] }>('GET', '/strategies')).strategies).toEqual([{ strategy: saved, problems: [], has_run: false, run_at: null }]);
+  });
+
+  test('a taken id is a conflict for POST and replaced by PUT', async () => {
+    expect(await refusal('POST', '/strategies', strategy('S1'))).toMatchObject({ status: 409, code: 'STRATEGY_EXISTS' });
+    await service.ok('PUT', '/strategies/S1', strategy('S1', { name: 'Renamed' }));
+    expect((await service.ok<{ strategy: { name: string } }>('GET', '/strategies/S1')).strategy.name).toBe('Renamed');
+    expect((await service.ask('PUT', '/strategies/NEW', strategy('NEW'))).status).toBe(200);
+    expect(await refusal('PUT', '/strategies/NEW', strategy('OTHER'))).toMatchObject({ status: 422, code: 'ID_MISMATCH' });
+  });
+
+  test('everything wrong with a document is told at once, and is what a save refuses', async () => {
+    const broken = { ...strategy('FOUR', { index_id: 'GONE', exposure: 1.5, start: '2024-02-01', end: '2024-01-01', drift_tolerance: -1, rebalance: { frequency: 'monthly', anchor: 'day_of_month' }, benchmark: { id: 'NOWHERE', kind: 'index' } }), colour: 'red' };
+    const report = await service.ok<{ valid: boolean; findings: readonly Found[] }>('POST', '/strategies/validate', broken);
+    expect(report.valid).toBe(false);
+    const told = report.findings.map(({ severity, code, path }) => [severity, code, path]);
+    expect(told).toEqual([
+      ['error', 'UNKNOWN_INDEX', 'benchmark.id'],
+      ['error', 'OUT_OF_RANGE', 'drift_tolerance'],
+      ['error', 'OUT_OF_RANGE', 'exposure'],
+      ['error', 'DUPLICATE_ID', 'id'],
+      ['error', 'UNKNOWN_INDEX', 'index_id'],
+      ['error', 'MISSING_PARAMETER', 'rebalance.day'],
+      ['error', 'INVALID_RANGE', 'start'],
+      ['warning', 'UNKNOWN_FIELD', 'colour'],
+    ]);
+    const refused = await refusal('POST', '/strategies', broken);
+    expect([refused.status, refused.code]).toEqual([422, 'VALIDATION_FAILED']);
+    expect(refused.findings.map(({ severity, code, path }) => [severity, code, path])).toEqual(told);
+    expect((await service.ok<{ valid: boolean }>('POST', '/strategies/validate', strategy('S1'))).valid).toBe(true);
+  });
+
+  test('indices and strategies share their ids', async () => {
+    const refused = await refusal('POST', '/indices', { ...INDEX, id: 'S1' });
+    expect(refused.findings).toMatchObject([{ code: 'DUPLICATE_ID', path: 'id' }]);
+    expect((await refusal('PUT', '/indices/S1', { ...INDEX, id: 'S1' })).findings).toMatchObject([{ code: 'DUPLICATE_ID', path: 'id' }]);
+    expect((await refusal('POST', '/strategies', strategy('validate'))).findings).toMatchObject([{ code: 'BAD_IDENTIFIER', path: 'id' }]);
+    expect(await refusal('GET', '/strategies/FOUR')).toMatchObject({ status: 404, code: 'STRATEGY_NOT_FOUND' });
+  });
+
+  test('on its own default terms it runs as its index does', async () => {
+    const plain = await service.job<Result>('/analytics/FOUR/backtest', fixture.backtest);
+    const own = await service.job<Result>('/analytics/S1/backtest', fixture.backtest);
+    expect(own.error).toBeNull();
+    expect(own.result.level).toEqual(plain.result.level);
+    expect(own.result.total_costs).toBe(plain.result.total_costs);
+  });
+
+  test('fields of the body override the strategy, the others are the strategy s own', async () => {
+    await service.ok('PUT', '/strategies/S2', strategy('S2', { initial_capital: 5000, transaction_cost_bps: 25, exposure: 0.5 }));
+    const own = await service.job<Result>('/analytics/S2/backtest');
+    expect(own.request).toMatchObject({ initial_capital: 5000, transaction_cost_bps: 25 });
+    const free = await service.job<Result>('/analytics/S2/backtest', { transaction_cost_bps: 0 });
+    expect([own.result.initial_capital, free.result.initial_capital]).toEqual([5000, 5000]);
+    expect(free.result.total_costs).toBe(0);
+    // Half the money buys at 25 basis points: V' (1 + 0.00125) = 5000.
+    const record = await service.job<Result>('/analytics/S2/backtest', { end: '2024-01-03' });
+    expect(Math.abs(record.result.total_costs - (5000 - 5000 / 1.00125))).toBeLessThan(1e-9);
+  });
+
+  test('every view answers under its id', async () => {
+    await service.job('/analytics/S2/backtest');
+    for (const view of ['record', 'overview', 'attribution', 'weights', 'levels', 'weights?risk=false&as_of=2024-01-05']) expect((await service.ask('GET', `/analytics/S2/${view}`)).status, view).toBe(200);
+    const { reconciles } = await service.ok<{ reconciles: boolean }>('GET', '/analytics/S2/attribution');
+    expect(reconciles).toBe(true);
+    const { weights } = await service.ok<{ weights: { weight: number }[] }>('GET', '/analytics/S2/weights');
+    expect(weights.reduce((sum, { weight }) => sum + weight, 0)).toBeGreaterThan(0.45);
+    expect(weights.reduce((sum, { weight }) => sum + weight, 0)).toBeLessThan(0.55);
+    expect((await service.ok<{ has_run: boolean; run_at: string | null }>('GET', '/strategies/S2')).run_at).not.toBeNull();
+    expect((await service.ok<{ index_ids: string[] }>('GET', '/analytics/compare?ids=FOUR,S2')).index_ids).toEqual(['FOUR', 'S2']);
+  });
+
+  test('an etag guards the document, whatever else an answer tells', async () => {
+    const get = await service.ask('GET', '/strategies/S2');
+    const etag = get.headers.get('etag')!;
+    const send = (method: string, match: string) =>
+      fetch(new URL('/strategies/S2', service.url), { method, headers: { 'content-type': 'application/json', 'if-match': match }, ...(method === 'PUT' ? { body: JSON.stringify(strategy('S2')) } : {}) });
+    expect((await send('PUT', '"nothing"')).status).toBe(412);
+    const unchanged = await fetch(new URL('/strategies/S2', service.url), { headers: { 'if-none-match': etag } });
+    expect(unchanged.status).toBe(304);
+    expect((await send('PUT', etag)).status).toBe(200);
+    expect((await send('DELETE', etag)).status).toBe(412);
+    expect((await service.ask('GET', '/strategies/S2')).headers.get('etag')).not.toBe(etag);
+  });
+
+  test('when its index is deleted it stays, says so, keeps its run and runs no more', async () => {
+    await service.ok('DELETE', '/indices/FOUR');
+    const { problems } = await service.ok<{ problems: readonly Found[] }>('GET', '/strategies/S1');
+    expect(problems).toMatchObject([{ code: 'UNKNOWN_INDEX', path: 'index_id' }]);
+    expect((await service.ok<{ strategies: { problems: unknown[] }[] }>('GET', '/strategies')).strategies.every(({ problems: all }) => all.length === 1)).toBe(true);
+    expect((await service.ask('GET', '/analytics/S1/overview')).status).toBe(200);
+    const refused = await refusal('POST', '/analytics/S1/backtest', {});
+    expect([refused.status, refused.code, refused.findings[0]?.code]).toEqual([422, 'VALIDATION_FAILED', 'UNKNOWN_INDEX']);
+    await service.ok('POST', '/indices', INDEX);
+    expect((await service.ok<{ problems: unknown[] }>('GET', '/strategies/S1')).problems).toEqual([]);
+  });
+
+  test('it goes with its run and its results', async () => {
+    expect(await service.ok('DELETE', '/strategies/S1')).toEqual({ strategy_id: 'S1', backtest_record_deleted: true, backtest_results_deleted: 2 });
+    expect(await service.ok('DELETE', '/strategies/NEW')).toEqual({ strategy_id: 'NEW', backtest_record_deleted: false, backtest_results_deleted: 0 });
+    expect(await refusal('GET', '/strategies/S1')).toMatchObject({ status: 404, code: 'STRATEGY_NOT_FOUND' });
+    expect(await refusal('GET', '/jobs/backtest:S1')).toMatchObject({ status: 404, code: 'JOB_NOT_FOUND' });
+    expect(await refusal('DELETE', '/strategies/S1')).toMatchObject({ status: 404, code: 'STRATEGY_NOT_FOUND' });
+    expect(await refusal('GET', '/analytics/S1/overview')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+  });
+});

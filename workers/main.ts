@@ -16,6 +16,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'simulate-paths': async () => (await import('./simulate.js')).simulatePart,
   'sum-simulation': async () => (await import('./simulate.js')).sumSimulation,
   'estimate-risk-model': async () => (await import('./estimate-risk-model.js')).estimateModel,
+  optimise: async () => (await import('./optimise.js')).optimise,
   'risk-model-part': async () => (await import('./read-risk-model.js')).riskModelPart,
   'risk-model-arrow': async () => (await import('./read-risk-model.js')).riskModelArrow,
 };

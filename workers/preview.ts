@@ -1,6 +1,9 @@
 import { dayFrom } from '#domain/days.js';
+import { isDerivedDocument } from '#domain/documents/index-document.js';
+import { previewDerived } from '#domain/optimisation/preview.js';
 import { previewRules } from '#domain/rules/preview.js';
 import type { Task } from '#jobs/tasks.js';
+import { toDerivedPreview } from '#views/optimisation.js';
 import { toPreviewResponse } from '#views/preview.js';
 import { outputBytes } from './hand-over.js';
 import { composerFor } from './index-composer.js';
@@ -12,5 +15,8 @@ export const preview: Task<'preview'> = ({ market, documents, indexId, asOf }, c
   onEngine((engine) => {
     const until = dayFrom(asOf);
     const composer = composerFor({ market: openedMarket(market), documents, until, engine }, control);
-    return outputBytes(JSON.stringify(toPreviewResponse(previewRules(composer, indexId, until), { indexId, asOf })));
+    const answer = isDerivedDocument(composer.document(indexId))
+      ? toDerivedPreview(previewDerived(composer, indexId, { asOf: until, engine }), { indexId, asOf })
+      : toPreviewResponse(previewRules(composer, indexId, until), { indexId, asOf });
+    return outputBytes(JSON.stringify(answer));
   });

@@ -1,4 +1,6 @@
 import { dayFrom, formatDay } from '#domain/days.js';
+import { isDerivedDocument } from '#domain/documents/index-document.js';
+import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
 import { previewRules, type RulePreview } from '#domain/rules/preview.js';
 import { differenceOf } from '#domain/rules/whatif.js';
 import type { Task } from '#jobs/tasks.js';
@@ -14,7 +16,11 @@ export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: re
     const market = openedMarket(handle);
     const asOf = requested ?? formatDay(market.dates.at(-1) ?? 0);
     const until = dayFrom(asOf);
-    const previewOf = ({ documents, indexId }: typeof before): RulePreview => previewRules(composerFor({ market, documents, until, engine }, control), indexId, until);
+    const previewOf = ({ documents, indexId }: typeof before): RulePreview => {
+      const composer = composerFor({ market, documents, until, engine }, control);
+      if (isDerivedDocument(composer.document(indexId))) return asRulePreview(previewDerived(composer, indexId, { asOf: until, engine }));
+      return previewRules(composer, indexId, until);
+    };
     const was = previewOf(before);
     const is = previewOf(after);
     const response = toWhatIfResponse({

@@ -15,6 +15,7 @@ import { healthHandlers } from '#http/routes/health.js';
 import { metricsHandlers } from '#http/routes/metrics.js';
 import { indexHandlers } from '#http/routes/indices.js';
 import { jobHandlers } from '#http/routes/jobs.js';
+import { optimiseHandlers } from '#http/routes/optimise.js';
 import { reportHandlers } from '#http/routes/reports.js';
 import { simulationHandlers } from '#http/routes/simulations.js';
 import { riskModelHandlers } from '#http/routes/risk-models.js';
@@ -41,6 +42,9 @@ import { createIndexQuestions } from '#services/index-questions.js';
 import { createIndices } from '#services/indices.js';
 import { createJobsService } from '#services/jobs.js';
 import { createKeys } from '#services/keys.js';
+import { relocateStores } from '#services/relocate-stores.js';
+import { createOptimise } from '#services/optimise.js';
+import { createOptimisationJob } from '#services/optimise-job.js';
 import { createRenderJob } from '#services/render-job.js';
 import { createReports } from '#services/reports.js';
 import { findIndex, requireIndex } from '#services/stored-indices.js';
@@ -173,6 +177,9 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const riskModelJob = createRiskModelJob({ documents: store.documents, artifacts: store.artifacts, markets });
   jobs.register(riskModelJob);
   const riskModels = createRiskModels({ documents: store.documents, artifacts: store.artifacts, jobs, kind: riskModelJob, markets });
+  const optimisationJob = createOptimisationJob({ markets });
+  jobs.register(optimisationJob);
+  const optimise = createOptimise({ documents: store.documents, artifacts: store.artifacts, jobs, kind: optimisationJob, markets, calendars, now: Date.now });
   const renderJob = createRenderJob({ documents: store.documents, artifacts: store.artifacts, markets, timestamp: () => formatTimestamp(Date.now()) });
   jobs.register(renderJob);
   const reports = createReports({ documents: store.documents, artifacts: store.artifacts, jobs, kind: renderJob, now: Date.now });
@@ -196,6 +203,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...indexHandlers(indices, indexQuestions),
     ...analyticsHandlers(analytics),
     ...strategyHandlers(createStrategies({ documents: store.documents, jobs, markets })),
+    ...optimiseHandlers(optimise, indices),
     ...riskModelHandlers(riskModels),
     ...simulationHandlers(createSimulations({ documents: store.documents, artifacts: store.artifacts, jobs, markets, calendars, kind: simulationJob })),
     ...reportHandlers(reports),
@@ -203,6 +211,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...documentationHandlers({ openApi: () => openApiDocument(API, version, readAnswers()), guide: readGuide }),
   };
 
+  await relocateStores(store.documents, home.stores);
   await jobs.start();
   // The market served before is read again in the background; requests that need it are told to come back.
   stores.resume().catch(onDefect);

@@ -8,6 +8,7 @@ import { healthRoutes } from './health.js';
 import { metricsRoutes } from './metrics.js';
 import { indexRoutes } from './indices.js';
 import { jobRoutes } from './jobs.js';
+import { optimiseRoutes } from './optimise.js';
 import { reportRoutes } from './reports.js';
 import { riskModelRoutes } from './risk-models.js';
 import { simulationRoutes } from './simulations.js';
@@ -28,6 +29,7 @@ export const API = {
   ...calendarRoutes,
   ...indexRoutes,
   ...analyticsRoutes,
+  ...optimiseRoutes,
   ...riskModelRoutes,
   ...simulationRoutes,
   ...reportRoutes,

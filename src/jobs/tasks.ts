@@ -1,5 +1,5 @@
 import type { ErrorDetail } from '#domain/refusal.js';
-import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
+import type { ConstraintRow, IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import type { RiskDiagnosticsPayload, RiskModelRequest } from '#domain/documents/risk-model-document.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
@@ -40,6 +40,8 @@ export interface Tasks {
   'sum-simulation': { input: SumSimulationInput; output: OutputBytes };
   /** A covariance model: its matrix to store, and what is remembered beside it. */
   'estimate-risk-model': { input: EstimateRiskModelInput; output: RiskModelOutput };
+  /** Weights near an index under constraints: an OptimisationRunResult as JSON, and what a client should know without reading it. */
+  optimise: { input: OptimiseInput; output: { readonly result: OutputBytes; readonly message: string } };
   /** A stretch of a stored model's JSON. */
   'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: OutputBytes };
   /** A stored model as an Arrow stream. */
@@ -94,6 +96,23 @@ export interface SumSimulationInput {
   /** Sessions ahead, [horizon]. */
   readonly dates: readonly string[];
   readonly precision: 'float64' | 'float32';
+}
+
+export interface OptimiseInput {
+  readonly market: MarketHandle;
+  readonly runId: string;
+  /** The index and every document it reaches. */
+  readonly documents: Readonly<Record<string, IndexDocument>>;
+  readonly constraints: readonly ConstraintRow[];
+  /** As in the body of `POST /optimise/runs`, defaults filled in. Dates are YYYY-MM-DD. */
+  readonly request: {
+    readonly index_id: string;
+    readonly constraint_set_id: string;
+    readonly as_of: string | null;
+    readonly start: string | null;
+    readonly end: string | null;
+    readonly risk_free_rate: number;
+  };
 }
 
 export interface EstimateRiskModelInput {

@@ -1,6 +1,7 @@
 import type { IndexCollection, IndexDeletion, RuleTypes } from '#contract/indices.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { isDerivedDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import { derivedDocument, readDerivation } from '#domain/documents/derived-document.js';
 import { readIndex, validateIndex, type CheckedIndex } from '#domain/documents/validate-index.js';
 import { hasErrors, orderFindings, type Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
@@ -25,6 +26,8 @@ export interface Indices {
   get(indexId: string): StoredIndex;
   /** @throws Refusal VALIDATION_FAILED */
   create(body: Body): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
+  /** A new index that optimises another. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INDEX_EXISTS */
+  derive(parentId: string, body: () => unknown): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
   /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
   replace(indexId: string, body: Body, ifMatch: Precondition | undefined): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
   /** The index, its optimised children and everything computed from them. @throws Refusal INDEX_NOT_FOUND, PRECONDITION_FAILED */
@@ -85,6 +88,17 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
         if (typeof id !== 'string' || tx.get('index', id) === undefined) return [];
         return [{ severity: 'error', code: 'DUPLICATE_ID', path: 'id', message: `An index is already stored under the id ${id}; replacing it is done with PUT.`, value: id }];
       }),
+    async derive(parentId, body) {
+      requireIndex(documents, parentId);
+      const asked = readDerivation(body());
+      return documents.transaction((tx) => {
+        const { document: parent } = requireIndex(tx, parentId);
+        const { document, findings } = check(derivedDocument(parent, asked), tx);
+        if (document === undefined) throw refuseWithFindings('request', findings);
+        if (tx.get('index', asked.id) !== undefined) throw new Refusal('INDEX_EXISTS', `An index is already stored under the id ${asked.id}.`, { index_id: asked.id });
+        return { saved: { index: document, findings }, etag: tx.put('index', document.id, document) };
+      });
+    },
     replace(indexId, body, ifMatch) {
       const id = body['id'];
       if (typeof id === 'string' && id !== indexId) {

@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { isRuleDocument } from '../documents/index-document.js';
-import { Refusal } from '../refusal.js';
+import { isDerivedDocument, isRuleDocument } from '../documents/index-document.js';
+import { createDerivedDecider } from '../optimisation/derived-decider.js';
 import { createDecider } from '../rules/decide.js';
 import type { DeciderFactory } from './compositions.js';
 
@@ -12,7 +12,8 @@ import type { DeciderFactory } from './compositions.js';
 export function indexDeciders(engine: Engine): DeciderFactory {
   /** @throws Refusal VALIDATION_FAILED when the market lacks a datapoint of the rules */
   return (document, composer) => {
-    if (!isRuleDocument(document)) throw new Refusal('NOT_SUPPORTED', `The index ${document.id} is derived by optimisation, which this build cannot run.`);
+    if (isDerivedDocument(document)) return createDerivedDecider({ document, composer, engine });
+    if (!isRuleDocument(document)) throw new Error(`the index ${document.id} has neither a pipeline nor a derivation`);
     return createDecider({ document, market: composer.market(document.id), universe: (session) => composer.universe(document.id, session), engine });
   };
 }

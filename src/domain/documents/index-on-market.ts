@@ -1,9 +1,10 @@
 import type { Finding } from '../findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { missingRates } from '../market/rates-needed.js';
+import { constraintFieldFindings } from '../optimisation/field-uses.js';
 import { bindPipeline, readsOf } from '../rules/bound-pipeline.js';
 import { fieldFindings } from '../rules/datapoints/field-findings.js';
-import { isRuleDocument, type IndexDocument, type UniverseSpec } from './index-document.js';
+import { isDerivedDocument, isRuleDocument, type IndexDocument, type UniverseSpec } from './index-document.js';
 
 /** Findings about listed identifiers told one by one; beyond it they are counted. */
 const IDENTIFIERS_TOLD = 20;
@@ -14,6 +15,7 @@ const IDENTIFIERS_TOLD = 20;
  *   rates stay warnings then: those that are there are computed.
  */
 export function marketFindings(document: IndexDocument, market: MarketData, severity: 'error' | 'warning'): Finding[] {
+  if (isDerivedDocument(document)) return constraintFieldFindings(document.derivation.constraints, market, { path: 'derivation.constraints', severity });
   if (!isRuleDocument(document)) return [];
   return [
     ...fieldFindings(readsOf(bindPipeline(document.pipeline)), market, severity),

@@ -285,11 +285,11 @@ function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: read
   /** Swaps of one held name for another, and of which names are large, as long as they pay. */
   function improve(start: Found): Found {
     let best = start;
-    for (let better: Found | undefined = best; better !== undefined && solves < SOLVES_MAX; ) {
-      better = betterNeighbour(best);
-      if (better !== undefined) best = better;
+    for (;;) {
+      const better = betterNeighbour(best);
+      if (better === undefined) return best;
+      best = better;
     }
-    return best;
   }
 
   function betterNeighbour({ choice, solution }: Found): Found | undefined {

@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Decided, Decider, Undecided } from '../backtest/decider.js';
-import type { RuleDocument } from '../documents/index-document.js';
+import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { exchangeRates, requireRate } from '../market/exchange-rates.js';
 import { growthOf, growthTerms } from '../market/growth.js';
@@ -79,7 +79,7 @@ export interface CreateDeciderInput {
 export function createDecider({ document, market, universe, engine = referenceEngine }: CreateDeciderInput): RuleDecider {
   const pipeline = bindPipeline(document.pipeline);
   assertNoErrors(`index document ${document.id}`, fieldFindings(readsOf(pipeline), market.market, 'error'));
-  const sections = sectionsFor(document, market);
+  const sections = crossSectionsOf({ market, treatment: document.pipeline.treatment, currency: document.currency });
   const trace = (session: number, incumbents: ArrayLike<number> | null) => decideOn({ document, pipeline, sections, market, engine, session, universe: universe(session), incumbents });
   return {
     remembers: pipeline.remembers,
@@ -88,9 +88,16 @@ export function createDecider({ document, market, universe, engine = referenceEn
   };
 }
 
-function sectionsFor(document: RuleDocument, market: SessionMarket): CrossSections {
-  const { treatment } = document.pipeline;
-  const rates = exchangeRates(market, document.currency);
+export interface CrossSectionTerms {
+  readonly market: SessionMarket;
+  readonly treatment: TreatmentSpec;
+  /** Of the index. */
+  readonly currency: string;
+}
+
+/** Datapoints of a market on the terms of an index. */
+export function crossSectionsOf({ market, treatment, currency }: CrossSectionTerms): CrossSections {
+  const rates = exchangeRates(market, currency);
   const isForeign = market.identifiers.some((_, column) => !rates.isNative(column));
   const exchange: Series = {
     fill(session, columns, out) {
@@ -99,7 +106,7 @@ function sectionsFor(document: RuleDocument, market: SessionMarket): CrossSectio
   };
   return createCrossSections(market, {
     exchange: isForeign ? exchange : null,
-    growth: () => growthOf(market, growthTerms(treatment, document.currency, 'total')),
+    growth: () => growthOf(market, growthTerms(treatment, currency, 'total')),
     maxStaleSessions: treatment.max_stale_sessions,
     requireRates(session, columns) {
       if (isForeign) for (const column of columns) requireRate(rates, market, session, column);

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { validateConstraints } from '../constraints/validate.js';
+import { hasErrors, orderFindings, type Finding } from '../findings.js';
+import { checkShape, Id } from '../shape.js';
+import { ConstraintRow } from './index-document.js';
+
+/** Words of the routes that are no ids of constraint sets. */
+export const RESERVED_CONSTRAINT_SET_IDS = ['validate'] as const;
+
+/** Rows of one set. */
+const ROWS_MAX = 500;
+
+export const ConstraintSet = z
+  .strictObject({
+    id: Id.meta({ description: 'Used in the path.' }),
+    name: z.string().min(1).max(200),
+    constraints: z.array(ConstraintRow).max(ROWS_MAX).default([]).meta({ description: 'Rows in order; none leaves the full-investment default.' }),
+  })
+  .meta({ id: 'ConstraintSet' });
+export type ConstraintSet = z.infer<typeof ConstraintSet>;
+
+export interface CheckedConstraintSet {
+  /** Undefined when a finding is an error. */
+  readonly set: ConstraintSet | undefined;
+  readonly findings: readonly Finding[];
+}
+
+/** Everything there is to say about a constraint set as a client sent it. */
+export function checkConstraintSet(body: Readonly<Record<string, unknown>>): CheckedConstraintSet {
+  const shaped = checkShape(ConstraintSet, body, { unknownFields: 'warning' });
+  const findings = [...shaped.findings, ...reservedId(body['id']), ...checkRows(body['constraints'], 'constraints')];
+  return { set: hasErrors(findings) ? undefined : shaped.value, findings: orderFindings(findings) };
+}
+
+/** Findings about the classes and parameters of a list of rows; rows whose shape is wrong are told by the shape. */
+export function checkRows(rows: unknown, path: string): Finding[] {
+  if (!Array.isArray(rows)) return [];
+  const shaped = rows.map((row: unknown) => ConstraintRow.safeParse(withoutUnknown(row)).data);
+  if (shaped.every((row) => row !== undefined)) return validateConstraints(shaped, { path });
+  return shaped.flatMap((row, i) => (row === undefined ? [] : validateConstraints([row], { path }).map((finding) => ({ ...finding, path: finding.path.replace(`${path}[0]`, `${path}[${i}]`) }))));
+}
+
+function withoutUnknown(row: unknown): unknown {
+  if (typeof row !== 'object' || row === null || Array.isArray(row)) return row;
+  const { type, id, params } = row as Record<string, unknown>; // An object, as was asserted.
+  return { ...(type === undefined ? {} : { type }), ...(id === undefined ? {} : { id }), ...(params === undefined ? {} : { params }) };
+}
+
+function reservedId(id: unknown): Finding[] {
+  if (!(RESERVED_CONSTRAINT_SET_IDS as readonly unknown[]).includes(id)) return [];
+  return [{ severity: 'error', code: 'BAD_IDENTIFIER', path: 'id', message: `The id ${String(id)} is a word of the routes.`, value: id }];
+}

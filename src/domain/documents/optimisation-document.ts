@@ -1,0 +1,11 @@
+import { z } from 'zod';
+
+/** What is remembered of a finished optimisation; kept under its run id, its result beside it as bytes. */
+export const OptimisationDocument = z.strictObject({
+  run_id: z.string(),
+  index_id: z.string(),
+  constraint_set_id: z.string(),
+  store_content_hash: z.string(),
+  artifact: z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: z.string() }),
+});
+export type OptimisationDocument = z.infer<typeof OptimisationDocument>;

@@ -1,0 +1,112 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import { denseCovariance, lowRankCovariance, type LowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
+import { denseMetric, factorMetric, type Metric } from '#kernels/optimisation/metric.js';
+import { LIMITS } from '../limits.js';
+import { coverageOf, readReturns, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
+
+/** The risk model of an optimisation: annualised, over every name asked for. */
+export interface RiskEstimate {
+  readonly metric: Metric;
+  /** Annualised arithmetic mean returns, [N]; the mean of the others for a name that is not covered. */
+  readonly means: Float64Array;
+  readonly coverage: Coverage;
+  /** Whether there were too few observations, and the identity stands for the covariance. */
+  readonly isIdentity: boolean;
+}
+
+/** Names per observation from which loadings are cheaper than the whole matrix. */
+const NAMES_PER_OBSERVATION = 1.8;
+
+/**
+ * Covariance of names over a window, shrunk towards constant correlation by the shape of the panel. A name that the window does
+ * not cover gets the mean variance and no correlation, so that nothing but a row moves it from its index weight.
+ *
+ * @param columns of the market, ascending, [N].
+ * @cost T N^2 / 2 multiply-adds, or T N while there are far more names than observations.
+ */
+export function estimateRisk(engine: Engine, window: ReturnWindow, columns: Int32Array): RiskEstimate {
+  const coverage = coverageOf(window, columns);
+  if (coverage.columns.length === 0 || coverage.sessions.length < LIMITS.MIN_MODEL_OBSERVATIONS) {
+    return { metric: identity(columns.length), means: new Float64Array(columns.length), coverage, isIdentity: true };
+  }
+  const n = coverage.columns.length;
+  const observations = coverage.sessions.length;
+  return engine.scope(() => {
+    const panel = engine.allocate(observations * n);
+    readReturns(window, coverage, panel);
+    const means = columnMeans(panel, n);
+    const covariance = lowRankCovariance(engine, panel, n, { target: 'constant_correlation', intensity: null, method: 'shape', scale: LIMITS.PERIODS_PER_YEAR });
+    const covered = n > NAMES_PER_OBSERVATION * observations && covariance.target.common >= 0 ? loadingsOf(covariance) : dense(engine, covariance);
+    return { metric: spread(covered, coverage, columns), means: spreadMeans(means, coverage, columns), coverage, isIdentity: false };
+  });
+}
+
+function identity(n: number): Metric {
+  return factorMetric(new Float64Array(0), new Float64Array(n).fill(1));
+}
+
+/** Annualised means of the columns of a panel. */
+function columnMeans(panel: Float64Array, n: number): Float64Array {
+  const means = new Float64Array(n);
+  for (let at = 0; at < panel.length; at += n) for (let i = 0; i < n; i++) means[i]! += panel[at + i]!;
+  const observations = panel.length / n;
+  return means.map((sum) => (LIMITS.PERIODS_PER_YEAR * sum) / observations);
+}
+
+function dense(engine: Engine, covariance: LowRankCovariance): Metric {
+  const { assets } = covariance;
+  const matrix = new Float64Array(assets * assets);
+  denseCovariance(engine, covariance, matrix);
+  return denseMetric(matrix, assets);
+}
+
+/** The shrunk covariance as loadings: a row of the panel is a factor, the common part of the target one more. */
+function loadingsOf({ panel, observations, assets, intensity, target, scale }: LowRankCovariance): Metric {
+  const k = observations + 1;
+  const loadings = new Float64Array(assets * k);
+  const keep = Math.sqrt(scale * (1 - intensity));
+  const common = Math.sqrt(scale * intensity * target.common);
+  for (let t = 0; t < observations; t++) for (let i = 0; i < assets; i++) loadings[i * k + t] = keep * panel[t * assets + i]!;
+  for (let i = 0; i < assets; i++) loadings[i * k + observations] = common * target.scale[i]!;
+  return factorMetric(loadings, Float64Array.from(target.own, (own) => scale * intensity * own));
+}
+
+/** Places of the covered names among those asked for. */
+function placesOf(coverage: Coverage, columns: Int32Array): Int32Array {
+  const covered = new Set(coverage.columns);
+  return Int32Array.from(columns.keys()).filter((place) => covered.has(columns[place]!));
+}
+
+/** The metric over every name asked for: those that are not covered with the mean variance alone. */
+export function spread(covered: Metric, coverage: Coverage, columns: Int32Array): Metric {
+  const n = columns.length;
+  if (covered.n === n) return covered;
+  const places = placesOf(coverage, columns);
+  if (covered.form === 'factor') {
+    const { factors: k, loadings, specific } = covered;
+    const all = new Float64Array(n * k);
+    let total = 0;
+    for (let p = 0; p < places.length; p++) {
+      all.set(loadings.subarray(p * k, p * k + k), places[p]! * k);
+      total += specific[p]!;
+      for (let f = 0; f < k; f++) total += loadings[p * k + f]! ** 2;
+    }
+    const own = new Float64Array(n).fill(total / places.length);
+    places.forEach((place, p) => (own[place] = specific[p]!));
+    return factorMetric(all, own);
+  }
+  const m = covered.n;
+  const matrix = new Float64Array(n * n);
+  let total = 0;
+  for (let p = 0; p < m; p++) total += covered.matrix[p * m + p]!;
+  for (let i = 0; i < n; i++) matrix[i * n + i] = total / m;
+  for (let p = 0; p < m; p++) for (let q = 0; q < m; q++) matrix[places[p]! * n + places[q]!] = covered.matrix[p * m + q]!;
+  return denseMetric(matrix, n);
+}
+
+function spreadMeans(means: Float64Array, coverage: Coverage, columns: Int32Array): Float64Array {
+  const average = means.reduce((sum, value) => sum + value, 0) / means.length;
+  const all = new Float64Array(columns.length).fill(average);
+  placesOf(coverage, columns).forEach((place, p) => (all[place] = means[p]!));
+  return all;
+}

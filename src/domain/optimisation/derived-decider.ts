@@ -1,0 +1,81 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import type { Composer, Composition } from '../backtest/compositions.js';
+import type { Decider, Decision, Undecided } from '../backtest/decider.js';
+import { formatDay } from '../days.js';
+import type { DerivedDocument } from '../documents/index-document.js';
+import type { Finding } from '../findings.js';
+import { LIMITS } from '../limits.js';
+import { createDerivedSolver, type DerivedSolve, type SolvedWeights } from './derived-solve.js';
+import { infeasibilitySentence } from './infeasibility.js';
+import { conflictRows, findConflict } from './proof.js';
+
+export interface DerivedDeciderInput {
+  readonly document: DerivedDocument;
+  readonly composer: Composer;
+  readonly engine: Engine;
+}
+
+/**
+ * Decides a derived index by optimising its parent's composition. Sessions are decided in ascending order: what was solved on
+ * one is what trades on the next are measured from.
+ */
+export function createDerivedDecider({ document, composer, engine }: DerivedDeciderInput): Decider {
+  const solver = createDerivedSolver({ document, composer, engine });
+  const parentId = document.derivation.source_index_id;
+  const solved: { session: number; weights: SolvedWeights }[] = [];
+  return {
+    decide(session) {
+      const parent = decidedOn(composer.compositions(parentId).list, session);
+      if (parent === undefined) return undecided('EMPTY_INDEX', `the parent ${parentId} has no composition yet.`);
+      const previous = solved.findLast((entry) => entry.session < session)?.weights ?? null;
+      const solve = solver.solve(parent, previous);
+      if (solve.outcome.kind !== 'solved') return unsolved(solver.solvers, solve);
+      const weights = heldWeights(solve);
+      solved.push({ session, weights });
+      return decided(weights, findingsOf(solve));
+    },
+  };
+}
+
+/** The parent's composition that was decided on a session: the latest decided on or before it. */
+export function decidedOn(list: readonly Composition[], session: number): Composition | undefined {
+  return list.findLast(({ decision }) => decision <= session);
+}
+
+/** Names with a solved weight. */
+export function heldWeights({ parent, outcome }: DerivedSolve): SolvedWeights {
+  if (outcome.kind !== 'solved') throw new Error('a solve without an answer holds nothing');
+  const { weights } = outcome.solution;
+  const places = Array.from(weights.keys()).filter((place) => weights[place] !== 0);
+  return { columns: Int32Array.from(places, (place) => parent.columns[place]!), weights: Float64Array.from(places, (place) => weights[place]!) };
+}
+
+function decided({ columns, weights }: SolvedWeights, findings: readonly Finding[]): Decision {
+  return { kind: 'decided', columns, weights, uncapped: weights, cap: null, capped: new Int32Array(0), redistributed: 0, findings };
+}
+
+function undecided(code: Undecided['code'], message: string): Undecided {
+  return { kind: 'refused', code, finding: { severity: 'error', code: 'REBALANCE_HELD', message, path: 'derivation.constraints' } };
+}
+
+/** Why there are no weights: the rows in conflict where that can be proven. */
+function unsolved(solvers: { solver: Parameters<typeof findConflict>[0] }, { problem, outcome }: DerivedSolve): Undecided {
+  if (outcome.kind === 'no-choice') return undecided('INFEASIBLE', 'no choice of names satisfies the constraints.');
+  const conflict = findConflict(solvers.solver, problem);
+  if (conflict === null) return undecided('SOLVER_FAILED', 'the solver found no weights and no proof that there are none.');
+  return undecided('INFEASIBLE', infeasibilitySentence({ conflict: conflictRows(problem, conflict) }));
+}
+
+/** Warnings of one solve. */
+export function findingsOf({ risk, problem, parent }: DerivedSolve): Finding[] {
+  const warning = (code: Finding['code'], message: string): Finding => ({ severity: 'warning', code, message, path: 'derivation' });
+  const date = formatDay(parent.date);
+  const found: Finding[] = problem.warnings.map((message) => warning('NO_WEIGHT_DATA', `On ${date}: ${message}`));
+  if (risk.isIdentity) {
+    const { columns, sessions } = risk.coverage;
+    found.push(warning('RISK_FALLBACK_IDENTITY', `On ${date} ${columns.length} names are covered, with ${sessions.length} complete observations; ${LIMITS.MIN_MODEL_OBSERVATIONS} are needed: the identity stands for the covariance.`));
+  } else if (risk.coverage.excluded.size > 0) {
+    found.push(warning('NO_WEIGHT_DATA', `On ${date} ${risk.coverage.excluded.size} of ${parent.columns.length} names have too short a history for the risk model; the mean variance stands for theirs.`));
+  }
+  return found;
+}

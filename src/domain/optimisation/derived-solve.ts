@@ -1,0 +1,97 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import { createSolver } from '#kernels/optimisation/solve-program.js';
+import type { Composer, Composition } from '../backtest/compositions.js';
+import type { ConstraintRow, DerivedDocument } from '../documents/index-document.js';
+import { LIMITS } from '../limits.js';
+import { growthOf, growthTerms } from '../market/growth.js';
+import type { SessionMarket } from '../market/session-market.js';
+import type { CrossSection, CrossSections } from '../rules/datapoints/cross-section.js';
+import { crossSectionsOf } from '../rules/decide.js';
+import { estimateRisk, type RiskEstimate } from './covariance.js';
+import { datapointsOf } from './datapoints.js';
+import { createProblem, type PreviousWeights, type Problem } from './problem.js';
+import { solveProblem, type SearchOutcome, type Solvers } from './search.js';
+
+/** Solved weights of a derived index from one rebalance to the next. */
+export interface SolvedWeights {
+  /** Columns, ascending. */
+  readonly columns: Int32Array;
+  readonly weights: Float64Array;
+}
+
+/** One optimisation of a derived index with all that went into it. */
+export interface DerivedSolve {
+  /** The parent's composition that was optimised. */
+  readonly parent: Composition;
+  readonly problem: Problem;
+  readonly risk: RiskEstimate;
+  readonly outcome: SearchOutcome;
+}
+
+/** Optimises a derived index at the rebalances of its parent. */
+export interface DerivedSolver {
+  readonly solvers: Solvers;
+  /** Whether solved weights bear on later ones: by a row that measures trades from them, or as a basket to keep. */
+  readonly remembers: boolean;
+  solve(parent: Composition, previous: SolvedWeights | null): DerivedSolve;
+}
+
+/** Classes that look at the previous solved weights by themselves. */
+const REMEMBERING: ReadonlySet<string> = new Set(['Liquidity', 'Cardinality', 'GroupCardinality', 'MinimumHolding', 'Concentration5_10_40', 'ConcentrationRIC']);
+
+export function remembers(rows: readonly ConstraintRow[]): boolean {
+  return rows.some(({ type, params }) => REMEMBERING.has(type) || params['reference'] === 'previous');
+}
+
+export interface DerivedSolverInput {
+  readonly document: DerivedDocument;
+  readonly composer: Composer;
+  readonly engine: Engine;
+}
+
+/**
+ * The solver of a derived document: parent weights as the index, the trailing window up to the decision as risk model.
+ * @cost per solve: T N^2 / 2 for the covariance, and a few N^3 / 6
+ */
+export function createDerivedSolver({ document, composer, engine }: DerivedSolverInput): DerivedSolver {
+  const { source_index_id: parentId, constraints } = document.derivation;
+  const sm = composer.market(parentId);
+  const treatment = composer.treatment(parentId);
+  const { currency } = composer.document(parentId);
+  const growth = growthOf(sm, growthTerms(treatment, currency, 'total'));
+  const solvers = { solver: createSolver(engine), algebra: engine };
+  let sections: CrossSections | undefined;
+  return {
+    solvers,
+    remembers: remembers(constraints),
+    solve(parent, previous) {
+      sections ??= crossSectionsOf({ market: sm, treatment, currency });
+      const { columns, decision } = parent;
+      const risk = estimateRisk(engine, { sm, growth, from: Math.max(0, decision - LIMITS.DERIVED_RISK_SESSIONS), to: decision }, columns);
+      const cross: CrossSection = sections.at(decision, columns);
+      const problem = createProblem({
+        identifiers: identifiersOf(sm, columns),
+        index: parent.weights,
+        previous: previous === null ? null : alignWeights(previous, columns),
+        metric: risk.metric,
+        rows: constraints,
+        datapoints: datapointsOf(cross, columns),
+      });
+      return { parent, problem, risk, outcome: solveProblem(solvers, problem) };
+    },
+  };
+}
+
+export function identifiersOf(sm: SessionMarket, columns: Int32Array): string[] {
+  return Array.from(columns, (column) => sm.identifiers[column]!);
+}
+
+/** Weights on other columns: those of names that are gone are added up. */
+export function alignWeights(from: SolvedWeights, columns: Int32Array): PreviousWeights {
+  const byColumn = new Map(Array.from(from.columns, (column, i): [number, number] => [column, from.weights[i]!]));
+  const weights = Float64Array.from(columns, (column) => byColumn.get(column) ?? 0);
+  for (const column of columns) byColumn.delete(column);
+  let outside = 0;
+  for (const weight of byColumn.values()) outside += Math.abs(weight);
+  return { weights, outside };
+}

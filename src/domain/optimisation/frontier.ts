@@ -1,0 +1,138 @@
+import { metricSquare } from '#kernels/optimisation/metric.js';
+import type { Program } from '#kernels/optimisation/program.js';
+import type { ProgramAnswer } from '#kernels/optimisation/solve-program.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import { assembleProgram, type Restriction } from './assemble.js';
+import type { Problem } from './problem.js';
+
+/** Points of a frontier. */
+const POINTS = 21;
+
+/** Steps of the search for the tangency between two points. */
+const TANGENCY_STEPS = 40;
+
+export interface FrontierPoint {
+  readonly expected_return: number;
+  readonly volatility: number;
+  readonly tracking_error: number;
+}
+
+/** The efficient frontier within the rows of a problem. */
+export interface Frontier {
+  /** From the least variance to the largest expected return, equally spaced in expected return. */
+  readonly points: readonly FrontierPoint[];
+  /** The portfolio of largest excess return per unit of volatility; null where none has any. */
+  readonly tangency: (FrontierPoint & { readonly sharpe: number }) | null;
+}
+
+export interface FrontierInput {
+  readonly solver: Solver;
+  readonly problem: Problem;
+  /** Annualised, [N]. */
+  readonly means: Float64Array;
+  readonly riskFreeRate: number;
+  /** Names held, where rows that are not convex chose them. */
+  readonly restriction?: Restriction | undefined;
+}
+
+/** The frontier, null when the rows have no portfolio of least variance. @cost about 60 warm solves */
+export function frontierOf({ solver, problem, means, riskFreeRate, restriction }: FrontierInput): Frontier | null {
+  const { program: base } = assembleProgram(problem, { withTracking: true, restriction });
+  const n = base.n;
+  const varianceProgram: Program = { ...base, centre: new Float64Array(n), curvature: 2, linear: new Float64Array(n) };
+  let state: ProgramAnswer['state'] | undefined;
+  const solve = (program: Program) => {
+    const answer = solver.solve(program, { warm: state?.rows.length === program.rows.count ? state : undefined });
+    if (answer.status !== 'solved') return undefined;
+    state = answer.state;
+    return answer.point.x;
+  };
+  const least = solve(varianceProgram);
+  const most = solve({ ...base, curvature: 0, ridge: 0, linear: means.map((mean) => -mean) });
+  if (least === undefined || most === undefined) return null;
+  const from = dot(means, least);
+  const to = Math.max(dot(means, most), from);
+  const withTarget = withRow(varianceProgram, means);
+  const at = (target: number) => solve({ ...withTarget, rows: targeted(withTarget.rows, target) });
+  const pointOf = (weights: Float64Array): FrontierPoint => ({
+    expected_return: dot(means, weights),
+    volatility: Math.sqrt(Math.max(0, metricSquare(problem.metric, weights))),
+    tracking_error: Math.sqrt(Math.max(0, metricSquare(problem.metric, weights.map((weight, i) => weight - problem.index[i]!)))),
+  });
+  const targets = Array.from({ length: POINTS }, (_, k) => from + ((to - from) * k) / (POINTS - 1));
+  const points = targets.map((target, k) => pointOf(k === 0 ? least : (at(target) ?? (k === POINTS - 1 ? most : least))));
+  const tangency = tangentPoint({ points, targets, at, pointOf, riskFreeRate });
+  return { points, tangency };
+}
+
+function dot(a: Float64Array, b: Float64Array): number {
+  let total = 0;
+  for (let i = 0; i < a.length; i++) total += a[i]! * b[i]!;
+  return total;
+}
+
+/** The programme with one more equality row. */
+function withRow(program: Program, coefficients: Float64Array): Program {
+  const { rows, n } = program;
+  const all = new Float64Array((rows.count + 1) * n);
+  all.set(rows.coefficients);
+  all.set(coefficients, rows.count * n);
+  return { ...program, rows: { count: rows.count + 1, coefficients: all, lower: append(rows.lower, 0), upper: append(rows.upper, 0), penalty: append(rows.penalty, Infinity) } };
+}
+
+function targeted(rows: Program['rows'], target: number): Program['rows'] {
+  const set = (values: Float64Array) => {
+    const next = values.slice();
+    next[next.length - 1] = target;
+    return next;
+  };
+  return { ...rows, lower: set(rows.lower), upper: set(rows.upper) };
+}
+
+function append(values: Float64Array, value: number): Float64Array {
+  const next = new Float64Array(values.length + 1);
+  next.set(values);
+  next[values.length] = value;
+  return next;
+}
+
+interface TangencyInput {
+  readonly points: readonly FrontierPoint[];
+  readonly targets: readonly number[];
+  readonly at: (target: number) => Float64Array | undefined;
+  readonly pointOf: (weights: Float64Array) => FrontierPoint;
+  readonly riskFreeRate: number;
+}
+
+/** Sharpe ratio is unimodal along the frontier: golden section around the best point. */
+function tangentPoint({ points, targets, at, pointOf, riskFreeRate }: TangencyInput): Frontier['tangency'] {
+  const sharpeOf = ({ expected_return, volatility }: FrontierPoint) => (volatility > 0 ? (expected_return - riskFreeRate) / volatility : 0);
+  const best = points.reduce((leader, point, k) => (sharpeOf(point) > sharpeOf(points[leader]!) ? k : leader), 0);
+  if (!(sharpeOf(points[best]!) > 0)) return null;
+  let found = points[best]!;
+  let low = targets[Math.max(best - 1, 0)]!;
+  let high = targets[Math.min(best + 1, targets.length - 1)]!;
+  const ratio = (Math.sqrt(5) - 1) / 2;
+  const probe = (target: number) => {
+    const weights = at(target);
+    const point = weights === undefined ? undefined : pointOf(weights);
+    if (point !== undefined && sharpeOf(point) > sharpeOf(found)) found = point;
+    return point === undefined ? -Infinity : sharpeOf(point);
+  };
+  let [left, right] = [high - ratio * (high - low), low + ratio * (high - low)];
+  let [leftSharpe, rightSharpe] = [probe(left), probe(right)];
+  for (let step = 0; step < TANGENCY_STEPS && high - low > 1e-10 * (1 + Math.abs(high)); step++) {
+    if (leftSharpe > rightSharpe) {
+      high = right;
+      [right, rightSharpe] = [left, leftSharpe];
+      left = high - ratio * (high - low);
+      leftSharpe = probe(left);
+    } else {
+      low = left;
+      [left, leftSharpe] = [right, rightSharpe];
+      right = low + ratio * (high - low);
+      rightSharpe = probe(right);
+    }
+  }
+  return { ...found, sharpe: sharpeOf(found) };
+}

@@ -1,0 +1,188 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/kkt.js';
+import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { inForce, type Composer, type Composition } from '../backtest/compositions.js';
+import { formatDay, type Day } from '../days.js';
+import type { ConstraintRow } from '../documents/index-document.js';
+import { compareText, type Finding } from '../findings.js';
+import { growthOf, growthTerms } from '../market/growth.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { Refusal } from '../refusal.js';
+import { crossSectionsOf } from '../rules/decide.js';
+import { firstAtLeast } from '../search.js';
+import { constraintFieldFindings } from './field-uses.js';
+import { estimateRisk } from './covariance.js';
+import { datapointsOf } from './datapoints.js';
+import { identifiersOf } from './derived-solve.js';
+import { frontierOf, type Frontier } from './frontier.js';
+import { metricProduct } from './metric-product.js';
+import { createProblem, nonConvexRows, type Problem } from './problem.js';
+import { refusalOf } from './preview.js';
+import { distanceOf, rowSides, type RowSide } from './report.js';
+import { restrictionOf, supportOf } from './restriction.js';
+import { solveProblem, type Solution } from './search.js';
+
+export interface OptimisationInput {
+  readonly composer: Composer;
+  readonly engine: Engine;
+  readonly indexId: string;
+  readonly constraints: readonly ConstraintRow[];
+  /** Rebalance to target: the latest on or before this day; null takes the latest there is. */
+  readonly asOf: Day | null;
+  /** Window of the risk model; never past the decision. */
+  readonly start: Day | null;
+  readonly end: Day | null;
+  readonly riskFreeRate: number;
+  /** Told of each stage; stops the work by throwing. */
+  readonly report: (fraction: number, message: string) => void;
+}
+
+/** A finished optimisation with everything its result shows. */
+export interface OptimisationRun {
+  readonly start: Day;
+  readonly end: Day;
+  readonly rebalanceDate: Day;
+  readonly isConverged: boolean;
+  readonly solution: Solution;
+  readonly problem: Problem;
+  readonly sides: readonly RowSide[];
+  readonly trackingError: number;
+  readonly turnover: number;
+  readonly activeSum: number;
+  readonly rows: readonly WeightRow[];
+  readonly frontier: Frontier | null;
+  readonly findings: readonly Finding[];
+}
+
+/** One name of a result. */
+export interface WeightRow {
+  readonly identifier: string;
+  readonly weight: number;
+  readonly index_weight: number;
+  readonly active_weight: number;
+  /** Contribution to the tracking error; they sum to it. */
+  readonly risk_contribution: number;
+  readonly at_bound: 'lower' | 'upper' | null;
+}
+
+/**
+ * Optimises the weights of an index at one of its rebalances.
+ * @throws Refusal NO_DATA_AT_DATE, NO_DATA_IN_RANGE, RISK_INSUFFICIENT_DATA, VALIDATION_FAILED, INFEASIBLE, SOLVER_FAILED, and what the
+ *   rules of the index refuse
+ */
+export function runOptimisation(input: OptimisationInput): OptimisationRun {
+  const { composer, engine, indexId, constraints, report } = input;
+  report(0, 'composing the index');
+  const target = targetOf(input);
+  const sm = composer.market(indexId);
+  const { columns, weights: index, decision } = target;
+  const treatment = composer.treatment(indexId);
+  const { currency } = composer.document(indexId);
+  const window = windowOf(sm, target, input);
+  report(0.3, 'estimating risk');
+  const growth = growthOf(sm, growthTerms(treatment, currency, 'total'));
+  const risk = estimateRisk(engine, { sm, growth, ...window }, columns);
+  if (risk.isIdentity) throw insufficient(risk.coverage.columns.length, risk.coverage.sessions.length, columns.length);
+  const cross = crossSectionsOf({ market: sm, treatment, currency }).at(decision, columns);
+  const problem = createProblem({ identifiers: identifiersOf(sm, columns), index, previous: null, metric: risk.metric, rows: constraints, datapoints: datapointsOf(cross, columns) });
+  report(0.5, 'solving');
+  const solvers = { solver: createSolver(engine), algebra: engine };
+  const outcome = solveProblem(solvers, problem);
+  if (outcome.kind !== 'solved') {
+    report(0.7, 'explaining why the constraints cannot hold together');
+    throw refusalOf(solvers, { problem, outcome });
+  }
+  const { solution } = outcome;
+  report(0.8, 'tracing the frontier');
+  const rows = nonConvexRows(problem).map(({ row }) => row);
+  const isRestricted = rows.length > 0;
+  const restriction = isRestricted ? restrictionOf(rows.filter(({ form }) => form !== 'concentration'), { held: supportOf(solution.weights), large: [], isFinal: true }) : undefined;
+  const frontier = frontierOf({ solver: solvers.solver, problem, means: risk.means, riskFreeRate: input.riskFreeRate, restriction });
+  const covered = firstAndLast(sm, columns, window);
+  const { assembled, answer } = solution;
+  const trackingError = Math.sqrt(solution.objective);
+  return {
+    start: sm.sessions[covered.first]!,
+    end: sm.sessions[covered.last]!,
+    rebalanceDate: target.date,
+    isConverged: isOptimal(checkKkt(assembled.program, answer.point)),
+    solution,
+    problem,
+    sides: rowSides(problem, solution),
+    trackingError,
+    turnover: distanceOf(index, solution.weights),
+    activeSum: solution.weights.reduce((sum, weight, i) => sum + (weight - index[i]!), 0),
+    rows: weightRows(problem, solution, trackingError),
+    frontier,
+    findings: [...uncoveredFindings(sm, risk.coverage.excluded), ...problem.warnings.map((message): Finding => ({ severity: 'warning', code: 'NO_WEIGHT_DATA', message, path: 'constraints' }))],
+  };
+}
+
+/** The composition to optimise. */
+function targetOf({ composer, indexId, asOf, constraints }: OptimisationInput): Composition {
+  const sm = composer.market(indexId);
+  const findings = constraintFieldFindings(constraints, sm.market, { path: 'constraints', severity: 'error' });
+  if (findings.length > 0) throw new Refusal('VALIDATION_FAILED', `${findings.length} of the constraint rows read what the store lacks.`, { findings });
+  const session = asOf === null ? sm.sessions.length - 1 : sm.sessionAt(asOf);
+  const target = session < 0 ? undefined : inForce(composer.compositions(indexId).list, session);
+  if (target !== undefined) return target;
+  throw new Refusal('NO_DATA_AT_DATE', `The index ${indexId} has no rebalance on or before ${asOf === null ? 'the last date of the store' : formatDay(asOf)}.`);
+}
+
+interface Window {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Sessions of the risk model: those asked for, up to the decision. */
+function windowOf(sm: SessionMarket, { decision }: Composition, { start, end }: OptimisationInput): Window {
+  const from = start === null ? 0 : firstAtLeast(sm.sessions, start);
+  const to = end === null ? decision : Math.min(decision, sm.sessionAt(end));
+  if (to >= from) return { from, to };
+  throw new Refusal('NO_DATA_IN_RANGE', `The window holds no session on or before the decision of ${formatDay(sm.sessions[decision]!)}.`);
+}
+
+/** First and last session of the window on which one of the names has a price. */
+function firstAndLast(sm: SessionMarket, columns: Int32Array, { from, to }: Window): { first: number; last: number } {
+  const hasBar = (session: number) => columns.some((column) => sm.lastBar[session * sm.names + column] === session);
+  let first = from;
+  while (first < to && !hasBar(first)) first++;
+  let last = to;
+  while (last > first && !hasBar(last)) last--;
+  return { first, last };
+}
+
+function insufficient(covered: number, observations: number, asked: number): Refusal {
+  return new Refusal('RISK_INSUFFICIENT_DATA', `${covered} of ${asked} names are covered, with ${observations} complete observations.`, { assets: covered, observations });
+}
+
+/** Distance from a bound at which a weight counts as held by it. */
+const AT_BOUND = 1e-9;
+
+/** Every name, largest active weight first. */
+function weightRows({ identifiers, index, metric, rows }: Problem, { weights, assembled }: Solution, trackingError: number): WeightRow[] {
+  const active = weights.map((weight, i) => weight - index[i]!);
+  const product = metricProduct(metric, active);
+  const bounded = new Set(rows.flatMap(({ row }) => (row.form === 'name' ? [row.name] : [])));
+  const { lower, upper } = assembled.program;
+  return identifiers
+    .map((identifier, i): WeightRow => ({
+      identifier,
+      weight: weights[i]!,
+      index_weight: index[i]!,
+      active_weight: active[i]!,
+      risk_contribution: trackingError > 0 ? (active[i]! * product[i]!) / trackingError : 0,
+      at_bound: !bounded.has(i) ? null : weights[i]! - lower[i]! <= AT_BOUND ? 'lower' : upper[i]! - weights[i]! <= AT_BOUND ? 'upper' : null,
+    }))
+    .toSorted((a, b) => Math.abs(b.active_weight) - Math.abs(a.active_weight) || compareText(a.identifier, b.identifier));
+}
+
+/** Excluded names told one by one. */
+const NAMED_MAX = 5;
+
+function uncoveredFindings(sm: SessionMarket, excluded: ReadonlyMap<number, string>): Finding[] {
+  if (excluded.size === 0) return [];
+  const named = [...excluded].slice(0, NAMED_MAX).map(([column, why]) => `${sm.identifiers[column]} (${why})`);
+  const more = excluded.size > NAMED_MAX ? ` and ${excluded.size - NAMED_MAX} more` : '';
+  return [{ severity: 'warning', code: 'NO_WEIGHT_DATA', message: `Without a risk estimate: ${named.join(', ')}${more}; the mean variance stands for theirs.`, path: '' }];
+}

@@ -1,0 +1,112 @@
+import type { OptimisationRunResult } from '#contract/optimise.js';
+import type { PreviewResponse } from '#contract/indices.js';
+import { formatDay } from '#domain/days.js';
+import { compareText, type Finding } from '#domain/findings.js';
+import type { DerivedPreview } from '#domain/optimisation/preview.js';
+import type { RowSide } from '#domain/optimisation/report.js';
+import type { OptimisationRun } from '#domain/optimisation/run.js';
+
+/** A response whose findings are those of the domain, which the wire shows as they are. */
+type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
+
+export interface RunIdentity {
+  readonly runId: string;
+  readonly indexId: string;
+  readonly constraintSetId: string;
+}
+
+/** A finished optimisation on the wire. */
+export function toOptimisationResult(run: OptimisationRun, { runId, indexId, constraintSetId }: RunIdentity): Served<OptimisationRunResult> {
+  const { solution, sides } = run;
+  return {
+    run_id: runId,
+    index_id: indexId,
+    constraint_set_id: constraintSetId,
+    start: formatDay(run.start),
+    end: formatDay(run.end),
+    rebalance_date: formatDay(run.rebalanceDate),
+    converged: run.isConverged,
+    heuristic: solution.isHeuristic,
+    holdings: solution.weights.reduce((count, weight) => count + (weight > 0 ? 1 : 0), 0),
+    iterations: solution.iterations,
+    objective: solution.objective,
+    bound: solution.bound,
+    gap: Math.max(0, solution.objective - solution.bound) / Math.max(solution.objective, 1e-18),
+    tracking_error: run.trackingError,
+    turnover: run.turnover,
+    active_sum: run.activeSum,
+    solver_message: solverMessage(run),
+    weights: run.rows.map((row) => ({ ...row })),
+    binding: sides.filter(({ isBinding }) => isBinding).map(toBinding),
+    frontier: run.frontier === null ? null : { points: [...run.frontier.points], tangency: run.frontier.tangency },
+    findings: run.findings,
+  };
+}
+
+function toBinding({ placed: { origin }, side, label, shadowPrice }: RowSide): Record<string, string> {
+  return { id: origin.id, index: origin.index === null ? '' : String(origin.index), type: origin.type, label, side, unit: origin.unit, shadow_price: String(shadowPrice) };
+}
+
+const ROUTES = {
+  centre: 'The index itself satisfies every row.',
+  'active-set': 'Solved by active sets, exact to rounding.',
+  'interior-point': 'Solved by an interior point and polished on its active set.',
+  'interior-point-unpolished': 'Solved by an interior point.',
+} as const;
+
+function solverMessage({ solution, isConverged }: OptimisationRun): string {
+  const how = ROUTES[solution.answer.route];
+  const choice = solution.isHeuristic ? ' Names were chosen by a search: better choices are possible.' : '';
+  return `${how}${choice}${isConverged ? '' : ' The conditions of optimality do not hold within tolerance.'}`;
+}
+
+/** The preview of a derived index on the wire. */
+export function toDerivedPreview(preview: DerivedPreview, { indexId, asOf }: { readonly indexId: string; readonly asOf: string }): Served<PreviewResponse> {
+  const { sm, document, session, parent, held, sides } = preview;
+  const solved = new Map(Array.from(held.columns, (column, i): [number, number] => [column, held.weights[i]!]));
+  const assets = Array.from(parent.columns, (column, i): PreviewResponse['assets'][number] => {
+    const weight = solved.get(column) ?? null;
+    return {
+      identifier: sm.identifiers[column]!,
+      included: weight !== null,
+      weight,
+      excluded_by: null,
+      excluded_at: null,
+      uncapped_weight: null,
+      capped: false,
+      source_weight: parent.weights[i]!,
+      solved_weight: weight ?? 0,
+      weight_delta: (weight ?? 0) - parent.weights[i]!,
+    };
+  });
+  return {
+    index_id: indexId,
+    as_of: asOf,
+    resolved_date: formatDay(sm.sessions[session]!),
+    assets: assets.toSorted((a, b) => (b.weight ?? -Infinity) - (a.weight ?? -Infinity) || compareText(a.identifier, b.identifier)),
+    weights: Object.fromEntries(Array.from(held.columns, (column, i) => [sm.identifiers[column]!, held.weights[i]!])),
+    total_weight: held.weights.reduce((total, weight) => total + weight, 0),
+    cap: null,
+    cap_redistributed: 0,
+    steps: null,
+    solve: {
+      source_index_id: document.derivation.source_index_id,
+      objective: document.derivation.objective,
+      rebalance_date: formatDay(parent.date),
+      binding: sides.filter(({ isBinding }) => isBinding).map(({ label }) => label),
+      constraints: tightest(sides).map(({ placed: { origin }, label, isBinding, slack }) => ({ label, kind: origin.kind, binding: isBinding, slack, unit: origin.unit })),
+    },
+    findings: preview.findings,
+  };
+}
+
+/** One side per row and side: of an expanded row its tightest member. */
+function tightest(sides: readonly RowSide[]): RowSide[] {
+  const found = new Map<string, RowSide>();
+  for (const side of sides) {
+    const key = `${side.placed.origin.name} ${side.side}`;
+    const known = found.get(key);
+    if (known === undefined || side.slack < known.slack) found.set(key, side);
+  }
+  return [...found.values()];
+}

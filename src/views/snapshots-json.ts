@@ -1,0 +1,50 @@
+import type { Composition } from '#domain/backtest/compositions.js';
+import { formatDay } from '#domain/days.js';
+import type { SessionMarket } from '#domain/market/session-market.js';
+import { jsonToken, type JsonWriter } from './json-writer.js';
+import { dayText } from './series-json.js';
+
+export function writeSnapshots(json: JsonWriter, sm: SessionMarket, rebalances: readonly Composition[]): void {
+  const keys = keysOf(sm);
+  json.raw('[');
+  rebalances.forEach((rebalance, i) => {
+    const { columns, weights, uncapped, cap, capped, redistributed, announced } = rebalance;
+    json.raw(`${i === 0 ? '' : ','}{"date":${dayText(rebalance.date)},"weights":`);
+    const from = json.mark();
+    writeWeights(json, keys, { columns, weights });
+    const to = json.mark();
+    json.raw(',"uncapped_weights":');
+    if (equal(weights, uncapped)) json.repeat(from, to);
+    else writeWeights(json, keys, { columns, weights: uncapped });
+    json.raw(`,"cap":${cap === null ? 'null' : String(cap)},"capped":[`);
+    json.raw(Array.from(capped, (column) => JSON.stringify(sm.identifiers[column]!)).join(','));
+    json.raw('],"redistributed":');
+    json.number(redistributed);
+    json.raw(`,"announced":${announced === null ? 'null' : `"${formatDay(announced)}"`}}`);
+  });
+  json.raw(']');
+}
+
+const keysKept = new WeakMap<SessionMarket, Uint8Array[]>();
+
+/** Every identifier as a key behind a comma. */
+function keysOf(sm: SessionMarket): Uint8Array[] {
+  let keys = keysKept.get(sm);
+  if (!keys) keysKept.set(sm, (keys = sm.identifiers.map((identifier) => jsonToken(`,${JSON.stringify(identifier)}:`))));
+  return keys;
+}
+
+function writeWeights(json: JsonWriter, keys: readonly Uint8Array[], { columns, weights }: Pick<Composition, 'columns' | 'weights'>): void {
+  json.raw('{');
+  for (let k = 0; k < columns.length; k++) {
+    const key = keys[columns[k]!]!;
+    json.token(k === 0 ? key.subarray(1) : key);
+    json.number(weights[k]!);
+  }
+  json.raw('}');
+}
+
+function equal(a: Float64Array, b: Float64Array): boolean {
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}

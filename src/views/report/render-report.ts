@@ -64,7 +64,7 @@ export function renderReport({ template, figures, renderedAt, fonts, report }: R
   return { bytes: endPdf(pdf), pages: pages.length };
 }
 
-/** A built-in bears the name of the index beside its own. */
+/** A report whose head is bound bears the name of the index beside its own. */
 function titleOf({ name, blocks }: ReportTemplateDocument, figures: ReportInput['figures']): string {
   const header = blocks.find(({ kind }) => kind === 'header');
   const run = header?.index_id == null ? undefined : figures.get(header.index_id);

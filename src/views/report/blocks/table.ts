@@ -26,7 +26,7 @@ export const drawTable: Drawing<'table'> = (block, context) => {
 type Content = (block: BlockOf<'table'>, context: DrawingContext) => Table;
 
 const CONTENTS: Record<TableSource, Content> = {
-  constituents: ({ limit }, context) => constituentsTable(requireFigures(context), limit),
+  constituents: ({ limit }, context) => constituentsTable(requireFigures(context), { limit, isNarrow: context.width < NARROW }),
   rebalances: ({ limit }, context) => rebalancesTable(requireFigures(context), limit),
   annual_returns: ({ limit }, context) => annualTable(requireFigures(context), limit),
   monthly_returns: ({ limit }, context) => monthlyTable(requireFigures(context), limit),
@@ -50,16 +50,19 @@ function toTable<R>(fields: readonly Field<R>[], rows: readonly R[], note: strin
   return { columns: shown.map(({ column }) => column), rows: rows.map((row) => ({ cells: shown.map(({ cell }) => cell(row)) })), note };
 }
 
-function constituentsTable({ constituents, hasCap, overview }: RunFigures, limit: number): Table {
+/** Half a page: there a table of names leaves out what is not a figure. */
+const NARROW = 320;
+
+function constituentsTable({ constituents, hasCap, overview }: RunFigures, { limit, isNarrow }: { readonly limit: number; readonly isNarrow: boolean }): Table {
   const all = constituents();
   const rows = all.slice(0, limit);
   const fields: Field<(typeof rows)[number]>[] = [
     { column: text('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
     { column: text('Name'), cell: ({ name }) => cleanLine(name ?? ''), isShown: rows.some(({ name }) => name !== null) },
-    { column: text('Sector'), cell: ({ sector }) => cleanLine(sector ?? ''), isShown: rows.some(({ sector }) => sector !== null) },
+    { column: text('Sector'), cell: ({ sector }) => cleanLine(sector ?? ''), isShown: !isNarrow && rows.some(({ sector }) => sector !== null) },
     { column: figure('Weight'), cell: ({ weight }) => percentText(weight) },
     { column: figure('Before capping'), cell: ({ rawWeight }) => percentText(rawWeight), isShown: hasCap },
-    { column: figure('At cap'), cell: ({ isCapped }) => (isCapped ? 'yes' : ''), isShown: hasCap && rows.some(({ isCapped }) => isCapped) },
+    { column: figure('At cap'), cell: ({ isCapped }) => (isCapped ? 'yes' : ''), isShown: !isNarrow && hasCap && rows.some(({ isCapped }) => isCapped) },
   ];
   const shown = rows.length < all.length ? `The largest ${countText(rows.length)} of ${countText(all.length)} constituents` : `${countText(all.length)} ${all.length === 1 ? 'constituent' : 'constituents'}`;
   return toTable(fields, rows, `${shown} held on ${overview.end}${hasCap ? '; weights before capping are those of the latest rebalance' : ''}.`);

@@ -25,7 +25,7 @@ const PAD = 0.05;
  */
 export function linearAxis(extent: Extent, ticksMax: number): ValueAxis {
   const { low, high } = padded(extent);
-  let step = niceStep((high - low) / ticksMax);
+  let step = niceStep((high - low) / (ticksMax + 1));
   while (floorOf(high / step) - ceilOf(low / step) + 1 > ticksMax) step = niceStep(step * 1.01);
   const first = ceilOf(low / step);
   const ticks = Array.from({ length: floorOf(high / step) - first + 1 }, (_, i) => (first + i) * step);

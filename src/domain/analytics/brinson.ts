@@ -1,0 +1,96 @@
+import { Refusal } from '../refusal.js';
+
+/** Groups of holdings over one period, K of them. */
+export interface GroupedPeriod {
+  /** Weights at the beginning, [K]; cash is a group of its own. Read before the next call. */
+  readonly weights: Float64Array;
+  /** What each group added to the return, [K]. */
+  readonly contributions: Float64Array;
+}
+
+export interface BrinsonInput {
+  readonly groups: number;
+  readonly periods: number;
+  portfolio(period: number): GroupedPeriod;
+  benchmark(period: number): GroupedPeriod;
+}
+
+/** Active return of a window by group and effect; everything adds up to the active return. */
+export interface BrinsonEffects {
+  /** [K] each, linked over the periods. */
+  readonly allocation: Float64Array;
+  readonly selection: Float64Array;
+  readonly interaction: Float64Array;
+  readonly averageWeights: Float64Array;
+  readonly benchmarkAverageWeights: Float64Array;
+  readonly portfolioReturn: number;
+  readonly benchmarkReturn: number;
+  /** Active return less the sum of all effects. */
+  readonly residual: number;
+}
+
+/**
+ * Allocation, selection and interaction of every group, period by period, linked over the periods. In a period
+ * allocation = (w - b)(R_b,k - R_b), selection = b (R_k - R_b,k), and interaction is what remains of the group's active return.
+ * A group without weight on one side has that side's return taken from the other: it is told by allocation or interaction alone.
+ * @throws Refusal TOTAL_LOSS when a period lost everything
+ * @source G. Brinson, N. Fachler, Measuring non-US equity portfolio performance, 1985; linked as D. Cariño, 1999
+ * @cost O(n K)
+ */
+export function brinsonFachler({ groups, periods, portfolio, benchmark }: BrinsonInput): BrinsonEffects {
+  const effects = { allocation: new Float64Array(groups), selection: new Float64Array(groups), interaction: new Float64Array(groups) };
+  const averageWeights = new Float64Array(groups);
+  const benchmarkAverageWeights = new Float64Array(groups);
+  const returns = { portfolio: new Float64Array(periods), benchmark: new Float64Array(periods) };
+  // The coefficients of the link need the whole window's returns: a first pass sums them up.
+  for (let period = 0; period < periods; period++) {
+    returns.portfolio[period] = total(portfolio(period).contributions);
+    returns.benchmark[period] = total(benchmark(period).contributions);
+  }
+  const portfolioReturn = compound(returns.portfolio);
+  const benchmarkReturn = compound(returns.benchmark);
+  const overall = activeLink(portfolioReturn, benchmarkReturn);
+  for (let period = 0; period < periods; period++) {
+    const own = portfolio(period);
+    const other = benchmark(period);
+    const benchmarkTotal = returns.benchmark[period]!;
+    const link = activeLink(returns.portfolio[period]!, benchmarkTotal) / overall;
+    for (let k = 0; k < groups; k++) {
+      const w = own.weights[k]!;
+      const b = other.weights[k]!;
+      averageWeights[k]! += w / periods;
+      benchmarkAverageWeights[k]! += b / periods;
+      const benchmarkGroup = b > 0 ? other.contributions[k]! / b : benchmarkTotal;
+      const group = w > 0 ? own.contributions[k]! / w : benchmarkGroup;
+      const allocation = (w - b) * (benchmarkGroup - benchmarkTotal);
+      const selection = b * (group - benchmarkGroup);
+      const active = own.contributions[k]! - other.contributions[k]! - (w - b) * benchmarkTotal;
+      effects.allocation[k]! += link * allocation;
+      effects.selection[k]! += link * selection;
+      effects.interaction[k]! += link * (active - allocation - selection);
+    }
+  }
+  const explained = total(effects.allocation) + total(effects.selection) + total(effects.interaction);
+  return { ...effects, averageWeights, benchmarkAverageWeights, portfolioReturn, benchmarkReturn, residual: portfolioReturn - benchmarkReturn - explained };
+}
+
+/** (ln(1+a) - ln(1+b)) / (a - b), the coefficient that turns a difference of returns into one of logarithms. */
+function activeLink(a: number, b: number): number {
+  const gap = (a - b) / (1 + b);
+  return gap === 0 ? 1 / (1 + b) : Math.log1p(gap) / (a - b);
+}
+
+function total(values: Float64Array): number {
+  let sum = 0;
+  for (const value of values) sum += value;
+  return sum;
+}
+
+function compound(returns: Float64Array): number {
+  let growth = 1;
+  for (const value of returns) {
+    if (!(value > -1)) throw new Refusal('TOTAL_LOSS', `A period returned ${value}; effects are linked over periods that keep something.`);
+    growth *= 1 + value;
+  }
+  return growth - 1;
+}

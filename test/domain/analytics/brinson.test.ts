@@ -1,0 +1,49 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { brinsonFachler, type GroupedPeriod } from '#domain/analytics/brinson.js';
+
+const period = (weights: readonly number[], returns: readonly number[]): GroupedPeriod => ({
+  weights: Float64Array.from(weights),
+  contributions: Float64Array.from(weights, (weight, k) => weight * returns[k]!),
+});
+
+describe('Brinson-Fachler', () => {
+  test('of one period is the textbook calculation', () => {
+    // Two groups: 60/40 against 50/50, returns 10% and 2% against 8% and 4%; the benchmark returns 6%.
+    const own = period([0.6, 0.4], [0.1, 0.02]);
+    const other = period([0.5, 0.5], [0.08, 0.04]);
+    const { allocation, selection, interaction, portfolioReturn, benchmarkReturn, residual } = brinsonFachler({ groups: 2, periods: 1, portfolio: () => own, benchmark: () => other });
+    const near = (actual: Float64Array, expected: number[]) => expected.forEach((value, k) => expect(actual[k]).toBeCloseTo(value, 12));
+    near(allocation, [0.1 * 0.02, -0.1 * -0.02]);
+    near(selection, [0.5 * 0.02, 0.5 * -0.02]);
+    near(interaction, [0.1 * 0.02, -0.1 * -0.02]);
+    expect([portfolioReturn, benchmarkReturn]).toEqual([expect.closeTo(0.068, 12), expect.closeTo(0.06, 12)]);
+    expect(residual).toBeCloseTo(0, 15);
+  });
+
+  test('of a group on one side only is told by allocation or interaction', () => {
+    const { allocation, selection, interaction } = brinsonFachler({
+      groups: 3, periods: 1,
+      portfolio: () => period([0.5, 0.5, 0], [0.1, 0.2, 0]),
+      benchmark: () => period([0.5, 0, 0.5], [0.1, 0, 0.04]),
+    });
+    expect([allocation[1], selection[1]]).toEqual([0, 0]);
+    expect(interaction[1]).toBeCloseTo(0.5 * (0.2 - 0.07), 12);
+    expect(allocation[2]).toBeCloseTo(-0.5 * (0.04 - 0.07), 12);
+    expect([selection[2], interaction[2]]).toEqual([0, expect.closeTo(0, 15)]);
+  });
+
+  test('over many periods adds up to the active return', () => {
+    const weights = fc.array(fc.integer({ min: 0, max: 100 }), { minLength: 3, maxLength: 3 }).filter((parts) => parts.some((part) => part > 0));
+    const side = fc.record({ weights, returns: fc.array(fc.integer({ min: -500, max: 500 }), { minLength: 3, maxLength: 3 }) }).map(({ weights: parts, returns }) => {
+      const sum = parts.reduce((a, b) => a + b, 0);
+      return period(parts.map((part) => part / sum), returns.map((value) => value / 1000));
+    });
+    fc.assert(
+      fc.property(fc.array(fc.tuple(side, side), { minLength: 1, maxLength: 40 }), (periods) => {
+        const effects = brinsonFachler({ groups: 3, periods: periods.length, portfolio: (p) => periods[p]![0], benchmark: (p) => periods[p]![1] });
+        expect(Math.abs(effects.residual)).toBeLessThanOrEqual(1e-12 * Math.max(1, Math.abs(effects.portfolioReturn), Math.abs(effects.benchmarkReturn)));
+      }),
+    );
+  });
+});

@@ -23,6 +23,26 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./keys.js')).KEYS_HELP,
     run: async (argv, environment) => (await import('./keys.js')).keys(argv, environment),
   },
+  backup: {
+    summary: 'Copy a home, also while the service runs on it.',
+    help: async () => (await import('./backup.js')).BACKUP_HELP,
+    run: async (argv, environment) => (await import('./backup.js')).backup(argv, environment),
+  },
+  restore: {
+    summary: 'Put a backup in place of a home.',
+    help: async () => (await import('./restore.js')).RESTORE_HELP,
+    run: async (argv, environment) => (await import('./restore.js')).restore(argv, environment),
+  },
+  verify: {
+    summary: 'Compare everything a home or a backup holds with its checksums.',
+    help: async () => (await import('./verify.js')).VERIFY_HELP,
+    run: async (argv, environment) => (await import('./verify.js')).verify(argv, environment),
+  },
+  doctor: {
+    summary: 'Say whether this machine and home are fit to serve.',
+    help: async () => (await import('./doctor.js')).DOCTOR_HELP,
+    run: async (argv, environment) => (await import('./doctor.js')).doctor(argv, environment),
+  },
   calendars: {
     summary: 'List the exchange calendars, or compare them with a reference.',
     help: async () => (await import('./calendars.js')).CALENDARS_HELP,

@@ -34,6 +34,12 @@ export async function lockHome(folder: string, watchMs: number = WATCH_MS): Prom
   throw new StartRefusal(EXIT_TEMPORARY, `The home ${folder} is wanted by too many processes at once.`);
 }
 
+/** The process whose lock lies in a home, and whether it runs as far as can be told from here; undefined without a lock. */
+export async function holderOf(folder: string): Promise<{ readonly pid: number; readonly isRunning: boolean | 'unknown' } | undefined> {
+  const holder = await readHolder(join(folder, 'lock'));
+  return holder === undefined ? undefined : { pid: holder.pid, isRunning: isAlive(holder) };
+}
+
 /** Makes the lock appear with its content, or not at all. */
 async function create(path: string): Promise<boolean> {
   const draft = `${path}.${process.pid}.${randomBytes(6).toString('hex')}`;

@@ -4,8 +4,8 @@ import { flushFolder } from './flush-folder.js';
 import { lockHome } from './home-lock.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
-/** The folder of one running service: everything it remembers, and nothing else writes there. */
-export interface Home {
+/** Where everything lies in a home. */
+export interface HomeFolders {
   readonly path: string;
   /** LMDB environment of the documents. */
   readonly documents: string;
@@ -13,34 +13,55 @@ export interface Home {
   readonly artifacts: string;
   /** Managed market stores, one folder each. */
   readonly stores: string;
-  /** Copies of the documents, named by time. */
+  /** Copies of the home, named by time. */
   readonly backups: string;
+  /** File with the number of the layout. */
+  readonly format: string;
+}
+
+/** The folder of one running service: everything it remembers, and nothing else writes there. */
+export interface Home extends HomeFolders {
   /** Gives the home to the next process. */
   close(): Promise<void>;
 }
 
-/** Layout of the home; a home of a larger number was written by a newer engine. */
-const FORMAT = 1;
+/** Takes a home from one layout to the next. It may be cut short and is then run again from its beginning. */
+export type Upgrade = (home: HomeFolders) => Promise<void>;
 
-/**
- * Opens a home for this process alone, creating it when absent.
- * @throws StartRefusal 75 when another process holds it, 78 when it is of a newer format or cannot be written
- */
-export async function openHome(path: string): Promise<Home> {
+/** The steps from layout 1 to today's. */
+const UPGRADES: readonly Upgrade[] = [];
+
+/** Layout of the home; a home of a larger number was written by a newer engine. */
+export const HOME_FORMAT = UPGRADES.length + 1;
+
+/** Stands in the format file while a restore is under way: what lies there is not whole. */
+export const RESTORING = 'restoring';
+
+export function homeFolders(path: string): HomeFolders {
   const folder = resolve(path);
-  const home = {
+  return {
     path: folder,
     documents: join(folder, 'documents'),
     artifacts: join(folder, 'artifacts'),
     stores: join(folder, 'stores'),
     backups: join(folder, 'backups'),
+    format: join(folder, 'format'),
   };
+}
+
+/**
+ * Opens a home for this process alone, creating it when absent and taking it to today's layout when it is of an older one.
+ * @throws StartRefusal 75 when another process holds it, 78 when it is of a newer format or cannot be written
+ */
+export async function openHome(path: string, upgrades: readonly Upgrade[] = UPGRADES): Promise<Home> {
+  const home = homeFolders(path);
+  const { path: folder } = home;
   await makeFolders([folder, home.artifacts, home.stores]);
   const lock = await lockHome(folder).catch((cause: unknown) => {
     throw cause instanceof StartRefusal ? cause : unwritable(folder, cause);
   });
   try {
-    await checkFormat(join(folder, 'format'));
+    await bringUpToDate(home, upgrades);
     await flushFolder(folder);
   } catch (thrown) {
     await lock.release();
@@ -63,16 +84,36 @@ function unwritable(folder: string, cause: unknown): StartRefusal {
   return new StartRefusal(EXIT_CONFIGURATION, `The home ${folder} cannot be written: ${reason}.`, { cause });
 }
 
-async function checkFormat(file: string): Promise<void> {
-  const text = await readFile(file, 'utf8').catch(() => undefined);
-  if (text === undefined) {
-    await writeFile(`${file}.new`, `${FORMAT}\n`);
-    await rename(`${file}.new`, file);
-    return;
+async function bringUpToDate(home: HomeFolders, upgrades: readonly Upgrade[]): Promise<void> {
+  const newest = upgrades.length + 1;
+  const found = await readFormat(home);
+  if (found === undefined) return writeFormat(home, newest);
+  if (found === RESTORING) {
+    throw new StartRefusal(EXIT_CONFIGURATION, `A restore of the home ${home.path} did not come to its end; run \`divisor restore\` again.`);
   }
+  if (found > newest) throw new StartRefusal(EXIT_CONFIGURATION, `The home has format ${found}; this engine reads formats up to ${newest}.`);
+  for (let format = found; format < newest; format++) {
+    await upgrades[format - 1]!(home);
+    await writeFormat(home, format + 1);
+  }
+}
+
+/**
+ * Layout of a home, undefined when it has none yet.
+ * @throws StartRefusal 78 when the file holds neither a number nor the word of a restore
+ */
+export async function readFormat({ format: file }: HomeFolders): Promise<number | typeof RESTORING | undefined> {
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
+  if (text.trim() === RESTORING) return RESTORING;
   const format = Number(text);
   if (!Number.isInteger(format) || format < 1) throw new StartRefusal(EXIT_CONFIGURATION, `The file ${file} does not hold a format number.`);
-  if (format > FORMAT) {
-    throw new StartRefusal(EXIT_CONFIGURATION, `The home has format ${format}; this engine reads formats up to ${FORMAT}.`);
-  }
+  return format;
+}
+
+/** Writes the layout of a home; on disk when it resolves. */
+export async function writeFormat({ path, format: file }: HomeFolders, format: number | typeof RESTORING): Promise<void> {
+  await writeFile(`${file}.new`, `${format}\n`, { mode: 0o600, flush: true });
+  await rename(`${file}.new`, file);
+  await flushFolder(path);
 }

@@ -38,7 +38,7 @@ export interface LmdbDocumentStore extends DocumentStore {
 }
 
 /** Schema version of each kind's body as this engine writes it: a larger one is a newer engine's. */
-const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 1;
 
 /**
  * Documents in LMDB: one writer, this thread, asynchronously only. (A second writing thread that is terminated inside a

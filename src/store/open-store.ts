@@ -1,9 +1,12 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { ArtifactStore } from './artifacts.js';
 import type { DocumentStore } from './documents.js';
 import { openArtifacts } from './file-artifacts.js';
 import { watchFreeSpace, type FreeSpace, type LowWaterMark } from './free-space.js';
 import type { Home } from './home.js';
 import { openDocumentStore } from './lmdb-documents.js';
+import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
 /** Everything the service remembers, wired together: documents own artifacts, both stop at the same low-water mark. */
 export interface Store {
@@ -30,6 +33,7 @@ const REMOVAL_DELAY_MS = 60_000;
  * @throws StartRefusal 78 when the documents are damaged
  */
 export async function openStore({ home, lowWaterMark, onFailure }: StoreOptions): Promise<Store> {
+  await assertDocumentsWhereArtifactsAre(home);
   const freeSpace = watchFreeSpace(home.path, lowWaterMark);
   const artifacts = await openArtifacts(home.artifacts, freeSpace);
   const removals = new Map<NodeJS.Timeout, readonly string[]>();
@@ -62,4 +66,13 @@ export async function openStore({ home, lowWaterMark, onFailure }: StoreOptions)
       }
     },
   };
+}
+
+/** An empty store of documents would be made where the file is missing, and every artifact swept as nobody's. */
+async function assertDocumentsWhereArtifactsAre(home: Home): Promise<void> {
+  const isThere = (path: string) => stat(path).then(() => true, () => false);
+  if (await isThere(join(home.documents, 'data.mdb'))) return;
+  const orphans = (await readdir(home.artifacts).catch(() => [])).length;
+  if (orphans === 0) return;
+  throw new StartRefusal(EXIT_CONFIGURATION, `The home ${home.path} holds ${orphans} results but no documents; restore them, or move its folder artifacts away to begin anew.`);
 }

@@ -1,0 +1,49 @@
+import { join, resolve } from 'node:path';
+import { backupHome } from '#store/backup-home.js';
+import { homeFolders } from '#store/home.js';
+import { homeReport } from './home-report.js';
+import { readHomeCommand } from './home-command.js';
+import { engineVersion } from './version.js';
+
+export const BACKUP_HELP = `divisor backup [FOLDER] [--home HOME] [--json]
+
+Copies a home into a new folder, also while the service runs on it: the documents as one moment had them, every result and
+managed store they name, and a manifest with the hash of each file. The folder appears only when all of it is on disk.
+
+  FOLDER   Where to write it; backups/TIME in the home unless given. Keep copies on another disk.
+  --home   Folder of the service; DIVISOR_HOME or ./var unless given.
+  --json   One JSON object, as on a pipe.
+
+Exit statuses: 0 done; 1 done, but the home lacks files that its documents name; 75 no room; 78 no home, or a damaged one.
+`;
+
+interface Told {
+  readonly folder: string;
+  readonly documents: number;
+  readonly files: number;
+  readonly bytes: number;
+  readonly damaged: readonly string[];
+}
+
+const EXIT_DAMAGED = 1;
+
+/** `divisor backup`: a consistent copy of a home. */
+export async function backup(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const { home, words, values } = readHomeCommand(argv, environment, { words: [0, 1], help: BACKUP_HELP });
+  const folders = homeFolders(home);
+  const target = words[0] === undefined ? join(folders.backups, nameOfNow()) : resolve(words[0]);
+  const report = homeReport<Told>(values.json);
+  const { manifest, damaged } = await backupHome({
+    home: folders,
+    target,
+    engineVersion: engineVersion(),
+    onProgress: (fraction, file) => report.progress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${file}`),
+  });
+  const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0);
+  const told: Told = { folder: target, documents: manifest.documents, files: manifest.files.length, bytes, damaged };
+  report.print([told], ['backup', 'documents', 'files', 'MiB', 'damaged'], (row) => [row.folder, String(row.documents), String(row.files), (row.bytes / 2 ** 20).toFixed(1), row.damaged.join(', ') || 'none']);
+  return damaged.length === 0 ? 0 : EXIT_DAMAGED;
+}
+
+/** Names that sort by time, so that the last is the newest. */
+const nameOfNow = () => new Date().toISOString().slice(0, 19).replaceAll(':', '');

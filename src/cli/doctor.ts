@@ -1,0 +1,210 @@
+import { access, constants, readdir, readFile, stat, statfs } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { availableParallelism } from 'node:os';
+import { dirname } from 'node:path';
+import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
+import { memoryBudget } from '#jobs/memory-budget.js';
+import { openCalendars } from '#market/calendar-files.js';
+import { openDuckDb } from '#market/duckdb.js';
+import { isLoopbackName } from '#http/authentication.js';
+import { watchFreeSpace } from '#store/free-space.js';
+import { HOME_FORMAT, homeFolders, readFormat, type HomeFolders } from '#store/home.js';
+import { holderOf } from '#store/home-lock.js';
+import { probeDocuments } from '#store/probe-documents.js';
+import { openDocumentsReader } from '#store/stored-entries.js';
+import { homeReport } from './home-report.js';
+import { readSettings, settingsHelp, type Settings } from './settings.js';
+import { engineVersion } from './version.js';
+
+export const DOCTOR_HELP = `divisor doctor [settings of the service] [--json]
+
+Says in plain sentences whether this machine and home are fit to serve with these settings: versions, home and who holds it,
+documents, disk, memory, shared memory, address, keys, numerics, readers, calendars and folders of data.
+
+Settings, flags over environment over defaults:
+
+${settingsHelp()}
+Exit statuses: 0 it can serve, perhaps with warnings; 1 something has to be mended first.
+`;
+
+type State = 'ok' | 'warning' | 'fault';
+
+interface Finding {
+  readonly state: State;
+  readonly subject: string;
+  /** Whole sentences. */
+  readonly says: string;
+}
+
+type Look = (settings: Settings, home: HomeFolders) => Promise<Omit<Finding, 'subject'>>;
+
+const ok = (says: string) => ({ state: 'ok' as const, says });
+const warning = (says: string) => ({ state: 'warning' as const, says });
+const fault = (says: string) => ({ state: 'fault' as const, says });
+
+const EXIT_FAULT = 1;
+const MIB = 2 ** 20;
+const NODE_LEAST = [20, 19] as const;
+/** First release line that is still mended. */
+const NODE_SUPPORTED = 22;
+/** A market of 5,000 names and 20 years takes about so much while it is handed over. */
+const SHARED_BYTES_WISHED = 2 ** 30;
+/** Connections, files and threads of a full service. */
+const OPEN_FILES_WISHED = 4096;
+const MEMORY_BYTES_WISHED = 2 ** 30;
+
+/** `divisor doctor`: one sentence about everything a service depends on. */
+export async function doctor(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const json = argv.includes('--json');
+  const { settings } = readSettings(argv.filter((word) => word !== '--json'), environment);
+  const home = homeFolders(settings.home);
+  const findings: Finding[] = [];
+  for (const [subject, look] of Object.entries(LOOKS)) {
+    const found = await look(settings, home).catch((failure: unknown) => fault(sentenceOf(failure)));
+    findings.push({ subject, ...found });
+  }
+  homeReport<Finding>(json).print(findings, ['', 'subject', 'finding'], ({ state, subject, says }) => [state, subject, says]);
+  return findings.some(({ state }) => state === 'fault') ? EXIT_FAULT : 0;
+}
+
+function sentenceOf(failure: unknown): string {
+  const message = failure instanceof Error ? failure.message : String(failure);
+  return message.endsWith('.') ? message : `${message}.`;
+}
+
+const LOOKS: Readonly<Record<string, Look>> = {
+  versions: async () => {
+    const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+    const says = `Divisor ${engineVersion()} on Node ${process.versions.node}, ${process.platform} ${process.arch}.`;
+    if (major < NODE_LEAST[0] || (major === NODE_LEAST[0] && minor < NODE_LEAST[1])) return fault(`${says} It needs Node ${NODE_LEAST.join('.')} or newer.`);
+    return major < NODE_SUPPORTED ? warning(`${says} This line of Node is not mended any more; 24 is.`) : ok(says);
+  },
+  home: async (_settings, home) => {
+    const found = await stat(home.path).catch(() => undefined);
+    if (found === undefined) return canWrite(dirname(home.path)).then((can) => (can ? ok(`${home.path} will be made at the first start.`) : fault(`${home.path} is absent and cannot be made here.`)));
+    if (!found.isDirectory()) return fault(`${home.path} is not a folder.`);
+    if (!(await canWrite(home.path))) return fault(`${home.path} cannot be written by this user.`);
+    const format = await readFormat(home);
+    if (format === undefined) return ok(`${home.path} is empty or new.`);
+    if (format === 'restoring') return fault(`A restore of ${home.path} did not come to its end; run \`divisor restore\` again.`);
+    if (format > HOME_FORMAT) return fault(`${home.path} has format ${format}; this engine reads formats up to ${HOME_FORMAT}.`);
+    const says = `${home.path} has format ${format}${format < HOME_FORMAT ? `, and will be taken to ${HOME_FORMAT} at the next start` : ''}.`;
+    return (found.mode & 0o077) === 0 ? ok(says) : warning(`${says} Others than its user may enter it: chmod 700 ends that.`);
+  },
+  lock: async (_settings, home) => {
+    const holder = await holderOf(home.path);
+    if (holder === undefined) return ok('No process serves the home.');
+    if (holder.isRunning === true) return ok(`Process ${holder.pid} serves the home.`);
+    if (holder.isRunning === false) return ok(`Process ${holder.pid} served the home and is gone; the next start takes over.`);
+    return warning(`A process of another container or machine, ${holder.pid} there, holds the home or left its lock; the next start waits to see which.`);
+  },
+  documents: async (_settings, home) => {
+    const entries = await entriesOf(home);
+    if (entries === undefined) return ok('There are no documents yet.');
+    const count = entries.length;
+    const damaged = entries.filter(({ isReadable }) => !isReadable).length;
+    return damaged === 0 ? ok(`${count} documents, every checksum holds.`) : warning(`${damaged} of ${count} documents cannot be read; \`divisor verify\` names them.`);
+  },
+  backups: async (_settings, home) => {
+    const newest = (await readdir(home.backups).catch(() => [])).filter((name) => !name.startsWith('.')).sort().at(-1);
+    return ok(newest === undefined ? 'There is no backup in the home; `divisor backup FOLDER` makes one, best on another disk.' : `The newest backup in the home is ${newest}.`);
+  },
+  disk: async (_settings, home) => {
+    const folder = (await stat(home.path).catch(() => undefined)) === undefined ? dirname(home.path) : home.path;
+    const { freeBytes, markBytes } = await watchFreeSpace(folder).measure();
+    const says = `${mebibytes(freeBytes)} MiB are free; below ${mebibytes(markBytes)} MiB writes are refused.`;
+    if (freeBytes < markBytes) return fault(says);
+    return freeBytes < 4 * markBytes ? warning(says) : ok(says);
+  },
+  memory: async () => {
+    const budget = memoryBudget();
+    const says = `Running jobs may need ${mebibytes(budget)} MiB together.`;
+    return budget < MEMORY_BYTES_WISHED ? warning(`${says} Markets of thousands of names need more.`) : ok(says);
+  },
+  'shared memory': async () => {
+    const found = await statfs('/dev/shm').catch(() => undefined);
+    if (found === undefined) return ok('There is no /dev/shm; markets are handed over through temporary files.');
+    const free = found.bavail * found.bsize;
+    const says = `${mebibytes(free)} MiB are free in /dev/shm, through which markets are handed over.`;
+    return free < SHARED_BYTES_WISHED ? warning(`${says} A container gets more by --shm-size=1g.`) : ok(says);
+  },
+  processors: async ({ workers }) => {
+    const cores = availableParallelism();
+    return workers > cores ? warning(`${workers} workers on ${cores} cores: more threads than cores make nothing faster.`) : ok(`${workers} workers on ${cores} cores.`);
+  },
+  'open files': async () => {
+    const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
+    const soft = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.NaN);
+    if (Number.isNaN(soft)) return ok('The limit of open files is not known here.');
+    return soft < OPEN_FILES_WISHED ? warning(`At most ${soft} files may be open; 2,000 connections and their files need ${OPEN_FILES_WISHED}.`) : ok(`Up to ${soft} files may be open.`);
+  },
+  address: async ({ host, port }) => {
+    const code = await listening(host, port);
+    if (code === undefined) return ok(port === 0 ? `${host} has a free port.` : `${host} port ${port} is free.`);
+    if (code !== 'EADDRINUSE') return fault(`${host} port ${port} cannot be listened on: ${code}.`);
+    const version = await versionAt(host, port);
+    return version === undefined ? fault(`Another process listens on ${host} port ${port}.`) : ok(`Divisor ${version} listens on ${host} port ${port}.`);
+  },
+  keys: async ({ host, apiKeys }, home) => {
+    const stored = await storedKeys(home);
+    const count = stored + apiKeys.length;
+    if (count === 0 && !isLoopbackName(host)) return fault(`Without a key the service does not listen on ${host}: make one with \`divisor keys create\`.`);
+    return ok(count === 0 ? 'There is no key: the service answers this machine only.' : `${stored} keys in the home, ${apiKeys.length} in the environment.`);
+  },
+  numerics: async ({ numerics }) => {
+    const choice = await openEngine(numerics);
+    return choice.asAsked ? ok(describeChoice(choice)) : warning(describeChoice(choice));
+  },
+  readers: async () => {
+    const connection = await openDuckDb({ files: [] });
+    await connection.run('SELECT 1');
+    connection.closeSync();
+    return ok('The reader of Parquet and CSV works.');
+  },
+  calendars: async () => ok(`${openCalendars().list().length} exchange calendars.`),
+  'data roots': async ({ dataRoots }) => {
+    if (dataRoots.length === 0) return ok('Folder stores may lie below the home and the working folder; DIVISOR_DATA_ROOTS says otherwise.');
+    const absent: string[] = [];
+    for (const root of dataRoots) if (!(await canRead(root))) absent.push(root);
+    return absent.length === 0 ? ok(`Folder stores may lie below ${dataRoots.join(', ')}.`) : warning(`Folder stores may lie below ${dataRoots.join(', ')}, of which cannot be read: ${absent.join(', ')}.`);
+  },
+};
+
+const mebibytes = (bytes: number): string => Math.floor(bytes / MIB).toLocaleString('en-US');
+const canWrite = (path: string) => access(path, constants.W_OK | constants.X_OK).then(() => true, () => false);
+const canRead = (path: string) => access(path, constants.R_OK | constants.X_OK).then(() => true, () => false);
+
+/** Why an address cannot be listened on, undefined when it can. */
+function listening(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (failure: NodeJS.ErrnoException) => resolve(failure.code ?? failure.message));
+    server.listen(port, host, () => server.close(() => resolve(undefined)));
+  });
+}
+
+/** Version of the service that answers at an address. */
+async function versionAt(host: string, port: number): Promise<string | undefined> {
+  const name = host.includes(':') ? `[${host}]` : host;
+  const response = await fetch(`http://${name}:${port}/health/live`, { signal: AbortSignal.timeout(2000) }).catch(() => undefined);
+  await response?.body?.cancel();
+  return response?.headers.get('x-engine-version') ?? undefined;
+}
+
+async function storedKeys(home: HomeFolders): Promise<number> {
+  // What is wrong with the documents is told under their own name.
+  const entries = await entriesOf(home).catch(() => []);
+  return (entries ?? []).filter(({ kind }) => kind === 'key').length;
+}
+
+/** The documents of a home, undefined when there are none. @throws StartRefusal when they cannot be opened */
+async function entriesOf(home: HomeFolders): Promise<readonly { readonly kind: string | undefined; readonly isReadable: boolean }[] | undefined> {
+  await probeDocuments(home.documents, home.backups); // a damaged file would end this process
+  if ((await stat(`${home.documents}/data.mdb`).catch(() => undefined)) === undefined) return undefined;
+  const reader = openDocumentsReader(home.documents);
+  try {
+    return Array.from(reader.entries(), ({ kind, unreadable }) => ({ kind, isReadable: unreadable === undefined }));
+  } finally {
+    await reader.close();
+  }
+}

@@ -1,0 +1,33 @@
+import { screenOf, table, type Cell } from './terminal.js';
+
+/** What a command about a home tells: rows for a person, one JSON object a line for a program. */
+export interface HomeReport<T extends object> {
+  readonly asJson: boolean;
+  /** Draws how far the work is; on a terminal only. */
+  progress(text: string): void;
+  /** Prints the rows under a header, or each record as a line of JSON. */
+  print(records: readonly T[], header: readonly string[], row: (record: T) => readonly (string | Cell)[]): void;
+}
+
+export function homeReport<T extends object>(json: boolean | undefined): HomeReport<T> {
+  const screen = screenOf(process.stdout);
+  const asJson = json === true || !screen.isTerminal;
+  const clear = () => (screen.isTerminal ? screen.write('\r\u001b[2K') : undefined);
+  let drawnMs = 0;
+  return {
+    asJson,
+    progress(text) {
+      const now = performance.now();
+      if (asJson || now - drawnMs < 100) return;
+      drawnMs = now;
+      screen.write(`\r\u001b[2K${text.slice(0, screen.columns - 1)}`);
+    },
+    print(records, header, row) {
+      if (asJson) for (const record of records) screen.write(`${JSON.stringify(record)}\n`);
+      else {
+        clear();
+        screen.write(table([header, ...records.map(row)], 0));
+      }
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { resolve } from 'node:path';
+import { restoreHome } from '#store/restore-home.js';
+import { homeReport } from './home-report.js';
+import { readHomeCommand } from './home-command.js';
+
+export const RESTORE_HELP = `divisor restore FOLDER [--home HOME] [--replace] [--json]
+
+Puts a backup in place of a home while no service runs on it. Every file is checked against the manifest first. What the home
+held is moved aside into its folder replaced-TIME, never deleted; a restore that is cut short is not served, and can be run again.
+
+  FOLDER     The backup, as \`divisor backup\` wrote it.
+  --home     Home to restore to; DIVISOR_HOME or ./var unless given.
+  --replace  Do so although the home holds documents already.
+  --json     One JSON object, as on a pipe.
+
+Exit statuses: 0 done; 75 a service runs on the home; 78 the backup is damaged or of a newer engine, or the home is not empty.
+`;
+
+interface Told {
+  readonly home: string;
+  readonly documents: number;
+  readonly files: number;
+  readonly created_at: string;
+  readonly aside: string | null;
+}
+
+/** `divisor restore`: a backup becomes the home. */
+export async function restore(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const { home, words, values } = readHomeCommand(argv, environment, { words: [1, 1], help: RESTORE_HELP, flags: ['replace'] });
+  const report = homeReport<Told>(values.json);
+  const { manifest, aside } = await restoreHome({
+    backup: resolve(words[0]!),
+    home,
+    replace: values.replace === true,
+    onProgress: (fraction, file) => report.progress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${file}`),
+  });
+  const told: Told = { home, documents: manifest.documents, files: manifest.files.length, created_at: manifest.created_at, aside: aside ?? null };
+  report.print([told], ['home', 'documents', 'files', 'backup of', 'held before'], (row) => [row.home, String(row.documents), String(row.files), row.created_at, row.aside ?? 'nothing']);
+  return 0;
+}

@@ -1,0 +1,44 @@
+import { resolve } from 'node:path';
+import { readManifest } from '#store/backup-manifest.js';
+import { homeFolders } from '#store/home.js';
+import { damagedFiles } from '#store/restore-home.js';
+import { verifyHome, type VerifiedPart } from '#store/verify-home.js';
+import { homeReport } from './home-report.js';
+import { readHomeCommand } from './home-command.js';
+import { right } from './terminal.js';
+
+export const VERIFY_HELP = `divisor verify [--home HOME | --backup FOLDER] [--json]
+
+Reads everything a home holds, also while the service runs on it, and compares it with the hashes it was written with:
+documents, results, managed stores. Or does so with a backup and its manifest.
+
+  --home    Folder of the service; DIVISOR_HOME or ./var unless given.
+  --backup  Look at this backup instead.
+  --json    One JSON object a line, as on a pipe.
+
+Exit statuses: 0 all is as it was written; 1 something is damaged, and named; 78 no home, or one that cannot be opened at all.
+`;
+
+const EXIT_DAMAGED = 1;
+
+/** `divisor verify`: a walk over every checksum. */
+export async function verify(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const { home, values } = readHomeCommand(argv, environment, { words: [0, 0], help: VERIFY_HELP, flags: ['backup'] });
+  const report = homeReport<VerifiedPart>(values.json);
+  const parts = values.backup === undefined ? await verifyHome(homeFolders(home), (name) => report.progress(name)) : [await verifyBackup(resolve(values.backup))];
+  report.print(parts, ['part', 'count', 'MiB', 'damaged'], ({ part, count, bytes, damaged }) => [part, right(String(count)), right((bytes / 2 ** 20).toFixed(1)), right(String(damaged.length))]);
+  const damaged = parts.flatMap(({ part, damaged: found }) => found.map(({ name, reason }) => `${part} ${name}: ${reason}`));
+  if (!report.asJson) process.stdout.write(damaged.length === 0 ? '\nEverything is as it was written.\n' : `\n${damaged.join('\n')}\n`);
+  return damaged.length === 0 ? 0 : EXIT_DAMAGED;
+}
+
+async function verifyBackup(folder: string): Promise<VerifiedPart> {
+  const { files } = await readManifest(folder);
+  const damaged = await damagedFiles(folder, files);
+  return {
+    part: 'backup',
+    count: files.length,
+    bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+    damaged: damaged.map((name) => ({ name, reason: 'the file is missing, or its checksum does not hold' })),
+  };
+}

@@ -1,0 +1,18 @@
+import { stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import type { DocumentStore } from '#store/documents.js';
+import { allStores } from './store-documents.js';
+
+/**
+ * Lets managed stores lie where the folder of stores is now: a home that was moved, mounted elsewhere or restored still names
+ * the old place. Called before folders that no store names are removed.
+ * @param folder  the home's folder of managed stores
+ */
+export async function relocateStores(documents: DocumentStore, folder: string): Promise<void> {
+  for (const store of allStores(documents)) {
+    if (!store.managed || store.location === null || dirname(store.location) === folder) continue;
+    const location = join(folder, basename(store.location));
+    const isHere = await stat(location).then((found) => found.isDirectory(), () => false);
+    if (isHere) await documents.transaction((tx) => tx.put('store', store.store_id, { ...store, location }));
+  }
+}

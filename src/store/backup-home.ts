@@ -1,0 +1,206 @@
+import { randomBytes } from 'node:crypto';
+import { link, mkdir, readdir, rename, rm, statfs, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { MANIFEST_FORMAT, MANIFEST_NAME, type BackupFile, type BackupManifest } from './backup-manifest.js';
+import { copyFlushed } from './file-digest.js';
+import { flushFolder } from './flush-folder.js';
+import { readFormat, type HomeFolders } from './home.js';
+import { probeDocuments } from './probe-documents.js';
+import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from './start-refusal.js';
+import { artifactsOf, managedStoreOf, openDocumentsReader } from './stored-entries.js';
+import { formatTimestamp } from './timestamp.js';
+
+export interface BackupOptions {
+  readonly home: HomeFolders;
+  /** Folder to write; absent or empty. It appears under this name only when it is whole. */
+  readonly target: string;
+  readonly engineVersion: string;
+  /** Wall clock, ms since 1970. */
+  readonly now?: () => number;
+  readonly onProgress?: (fraction: number, message: string) => void;
+}
+
+export interface Backup {
+  readonly manifest: BackupManifest;
+  /** What documents name and the home does not hold, or holds damaged: the backup is as incomplete as the home. */
+  readonly damaged: readonly string[];
+}
+
+/** Rounds of a copy whose artifacts go while it is made; each begins with fresh documents. */
+const ROUNDS_MAX = 5;
+const PINS = '.backup-';
+
+/**
+ * Copies a home, also while a service runs on it: the documents as one moment had them, and every artifact and managed
+ * store that they name. Needs no lock: it reads, and holds what it will copy by second names (hard links) in the home.
+ * @throws StartRefusal when there is no home, no room, or something in the way
+ */
+export async function backupHome({ home, target, engineVersion, now = Date.now, onProgress = () => {} }: BackupOptions): Promise<Backup> {
+  const format = await readFormat(home);
+  if (typeof format !== 'number') throw new StartRefusal(EXIT_CONFIGURATION, `There is no whole home at ${home.path} to back up.`);
+  await assertFree(target);
+  await probeDocuments(home.documents);
+  await removeOldPins(home);
+  const suffix = randomBytes(6).toString('hex');
+  const draft = join(dirname(target), `.${basename(target)}.partial-${suffix}`);
+  const pins = join(home.path, `${PINS}${process.pid}-${suffix}`);
+  try {
+    await mkdir(join(draft, 'documents'), { recursive: true, mode: 0o700 });
+    const createdAt = formatTimestamp(now());
+    const snapshot = await takeSnapshot(home, draft, pins);
+    await assertRoom(dirname(target), snapshot.pinned);
+    const { files, damaged } = await copyPinned(draft, pins, snapshot, onProgress);
+    const manifest: BackupManifest = { format: MANIFEST_FORMAT, home_format: format, engine_version: engineVersion, created_at: createdAt, documents: snapshot.documents, files };
+    await writeFile(join(draft, MANIFEST_NAME), `${JSON.stringify(manifest, null, 1)}\n`, { mode: 0o600, flush: true });
+    await flushFolder(draft);
+    await rm(target, { recursive: true, force: true }); // an empty folder, as was checked
+    await rename(draft, target);
+    await flushFolder(dirname(target));
+    return { manifest, damaged: [...snapshot.missing, ...damaged] };
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+    await rm(pins, { recursive: true, force: true });
+  }
+}
+
+interface Pinned {
+  /** Below the backup's folder and below the pins alike. */
+  readonly path: string;
+  readonly bytes: number;
+  /** Hash the documents give it, where they do. */
+  readonly sha256: string | undefined;
+}
+
+interface Snapshot {
+  readonly documents: number;
+  readonly pinned: readonly Pinned[];
+  readonly missing: readonly string[];
+}
+
+/** Copies the documents and pins what they name. What went in between is tried again with later documents. */
+async function takeSnapshot(home: HomeFolders, draft: string, pins: string): Promise<Snapshot> {
+  for (let round = 1; ; round++) {
+    const copy = join(draft, 'documents');
+    await rm(copy, { recursive: true, force: true });
+    await mkdir(copy, { mode: 0o700 });
+    await rm(pins, { recursive: true, force: true });
+    for (const folder of ['artifacts', 'stores']) await mkdir(join(pins, folder), { recursive: true, mode: 0o700 });
+    const reader = openDocumentsReader(home.documents);
+    try {
+      await reader.copyTo(copy);
+    } finally {
+      await reader.close();
+    }
+    const snapshot = await pinNamed(home, copy, pins);
+    if (snapshot.missing.length === 0 || round === ROUNDS_MAX) return snapshot;
+  }
+}
+
+async function pinNamed(home: HomeFolders, copy: string, pins: string): Promise<Snapshot> {
+  const reader = openDocumentsReader(copy);
+  const pinned = new Map<string, Pinned>();
+  const missing: string[] = [];
+  let documents = 0;
+  const pin = async (path: string, sha256?: string): Promise<void> => {
+    if (pinned.has(path)) return;
+    const bytes = await hold(join(home.path, path), join(pins, path));
+    if (bytes === undefined) missing.push(path);
+    else pinned.set(path, { path, bytes, sha256 });
+  };
+  try {
+    for (const entry of reader.entries()) {
+      documents++;
+      const hashes = new Map(artifactsOf(entry.body).map(({ name, sha256 }) => [name, sha256]));
+      for (const name of entry.artifactNames) await pin(`artifacts/${name}`, hashes.get(name));
+      const store = managedStoreOf(entry);
+      if (store === undefined) continue;
+      await mkdir(join(pins, 'stores', store.folder), { recursive: true, mode: 0o700 });
+      const names = await readdir(join(home.stores, store.folder)).catch(() => undefined);
+      if (names === undefined) missing.push(`stores/${store.folder}`);
+      for (const name of names ?? []) await pin(`stores/${store.folder}/${name}`, store.files.find(({ label }) => label === name || `${label}.parquet` === name)?.sha256);
+    }
+  } finally {
+    await reader.close();
+  }
+  return { documents, pinned: [...pinned.values()], missing };
+}
+
+/** Gives a file a second name, so that its bytes stay whatever becomes of the first. @returns its size, undefined when it is gone */
+async function hold(path: string, pin: string): Promise<number | undefined> {
+  try {
+    await link(path, pin);
+    return (await stat(pin)).size;
+  } catch (thrown) {
+    if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return undefined;
+    throw thrown;
+  }
+}
+
+async function copyPinned(draft: string, pins: string, { pinned }: Snapshot, onProgress: Required<BackupOptions>['onProgress']): Promise<{ readonly files: BackupFile[]; readonly damaged: string[] }> {
+  const files: BackupFile[] = [];
+  const damaged: string[] = [];
+  const folders = new Set<string>();
+  const total = pinned.reduce((sum, { bytes }) => sum + bytes, 1);
+  let done = 0;
+  for (const { path, bytes, sha256 } of pinned) {
+    const folder = join(draft, dirname(path));
+    if (!folders.has(folder)) await mkdir(folder, { recursive: true, mode: 0o700 });
+    folders.add(folder);
+    const digest = await copyFlushed(join(pins, path), join(draft, path));
+    files.push({ path, ...digest });
+    if (sha256 !== undefined && sha256 !== digest.sha256) damaged.push(path);
+    done += bytes;
+    onProgress(done / total, path);
+  }
+  const data = 'documents/data.mdb';
+  const { copied, digest } = await resealed(draft, data);
+  files.push({ path: copied, ...digest });
+  await rm(join(draft, 'documents', 'lock.mdb'), { force: true });
+  for (const folder of [...folders, join(draft, 'documents')]) await flushFolder(folder);
+  return { files, damaged };
+}
+
+/** The engine below wrote the copy without flushing it: it is written once more, hashed and flushed. */
+async function resealed(draft: string, path: string): Promise<{ readonly copied: string; readonly digest: { readonly bytes: number; readonly sha256: string } }> {
+  const raw = join(draft, `${path}.raw`);
+  await rename(join(draft, path), raw);
+  const digest = await copyFlushed(raw, join(draft, path));
+  await rm(raw);
+  return { copied: path, digest };
+}
+
+async function assertFree(target: string): Promise<void> {
+  await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+  const names = await readdir(target).catch((thrown: NodeJS.ErrnoException) => {
+    if (thrown.code === 'ENOENT') return [];
+    throw new StartRefusal(EXIT_CONFIGURATION, `The backup cannot be written to ${target}: ${thrown.message}.`);
+  });
+  if (names.length > 0) throw new StartRefusal(EXIT_CONFIGURATION, `The folder ${target} is not empty; a backup is written to a new one.`);
+}
+
+/** A backup that fills the volume of the service would stop its writes. */
+async function assertRoom(folder: string, pinned: readonly Pinned[]): Promise<void> {
+  const needed = pinned.reduce((sum, { bytes }) => sum + bytes, 0);
+  const { bavail, bsize } = await statfs(folder);
+  const free = bavail * bsize;
+  if (needed > free) throw new StartRefusal(EXIT_TEMPORARY, `The backup needs ${mebibytes(needed)} MiB; ${mebibytes(free)} MiB are free at ${folder}.`);
+}
+
+const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0);
+
+/** Second names that a backup left behind when it was killed. */
+async function removeOldPins({ path }: HomeFolders): Promise<void> {
+  for (const name of await readdir(path)) {
+    const pid = Number(/^\.backup-(\d+)-/.exec(name)?.[1]);
+    if (Number.isInteger(pid) && !isRunning(pid)) await rm(join(path, name), { recursive: true, force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (thrown) {
+    return thrown instanceof Error && 'code' in thrown && thrown.code === 'EPERM';
+  }
+}

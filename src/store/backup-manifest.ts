@@ -1,0 +1,51 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
+
+/** A copy of a home: what it holds, and the hash of each of its files. */
+export interface BackupManifest {
+  readonly format: typeof MANIFEST_FORMAT;
+  /** Layout of the home it was taken of. */
+  readonly home_format: number;
+  readonly engine_version: string;
+  /** Time of the copy of the documents, ISO-8601 UTC. */
+  readonly created_at: string;
+  readonly documents: number;
+  readonly files: readonly BackupFile[];
+}
+
+export interface BackupFile {
+  /** Below the backup's folder, with slashes. */
+  readonly path: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+export const MANIFEST_FORMAT = 1;
+export const MANIFEST_NAME = 'manifest.json';
+
+/** Files of a backup lie in these folders of it, one or two levels deep; nothing else is ever written by a restore. */
+const FILE_PATH = /^(?:documents|artifacts|stores)(?:\/[A-Za-z0-9_.-]{1,255}){1,2}$/;
+
+/** @throws StartRefusal 78 when the folder is no backup, or one that this engine does not read */
+export async function readManifest(folder: string): Promise<BackupManifest> {
+  const text = await readFile(join(folder, MANIFEST_NAME), 'utf8').catch(() => undefined);
+  if (text === undefined) throw new StartRefusal(EXIT_CONFIGURATION, `${folder} is no backup: it has no ${MANIFEST_NAME}, which is written last.`);
+  const manifest = parsed(text);
+  if (manifest?.format !== MANIFEST_FORMAT) throw new StartRefusal(EXIT_CONFIGURATION, `The backup ${folder} has the format ${String(manifest?.format)}; this engine reads ${MANIFEST_FORMAT}.`);
+  const isSound = Number.isInteger(manifest.home_format) && Array.isArray(manifest.files) && manifest.files.every(isFile);
+  if (!isSound) throw new StartRefusal(EXIT_CONFIGURATION, `The manifest of the backup ${folder} is damaged.`);
+  return manifest;
+}
+
+function parsed(text: string): BackupManifest | undefined {
+  try {
+    return JSON.parse(text) as BackupManifest;
+  } catch {
+    return undefined;
+  }
+}
+
+function isFile({ path, bytes, sha256 }: BackupFile): boolean {
+  return typeof path === 'string' && FILE_PATH.test(path) && !path.split('/').some((part) => part === '.' || part === '..') && Number.isInteger(bytes) && /^[0-9a-f]{64}$/.test(sha256);
+}

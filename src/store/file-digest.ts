@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+
+export interface FileDigest {
+  readonly bytes: number;
+  /** SHA-256 of the content, hex. */
+  readonly sha256: string;
+}
+
+const CHUNK_BYTES = 1 << 20;
+
+/** Size and hash of a file. @cost one read of it */
+export async function digestFile(path: string): Promise<FileDigest> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
+    hash.update(chunk as Buffer);
+    bytes += (chunk as Buffer).length;
+  }
+  return { bytes, sha256: hash.digest('hex') };
+}
+
+/** Copies a file to a new one, on disk when it resolves. @returns size and hash of what was copied @cost one read and one write of it */
+export async function copyFlushed(from: string, to: string): Promise<FileDigest> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  const target = await open(to, 'wx', 0o600);
+  try {
+    for await (const chunk of createReadStream(from, { highWaterMark: CHUNK_BYTES })) {
+      hash.update(chunk as Buffer);
+      bytes += (chunk as Buffer).length;
+      await target.writeFile(chunk as Buffer);
+    }
+    await target.datasync();
+  } finally {
+    await target.close();
+  }
+  return { bytes, sha256: hash.digest('hex') };
+}

@@ -1,0 +1,109 @@
+import { mkdir, readdir, rename } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { readManifest, type BackupFile, type BackupManifest } from './backup-manifest.js';
+import { copyFlushed, digestFile } from './file-digest.js';
+import { flushFolder } from './flush-folder.js';
+import { HOME_FORMAT, homeFolders, readFormat, RESTORING, writeFormat, type HomeFolders } from './home.js';
+import { lockHome } from './home-lock.js';
+import { probeDocuments } from './probe-documents.js';
+import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
+
+export interface RestoreOptions {
+  readonly backup: string;
+  /** Home to restore to; absent or without documents unless `replace` is set. */
+  readonly home: string;
+  /** What the home holds is moved aside, never deleted. */
+  readonly replace: boolean;
+  readonly now?: () => number;
+  readonly onProgress?: (fraction: number, message: string) => void;
+}
+
+export interface Restored {
+  readonly manifest: BackupManifest;
+  /** Folder with what the home held before; undefined when it held nothing. */
+  readonly aside: string | undefined;
+}
+
+const PARTS = ['documents', 'artifacts', 'stores'] as const;
+
+/**
+ * Puts a backup in place of a home. Every file is checked before anything is touched; until the last one is on disk the home
+ * says that it is not whole, so that a restore cut short is never served.
+ * @throws StartRefusal 75 when a service runs on the home, 78 when the backup is damaged or the home must not be replaced
+ */
+export async function restoreHome({ backup, home: path, replace, now = Date.now, onProgress = () => {} }: RestoreOptions): Promise<Restored> {
+  const manifest = await readManifest(backup);
+  if (manifest.home_format > HOME_FORMAT) {
+    throw new StartRefusal(EXIT_CONFIGURATION, `The backup is of a home of format ${manifest.home_format}; this engine reads formats up to ${HOME_FORMAT}.`);
+  }
+  const damaged = await damagedFiles(backup, manifest.files, (fraction, file) => onProgress(fraction / 2, file));
+  if (damaged.length > 0) throw new StartRefusal(EXIT_CONFIGURATION, `The backup ${backup} is damaged and was not restored: ${listed(damaged)}.`);
+  await probeDocuments(join(backup, 'documents'));
+
+  const home = homeFolders(path);
+  await mkdir(home.path, { recursive: true, mode: 0o700 });
+  const lock = await lockHome(home.path);
+  try {
+    const held = await partsHeld(home);
+    const isCutShort = (await readFormat(home).catch(() => undefined)) === RESTORING;
+    if (held.length > 0 && !replace && !isCutShort) {
+      throw new StartRefusal(EXIT_CONFIGURATION, `The home ${home.path} holds ${held.join(', ')} already; --replace moves them aside.`);
+    }
+    await writeFormat(home, RESTORING);
+    const aside = await moveAside(home, held, now());
+    await copyAll(backup, home, manifest.files, (fraction, file) => onProgress(0.5 + fraction / 2, file));
+    await writeFormat(home, manifest.home_format);
+    return { manifest, aside };
+  } finally {
+    await lock.release();
+  }
+}
+
+/** Files of a backup whose bytes are not those of its manifest. */
+export async function damagedFiles(backup: string, files: readonly BackupFile[], onProgress: (fraction: number, file: string) => void = () => {}): Promise<string[]> {
+  const damaged: string[] = [];
+  for (const [i, { path, bytes, sha256 }] of files.entries()) {
+    const found = await digestFile(join(backup, path)).catch(() => undefined);
+    if (found?.bytes !== bytes || found.sha256 !== sha256) damaged.push(path);
+    onProgress((i + 1) / files.length, path);
+  }
+  return damaged;
+}
+
+async function partsHeld(home: HomeFolders): Promise<readonly string[]> {
+  const held: string[] = [];
+  for (const part of PARTS) if ((await readdir(home[part]).catch(() => [])).length > 0) held.push(part);
+  return held;
+}
+
+async function moveAside(home: HomeFolders, held: readonly string[], nowMs: number): Promise<string | undefined> {
+  if (held.length === 0) return undefined;
+  const aside = join(home.path, `replaced-${new Date(nowMs).toISOString().replaceAll(/[:.]/g, '')}`);
+  await mkdir(aside, { mode: 0o700 });
+  for (const part of held) await rename(join(home.path, part), join(aside, part));
+  await flushFolder(home.path);
+  return aside;
+}
+
+async function copyAll(backup: string, home: HomeFolders, files: readonly BackupFile[], onProgress: (fraction: number, file: string) => void): Promise<void> {
+  const folders = new Set<string>(PARTS.map((part) => home[part]));
+  for (const folder of folders) await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const [i, { path, sha256 }] of files.entries()) {
+    const folder = join(home.path, dirname(path));
+    if (!folders.has(folder)) await mkdir(folder, { recursive: true, mode: 0o700 });
+    folders.add(folder);
+    const copied = await copyFlushed(join(backup, path), join(home.path, path));
+    if (copied.sha256 !== sha256) throw new StartRefusal(EXIT_CONFIGURATION, `The file ${path} of the backup changed while it was restored.`);
+    onProgress((i + 1) / files.length, path);
+  }
+  for (const folder of folders) await flushFolder(folder);
+  await flushFolder(home.path);
+}
+
+const LISTED_MAX = 5;
+
+/** The first few names of a list. */
+function listed(names: readonly string[]): string {
+  const more = names.length - LISTED_MAX;
+  return names.slice(0, LISTED_MAX).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}

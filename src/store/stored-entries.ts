@@ -1,0 +1,84 @@
+import { open } from 'lmdb';
+import { namesIn } from './artifact-owners.js';
+import type { ArtifactRef } from './artifacts.js';
+import { keyBytes, keyText, parseKey } from './document-key.js';
+import type { DocumentKind, UnreadableCause } from './documents.js';
+import { SCHEMA_VERSION } from './lmdb-documents.js';
+import { openDocument } from './sealed-document.js';
+
+/** One stored document as it lies there, readable or not. */
+export interface StoredEntry {
+  readonly key: string;
+  /** Undefined for a kind that this engine does not know. */
+  readonly kind: DocumentKind | undefined;
+  readonly id: string;
+  readonly bytes: number;
+  /** Why it cannot be read, undefined when it can. */
+  readonly unreadable: UnreadableCause | undefined;
+  readonly body: unknown;
+  /** Names of the artifacts it refers to, whether or not it can be read. */
+  readonly artifactNames: readonly string[];
+}
+
+/** The documents of a folder as another process may look at them, also while a service writes them. */
+export interface DocumentsReader {
+  /** Every document by key, as one moment had them. */
+  entries(): IterableIterator<StoredEntry>;
+  /** The document under a key now. */
+  entry(key: string): StoredEntry | undefined;
+  /** Writes a consistent, compacted copy into an empty folder. */
+  copyTo(folder: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens documents for reading only. Probe the folder first: a damaged file ends the process that reads it. */
+export function openDocumentsReader(folder: string): DocumentsReader {
+  const database = open<Buffer, Buffer>({ path: folder, noSubdir: false, readOnly: true, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
+  return {
+    *entries() {
+      for (const { key, value } of database.getRange({})) yield entryOf(keyText(key), value);
+    },
+    entry(key) {
+      const value = database.get(keyBytes(key));
+      return value === undefined ? undefined : entryOf(key, value);
+    },
+    copyTo: (target) => database.backup(target, true),
+    close: () => database.close(),
+  };
+}
+
+function entryOf(key: string, value: Buffer): StoredEntry {
+  const known = parseKey(key);
+  const opened = openDocument(known?.id ?? key, { key, value, schemaMax: SCHEMA_VERSION });
+  const isReadable = typeof opened !== 'string';
+  return { key, kind: known?.kind, id: known?.id ?? key, bytes: value.length, unreadable: isReadable ? undefined : opened, body: isReadable ? opened.body : undefined, artifactNames: namesIn(value) };
+}
+
+/** The artifacts a body refers to, with what is to be expected of them. */
+export function artifactsOf(body: unknown): ArtifactRef[] {
+  if (Array.isArray(body)) return body.flatMap(artifactsOf);
+  if (typeof body !== 'object' || body === null) return [];
+  return isArtifactRef(body) ? [body] : Object.values(body).flatMap(artifactsOf);
+}
+
+function isArtifactRef(value: object): value is ArtifactRef {
+  const { name, bytes, sha256 } = value as Partial<ArtifactRef>;
+  return typeof name === 'string' && /^[0-9a-f]{32}\.art$/.test(name) && typeof bytes === 'number' && typeof sha256 === 'string';
+}
+
+/** A folder of the home's own that a market store names, and what its files were when it was written. */
+export interface ManagedStore {
+  readonly storeId: string;
+  /** Name of the folder below the home's stores. */
+  readonly folder: string;
+  readonly files: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[];
+}
+
+/** The managed folder of a `store` document, undefined when it has none. */
+export function managedStoreOf({ kind, id, body }: StoredEntry): ManagedStore | undefined {
+  if (kind !== 'store' || typeof body !== 'object' || body === null) return undefined;
+  const { managed, location, files } = body as { readonly managed?: unknown; readonly location?: unknown; readonly files?: unknown };
+  if (managed !== true || typeof location !== 'string') return undefined;
+  // Written by the engine under the schema of a store's document.
+  return { storeId: id, folder: location.slice(location.lastIndexOf('/') + 1), files: Array.isArray(files) ? (files as ManagedStore['files']) : [] };
+}

@@ -1,0 +1,120 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { digestFile } from './file-digest.js';
+import { readFormat, RESTORING, type HomeFolders } from './home.js';
+import { probeDocuments } from './probe-documents.js';
+import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
+import { artifactsOf, managedStoreOf, openDocumentsReader, type DocumentsReader } from './stored-entries.js';
+
+/** What was looked at of one sort, and what of it is not as it was written. */
+export interface VerifiedPart {
+  /** A kind of document, `artifacts`, or `stores`. */
+  readonly part: string;
+  readonly count: number;
+  readonly bytes: number;
+  readonly damaged: readonly Damage[];
+}
+
+export interface Damage {
+  readonly name: string;
+  /** One clause: `the file is missing`. */
+  readonly reason: string;
+}
+
+const REASONS = { unreadable: 'its checksum does not hold', unsupported: 'it was written by a newer engine', invalid: 'it does not satisfy its schema' } as const;
+
+/**
+ * Reads everything a home holds and compares it with the hashes it was written with; also while a service runs on it.
+ * @throws StartRefusal 78 when there is no home, or its documents cannot be opened at all
+ * @cost one read of every byte
+ */
+export async function verifyHome(home: HomeFolders, onProgress: (message: string) => void = () => {}): Promise<VerifiedPart[]> {
+  const format = await readFormat(home);
+  if (format === undefined || format === RESTORING) throw new StartRefusal(EXIT_CONFIGURATION, `There is no whole home at ${home.path}.`);
+  await probeDocuments(home.documents, home.backups);
+  const reader = openDocumentsReader(home.documents);
+  try {
+    const { parts, references, stores } = verifyDocuments(reader);
+    return [...parts, await verifyArtifacts(home, reader, references, onProgress), await verifyStores(home, reader, stores, onProgress)];
+  } finally {
+    await reader.close();
+  }
+}
+
+interface Reference {
+  readonly key: string;
+  readonly name: string;
+  /** What a readable document says of it. */
+  readonly expected: { readonly bytes: number; readonly sha256: string } | undefined;
+}
+
+interface StoreReference {
+  readonly key: string;
+  readonly store: NonNullable<ReturnType<typeof managedStoreOf>>;
+}
+
+interface Documents {
+  readonly parts: VerifiedPart[];
+  readonly references: readonly Reference[];
+  readonly stores: readonly StoreReference[];
+}
+
+function verifyDocuments(reader: DocumentsReader): Documents {
+  const byKind = new Map<string, { count: number; bytes: number; damaged: Damage[] }>();
+  const references: Reference[] = [];
+  const stores: StoreReference[] = [];
+  for (const entry of reader.entries()) {
+    const part = entry.kind ?? 'unknown kind';
+    const found = byKind.get(part) ?? { count: 0, bytes: 0, damaged: [] };
+    byKind.set(part, found);
+    found.count++;
+    found.bytes += entry.bytes;
+    if (entry.unreadable !== undefined) found.damaged.push({ name: entry.id, reason: REASONS[entry.unreadable] });
+    const expected = new Map(artifactsOf(entry.body).map((ref) => [ref.name, ref]));
+    for (const name of entry.artifactNames) references.push({ key: entry.key, name, expected: expected.get(name) });
+    const store = managedStoreOf(entry);
+    if (store !== undefined) stores.push({ key: entry.key, store });
+  }
+  return { parts: [...byKind].map(([part, found]) => ({ part, ...found })), references, stores };
+}
+
+async function verifyArtifacts({ artifacts }: HomeFolders, reader: DocumentsReader, references: readonly Reference[], onProgress: (message: string) => void): Promise<VerifiedPart> {
+  const damaged: Damage[] = [];
+  let bytes = 0;
+  for (const { key, name, expected } of references) {
+    onProgress(name);
+    const found = await digestFile(join(artifacts, name)).catch(() => undefined);
+    bytes += found?.bytes ?? 0;
+    const reason = found === undefined ? 'the file is missing' : differenceOf(found, expected);
+    // A service may have replaced the document meanwhile, and removed what only the old one named.
+    if (reason !== undefined && reader.entry(key)?.artifactNames.includes(name) === true) damaged.push({ name, reason });
+  }
+  return { part: 'artifacts', count: references.length, bytes, damaged };
+}
+
+async function verifyStores({ stores: folder }: HomeFolders, reader: DocumentsReader, stores: readonly StoreReference[], onProgress: (message: string) => void): Promise<VerifiedPart> {
+  const damaged: Damage[] = [];
+  let bytes = 0;
+  let count = 0;
+  for (const { key, store } of stores) {
+    const present = new Set(await readdir(join(folder, store.folder)).catch(() => []));
+    for (const expected of store.files) {
+      const file = [expected.label, `${expected.label}.parquet`].find((name) => present.has(name));
+      onProgress(`${store.storeId} ${expected.label}`);
+      const found = file === undefined ? undefined : await digestFile(join(folder, store.folder, file)).catch(() => undefined);
+      count++;
+      bytes += found?.bytes ?? 0;
+      const reason = found === undefined ? 'the file is missing' : differenceOf(found, expected);
+      const entry = reader.entry(key);
+      const isStill = entry !== undefined && managedStoreOf(entry)?.folder === store.folder;
+      if (reason !== undefined && isStill) damaged.push({ name: `${store.storeId}/${expected.label}`, reason });
+    }
+  }
+  return { part: 'stores', count, bytes, damaged };
+}
+
+function differenceOf(found: { readonly bytes: number; readonly sha256: string }, expected: { readonly bytes: number; readonly sha256: string } | undefined): string | undefined {
+  if (expected === undefined) return undefined;
+  if (found.bytes !== expected.bytes) return `it has ${found.bytes} bytes; ${expected.bytes} were written`;
+  return found.sha256 === expected.sha256 ? undefined : 'its checksum does not hold';
+}

@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto';
+import { referenceEngine } from '#kernels/engines/reference.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { estimateCovariance } from '#kernels/moments/estimate-covariance.js';
+import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { levelBins } from '#kernels/simulation/level-bins.js';
+
+const ASSETS = 130;
+const OBSERVATIONS = 400;
+
+/** SHA-256 of what the kernels make of a seeded panel: equal on every machine and version that keeps its promises. */
+export function kernelBits(): Record<string, string> {
+  const random = counterRandom({ seed: 3, stream: 1 });
+  const panel = Float64Array.from({ length: ASSETS * OBSERVATIONS }, () => 0.01 * random.normal());
+  const engine = wasmEngine();
+
+  const weights = new Float64Array(OBSERVATIONS);
+  halfLifeWeights(100, weights);
+  const model = new Float64Array(ASSETS * ASSETS);
+  const diagnostics = estimateCovariance(engine, panel.slice(), ASSETS, { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', weights, scale: 252, repair: false }, model);
+
+  const values = new Float64Array(ASSETS);
+  const vectors = new Float64Array(ASSETS * ASSETS);
+  engine.symmetricEigen(model, ASSETS, values, vectors);
+  const factor = model.slice();
+  engine.cholesky(factor, ASSETS);
+  const solved = vectors.slice();
+  engine.solveLower(factor, ASSETS, solved);
+
+  const plainValues = new Float64Array(ASSETS);
+  const plainVectors = new Float64Array(ASSETS * ASSETS);
+  referenceEngine.symmetricEigen(model, ASSETS, plainValues, plainVectors);
+
+  const horizon = 60;
+  const bins = levelBins({ mean: 0.0003, deviation: 0.01, horizon, count: 256 });
+  const tallies = { counts: new Uint32Array(horizon * 256), finals: new Float64Array(500), lows: new Float64Array(500), drawdowns: new Float64Array(500), underwater: new Int32Array(500) };
+  engine.simulatePaths({ model: { kind: 'gaussian', mean: 0.0003, deviation: 0.01 }, horizon, seed: 5, first: 0, bins }, tallies);
+
+  return {
+    random: sha(panel),
+    model: sha(model, Float64Array.of(diagnostics.intensity, diagnostics.averageCorrelation, diagnostics.smallestEigenvalue, diagnostics.conditionNumber)),
+    eigenpairs: sha(values, vectors),
+    'factor and solution': sha(factor, solved),
+    'eigenpairs by definition': sha(plainValues, plainVectors),
+    paths: sha(tallies.counts, tallies.finals, tallies.lows, tallies.drawdowns, tallies.underwater),
+  };
+}
+
+function sha(...arrays: readonly (Float64Array | Uint32Array | Int32Array)[]): string {
+  const hash = createHash('sha256');
+  for (const array of arrays) hash.update(new Uint8Array(array.buffer, array.byteOffset, array.byteLength));
+  return hash.digest('hex');
+}

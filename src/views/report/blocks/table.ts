@@ -146,6 +146,7 @@ function riskTable({ risk, overview }: RunFigures, limit: number): Table {
   const { names, volatility, coveredWeight } = found;
   const rows = names.slice(0, limit);
   const hasNames = rows.some(({ name }) => name !== null);
+  const isCovered = coveredWeight > 1 - 1e-6;
   const share = (contribution: number): string => percentText(volatility > 0 ? contribution / volatility : 0);
   const table = toTable<(typeof rows)[number]>(
     [
@@ -156,7 +157,7 @@ function riskTable({ risk, overview }: RunFigures, limit: number): Table {
       { column: figure('Share of risk'), cell: ({ contribution }) => share(contribution) },
     ],
     rows,
-    `Volatility of what is held on ${overview.end}, from returns of ${overview.start} to ${overview.end}; contributions add up to it.`,
+    `Volatility of what is held on ${overview.end}, from returns of ${overview.start} to ${overview.end}; contributions add up to it.${isCovered ? '' : ' Names too little is known of are left out.'}`,
   );
   const sums = (label: string, weight: number, contribution: number): TableRow => ({
     cells: [label, ...(hasNames ? [''] : []), percentText(weight), percentText(contribution), share(contribution)],

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
 import { openColumns, type RunColumns } from '#domain/backtest/run-columns.js';
 import { Refusal } from '#domain/refusal.js';
@@ -32,4 +33,25 @@ function readRange(file: number, start: number, end: number): Uint8Array {
     done += count;
   }
   return done === bytes.length ? bytes : bytes.slice(0, done);
+}
+
+/** Bytes hashed at a time. */
+const PART_BYTES = 1 << 20;
+
+/** SHA-256 of a stored file, null when it is not there. */
+export function hashFile(path: string): string | null {
+  let file: number;
+  try {
+    file = openSync(path, 'r');
+  } catch {
+    return null; // Absent files are what a reconciliation tells.
+  }
+  try {
+    const hash = createHash('sha256');
+    const part = new Uint8Array(PART_BYTES);
+    for (let count = readSync(file, part); count > 0; count = readSync(file, part)) hash.update(part.subarray(0, count));
+    return hash.digest('hex');
+  } finally {
+    closeSync(file);
+  }
 }

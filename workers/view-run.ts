@@ -1,10 +1,11 @@
 import type { RunColumns } from '#domain/backtest/run-columns.js';
-import type { FactorRiskInput, RunViewInput, Task, WeightsViewInput } from '#jobs/tasks.js';
+import type { FactorRiskInput, GroupsViewInput, RunViewInput, Task, WeightsViewInput } from '#jobs/tasks.js';
 import { createComposer, inForce } from '#domain/backtest/compositions.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
 import { indexBook } from '#domain/backtest/index-run.js';
 import type { Day } from '#domain/days.js';
-import type { MarketData } from '#domain/market/market-data.js';
+import type { Book } from '#domain/backtest/book.js';
+import { referenceAt, type MarketData, type ReferenceValue } from '#domain/market/market-data.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { Refusal } from '#domain/refusal.js';
@@ -13,7 +14,9 @@ import { assetView } from '#views/asset-view.js';
 import { attributionView } from '#views/attribution-view.js';
 import { compareView } from '#views/compare-view.js';
 import { createJsonWriter } from '#views/json-writer.js';
+import { groupsView } from '#views/groups-view.js';
 import { levelsView } from '#views/levels-view.js';
+import { reconcileView } from '#views/reconcile-view.js';
 import { riskDecomposition } from '#views/risk-decomposition.js';
 import { weightsView } from '#views/weights-view.js';
 import { outputBytes } from './hand-over.js';
@@ -21,7 +24,7 @@ import { openedMarket } from './open-markets.js';
 import { heldByName, measureRisk, positionsOf, readHeld, riskWindow } from './held-risk.js';
 import { onEngine } from './numerics.js';
 import { openedCalendars } from './opened-calendars.js';
-import { withRunFile } from './run-file.js';
+import { hashFile, withRunFile } from './run-file.js';
 
 /** A view of stored runs: read by ranges from their columns, serialised here. */
 export const viewRun: Task<'view-run'> = async (input) => {
@@ -45,6 +48,10 @@ function show(input: RunViewInput): unknown {
       return showWeights(input);
     case 'factor-risk':
       return showFactorRisk(input);
+    case 'groups':
+      return showGroups(input);
+    case 'reconcile':
+      return withRunFile(input.columns, (run) => reconcileView(run, input.files.map(({ name, path, sha256 }) => ({ name, recorded: sha256, found: hashFile(path) }))));
   }
 }
 
@@ -83,23 +90,50 @@ function showFactorRisk({ columns, asOf, benchmark, market: handle, model, facto
   });
 }
 
-interface BenchmarkWeightsInput {
+function showGroups({ columns, start, end, by, benchmark, market: handle }: GroupsViewInput): Promise<unknown> {
+  const market = openedMarket(handle);
+  return onEngine((engine) =>
+    withRunFile(columns, (run) => {
+      const book = benchmark && benchmarkBook(engine, { ...benchmark, market, day: run.i32('days').at(-1)! });
+      return groupsView(run, {
+        window: { start, end },
+        by,
+        groupOf: (name, day) => groupOf(referenceAt(market.reference, name, by, day)),
+        benchmark: book && { id: benchmark!.indexId, book },
+      });
+    }),
+  );
+}
+
+/** Names without a group form one of their own. */
+const UNCLASSIFIED = 'UNCLASSIFIED';
+
+function groupOf(value: ReferenceValue): string {
+  return value === null || value === '' ? UNCLASSIFIED : String(value);
+}
+
+interface BenchmarkInput {
   readonly indexId: string;
   readonly documents: NonNullable<WeightsViewInput['benchmark']>['documents'];
   readonly market: MarketData | null;
   readonly day: Day;
+  readonly isBrief?: boolean;
 }
 
-/** Weights that an index, run from its definition, holds on a day. */
-function benchmarkWeights(engine: Engine, { indexId, documents, market, day }: BenchmarkWeightsInput): ReadonlyMap<string, number> {
+/** An index as a book up to a day, run from its definition. */
+function benchmarkBook(engine: Engine, { indexId, documents, market, day, isBrief = false }: BenchmarkInput): Book {
   if (!market) throw new Refusal('NO_DATA_SOURCE', 'No data store is active to run the benchmark on.');
   const composer = createComposer({ market, calendars: openedCalendars(), documents, until: day, createDecider: indexDeciders(engine) });
   const compositions = composer.compositions(indexId);
-  const { sm, list } = compositions;
-  const session = lastAtMost(sm.sessions, day);
-  if (!inForce(list, session)) throw new Refusal('NO_DATA_AT_DATE', `The benchmark ${indexId} has no composition at that date.`);
-  const book = indexBook({ compositions, to: session, isBrief: true });
-  return new Map([...book.columns].flatMap((column, slot): [string, number][] => (book.weights[slot]! > 0 ? [[sm.identifiers[column]!, book.weights[slot]!]] : [])));
+  const session = lastAtMost(compositions.sm.sessions, day);
+  if (!inForce(compositions.list, session)) throw new Refusal('NO_DATA_AT_DATE', `The benchmark ${indexId} has no composition at that date.`);
+  return indexBook({ compositions, to: session, isBrief });
+}
+
+/** Weights that an index holds on a day. */
+function benchmarkWeights(engine: Engine, input: BenchmarkInput): ReadonlyMap<string, number> {
+  const { sm, columns, weights } = benchmarkBook(engine, { ...input, isBrief: true });
+  return new Map([...columns].flatMap((column, slot): [string, number][] => (weights[slot]! > 0 ? [[sm.identifiers[column]!, weights[slot]!]] : [])));
 }
 
 /** Latest shares outstanding of a name on or before a day, null where the market does not tell. */

@@ -226,6 +226,55 @@ export const AttributionView = z
   .meta({ id: 'AttributionView' });
 export type AttributionView = z.infer<typeof AttributionView>;
 
+const effect = (description: string) => z.number().nullable().meta({ description: `${description} Null without a benchmark.` });
+
+export const GroupAttributionRow = z
+  .strictObject({
+    group: z.string(),
+    average_weight: z.number(),
+    benchmark_average_weight: effect('Mean weight of the group in the benchmark.'),
+    contribution: z.number().meta({ description: 'What the group added to the total return; the groups sum to it.' }),
+    allocation: effect('From holding another weight of the group than the benchmark.'),
+    selection: effect("From the group's names doing otherwise than the benchmark's."),
+    interaction: effect('From both together.'),
+  })
+  .meta({ id: 'GroupAttributionRow' });
+export const GroupAttributionView = z
+  .strictObject({
+    index_id: z.string(),
+    by: z.string().meta({ description: 'Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested.' }),
+    benchmark: z.string().nullable(),
+    groups: z.array(GroupAttributionRow),
+    total_return: z.number(),
+    benchmark_return: z.number().nullable(),
+    active_return: z.number().nullable().meta({ description: 'total_return less benchmark_return; the effects of all groups sum to it.' }),
+    periods: z.int(),
+    residual: z.number(),
+    reconciles: z.boolean(),
+    requested_start: z.string(),
+    requested_end: z.string(),
+    start: z.string(),
+    end: z.string(),
+  })
+  .meta({ id: 'GroupAttributionView' });
+export type GroupAttributionView = z.infer<typeof GroupAttributionView>;
+
+export const ReconciliationCheck = z
+  .strictObject({
+    name: z.string(),
+    meaning: z.string(),
+    left: z.number().nullable().meta({ description: 'The side that was computed again; null where bytes are compared.' }),
+    right: z.number().nullable(),
+    residual: z.number(),
+    tolerance: z.number().meta({ description: 'Relative to the larger side, at least to 1.' }),
+    holds: z.boolean(),
+  })
+  .meta({ id: 'ReconciliationCheck' });
+export const ReconciliationView = z
+  .strictObject({ index_id: z.string(), reconciles: z.boolean(), checks: z.array(ReconciliationCheck) })
+  .meta({ id: 'ReconciliationView' });
+export type ReconciliationView = z.infer<typeof ReconciliationView>;
+
 export const AssetView = z
   .strictObject({
     index_id: z.string(),
@@ -405,6 +454,33 @@ export const analyticsRoutes = routes({
     query: z.strictObject(window),
     success: { status: 200, description: 'The attribution.', schema: AttributionView },
     errors: [...runErrors, 'INVALID_RANGE', 'RANGE_TOO_SHORT', 'TOTAL_LOSS'],
+  },
+  getGroupAttribution: {
+    method: 'GET',
+    path: '/analytics/{index_id}/attribution/groups',
+    scope: 'read',
+    tag,
+    summary: 'Contributions by group, and allocation, selection and interaction against a benchmark index.',
+    description: 'Effects are those of Brinson and Fachler, period by period, linked after Cariño: they sum to the active return exactly. The benchmark is run from its definition and must have every date of the window.',
+    params,
+    query: z.strictObject({
+      by: z.string().min(1).max(64).default('SECTOR').meta({ description: 'Reference column to group by.' }),
+      benchmark: Id.optional().meta({ description: 'Index to compare with.' }),
+      ...window,
+    }),
+    success: { status: 200, description: 'The groups.', schema: GroupAttributionView },
+    errors: [...runErrors, 'INVALID_RANGE', 'RANGE_TOO_SHORT', 'TOTAL_LOSS', 'NO_COMMON_DATES', 'BENCHMARK_NOT_FOUND', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'],
+  },
+  reconcileRun: {
+    method: 'GET',
+    path: '/analytics/{index_id}/reconcile',
+    scope: 'read',
+    tag,
+    summary: 'The identities of the stored run, computed again.',
+    description: 'Each check with both sides, residual, tolerance and verdict. Stored bytes are hashed again, so that a changed record is found.',
+    params,
+    success: { status: 200, description: 'The checks.', schema: ReconciliationView },
+    errors: runErrors,
   },
   getRunAsset: {
     method: 'GET',

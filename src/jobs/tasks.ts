@@ -9,6 +9,9 @@ import type { ReportTemplateDocument } from '#domain/reports/template-document.j
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import type { SimulationPlan, SimulationRequest } from '#domain/simulation/simulation.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
+import type { MarketAudit } from '#market/audit/audit-market.js';
+import type { Repair } from '#market/audit/doubt.js';
+import type { ContentSummary } from '#market/market-tasks.js';
 import type { NameBars, SeriesRequest } from '#market/price-series.js';
 import type { RefreshOptions, RefreshReport } from '#market/refresh-content.js';
 
@@ -16,6 +19,8 @@ import type { RefreshOptions, RefreshReport } from '#market/refresh-content.js';
 export interface Tasks {
   /** A whole backtest: bytes to store, and the little that listings need. */
   backtest: { input: { readonly market: MarketHandle; readonly plan: BacktestPlan; readonly engineVersion: string }; output: BacktestOutput };
+  /** A stored run made again and laid beside what is stored: a ReplayView as JSON. */
+  replay: { input: ReplayInput; output: OutputBytes };
   /** A view of stored runs as JSON. */
   'view-run': { input: RunViewInput; output: OutputBytes };
   /** Index levels of a stored run. */
@@ -32,6 +37,10 @@ export interface Tasks {
   prices: { input: PricesInput; output: OutputBytes };
   /** The next version of a store from the one held and what its source has now. */
   'refresh-market': { input: RefreshMarketInput; output: RefreshMarketOutput };
+  /** What is probably wrong in a market. */
+  'audit-market': { input: { readonly market: MarketHandle }; output: MarketAudit };
+  /** A market with repairs applied, written as a store of its own. */
+  'repair-market': { input: RepairMarketInput; output: RepairMarketOutput };
   /** What all parts of a simulation have in common. */
   'plan-simulation': { input: PlanSimulationInput; output: SimulationStart };
   /** One part of the paths, drawn into shared memory. */
@@ -198,6 +207,19 @@ export interface OutputBytes {
   readonly sha256: string;
 }
 
+export interface RepairMarketInput {
+  readonly market: MarketHandle;
+  readonly repairs: readonly Repair[];
+  /** Folder to write to, and the store it is for. */
+  readonly folder: string;
+  readonly storeId: string;
+}
+
+export interface RepairMarketOutput {
+  readonly handle: MarketHandle;
+  readonly summary: ContentSummary;
+}
+
 export interface RefreshMarketInput {
   readonly held: MarketHandle;
   readonly fresh: MarketHandle;
@@ -239,6 +261,18 @@ export interface BacktestOutput {
   readonly storeContentHash: string;
 }
 
+export interface ReplayInput {
+  readonly market: MarketHandle;
+  /** What the stored run was made from. */
+  readonly plan: BacktestPlan;
+  readonly engineVersion: string;
+  readonly definitionChanged: boolean;
+  /** What stands beside the numbers of the stored run. */
+  readonly stored: { readonly runAt: string | null; readonly runHash: string; readonly engineVersion: string; readonly storeContentHash: string };
+  /** Files of the stored run. */
+  readonly paths: Readonly<Record<'result' | 'record' | 'overview' | 'columns', string>>;
+}
+
 /** What is to be shown of stored runs; `columns` are paths of column files. Dates are YYYY-MM-DD, null when not asked for. */
 export type RunViewInput =
   | { readonly view: 'attribution'; readonly columns: string; readonly start: string | null; readonly end: string | null }
@@ -246,7 +280,25 @@ export type RunViewInput =
   | { readonly view: 'compare'; readonly columns: readonly string[] }
   | { readonly view: 'levels'; readonly columns: string; readonly variant: ReturnVariant | null; readonly start: string | null; readonly end: string | null }
   | WeightsViewInput
-  | FactorRiskInput;
+  | FactorRiskInput
+  | GroupsViewInput
+  | {
+      readonly view: 'reconcile';
+      readonly columns: string;
+      /** Stored files of the run with the hashes recorded when they were written. */
+      readonly files: readonly { readonly name: string; readonly path: string; readonly sha256: string }[];
+    };
+
+export interface GroupsViewInput {
+  readonly view: 'groups';
+  readonly columns: string;
+  readonly start: string | null;
+  readonly end: string | null;
+  /** Reference column. */
+  readonly by: string;
+  readonly benchmark: WeightsViewInput['benchmark'];
+  readonly market: MarketHandle;
+}
 
 export interface WeightsViewInput {
   readonly view: 'weights';

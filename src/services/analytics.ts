@@ -51,6 +51,12 @@ export interface WeightsQuery {
   readonly risk: boolean;
 }
 
+export interface GroupsQuery extends DateWindow {
+  /** Reference column. */
+  readonly by: string;
+  readonly benchmark?: string | undefined;
+}
+
 export interface FactorRiskQuery {
   readonly as_of?: string | undefined;
   readonly benchmark: string;
@@ -75,11 +81,17 @@ export interface Analytics {
   /** @throws Refusal PRECONDITION_FAILED */
   remove(runId: string, ifMatch: Precondition | undefined): Promise<void>;
   attribution(runId: string, window: DateWindow, signal: AbortSignal): Promise<OutputBytes>;
+  groups(runId: string, query: GroupsQuery, signal: AbortSignal): Promise<OutputBytes>;
+  reconcile(runId: string, signal: AbortSignal): Promise<OutputBytes>;
   asset(runId: string, identifier: string, signal: AbortSignal): Promise<OutputBytes>;
   compare(runIds: readonly string[], signal: AbortSignal): Promise<OutputBytes>;
   weights(runId: string, query: WeightsQuery, signal: AbortSignal): Promise<OutputBytes>;
   factorRisk(runId: string, query: FactorRiskQuery, signal: AbortSignal): Promise<OutputBytes>;
   levels(runId: string, query: DateWindow & { readonly variant?: ReturnVariant | undefined }, signal: AbortSignal): Promise<OutputBytes>;
+  /** What would be run under an id, with a request as a run stored it. @throws Refusal as `start` does */
+  planOf(runId: string, request: unknown): BacktestPlan;
+  /** Largest memory a backtest on the served market needs. @throws Refusal NO_DATA_SOURCE */
+  estimatedBytes(): number;
   /** Index points of the latest run, for services that price on them. */
   levelsOf(runId: string): Promise<RunLevels>;
 }
@@ -173,6 +185,19 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       assertOrder({ start, end });
       return view({ view: 'attribution', columns, start, end }, signal);
     },
+    async groups(runId, { by, benchmark = null, start = null, end = null }, signal) {
+      const columns = columnsOf(runId);
+      assertOrder({ start, end });
+      const compared = benchmark === null ? null : { indexId: benchmark, documents: benchmarkIndex(benchmark) };
+      const { handle, market } = markets.require();
+      assertReferenceColumn(market, by);
+      return view({ view: 'groups', columns, start, end, by, benchmark: compared, market: handle }, signal);
+    },
+    async reconcile(runId, signal) {
+      const { artifacts: stored } = requireRun(documents, runId);
+      const files = Object.entries(stored).flatMap(([name, ref]) => (ref === undefined ? [] : [{ name, path: artifacts.path(ref), sha256: ref.sha256 }]));
+      return view({ view: 'reconcile', columns: artifacts.path(stored.columns), files }, signal);
+    },
     async asset(runId, identifier, signal) {
       return view({ view: 'asset', columns: columnsOf(runId), identifier }, signal);
     },
@@ -198,6 +223,8 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       assertOrder({ start, end });
       return view({ view: 'levels', columns, variant, start, end }, signal);
     },
+    planOf: (runId, request) => planOf(runId, BacktestFields.parse(request)),
+    estimatedBytes: () => estimatedBytes(markets.require().market),
     async levelsOf(runId) {
       return jobs.query('run-levels', { columns: columnsOf(runId) });
     },
@@ -235,6 +262,14 @@ function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRe
   const accepted = [...market.fields.keys()];
   throw refuseWithFindings('request', [
     { severity: 'error', code: 'UNKNOWN_FIELD_NAME', message: `The served store has no column ${column}; it has ${accepted.join(', ')}.`, path: 'benchmark.price_column', accepted, value: column },
+  ]);
+}
+
+function assertReferenceColumn(market: MarketData, column: string): void {
+  const accepted = market.reference.columns;
+  if (accepted.includes(column)) return;
+  throw refuseWithFindings('query', [
+    { severity: 'error', code: 'UNKNOWN_FIELD_NAME', message: `The served store has no reference column ${column}; it has ${accepted.join(', ') || 'none'}.`, path: 'by', accepted, value: column },
   ]);
 }
 

@@ -67,6 +67,26 @@ describe('other views of a run', () => {
     expect([turned.status, turned.body.error.code]).toEqual([422, 'INVALID_RANGE']);
   });
 
+  test('groups add up to the total, and against a benchmark to the active return', async () => {
+    const alone = await service.checked('getGroupAttribution', '/analytics/MAIN/attribution/groups');
+    expect([alone.status, alone.body.by, alone.body.benchmark, alone.body.reconciles]).toEqual([200, 'SECTOR', null, true]);
+    expect(sum(alone.body.groups.map((row: { contribution: number }) => row.contribution))).toBeCloseTo(alone.body.total_return, 12);
+    const { body } = await service.checked('getGroupAttribution', '/analytics/MAIN/attribution/groups?by=COUNTRY&benchmark=WIDE&start=2022-03-01&end=2023-03-01');
+    const effects = body.groups.flatMap((row: { allocation: number; selection: number; interaction: number }) => [row.allocation, row.selection, row.interaction]);
+    expect(sum(effects)).toBeCloseTo(body.active_return, 12);
+    expect(body.active_return).toBeCloseTo(body.total_return - body.benchmark_return, 12);
+    expect(sum(body.groups.map((row: { benchmark_average_weight: number }) => row.benchmark_average_weight))).toBeCloseTo(1, 10);
+    const unknown = await service.checked('getGroupAttribution', '/analytics/MAIN/attribution/groups?by=SHOE_SIZE');
+    expect([unknown.status, unknown.body.error.detail.findings[0].code]).toEqual([422, 'UNKNOWN_FIELD_NAME']);
+  });
+
+  test('every identity of the run holds when it is computed again', async () => {
+    const { body } = await service.checked('reconcileRun', '/analytics/MAIN/reconcile');
+    expect(body.checks.filter(({ holds }: { holds: boolean }) => !holds)).toEqual([]);
+    expect(body.reconciles).toBe(true);
+    expect(body.checks.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(['stored record', 'returns', 'weights', 'contributions']));
+  });
+
   test('a name shows its weights at the rebalances it was in', async () => {
     const { body: weights } = await service.checked('getWeights', '/analytics/MAIN/weights');
     const { identifier } = weights.weights[0];

@@ -1,0 +1,155 @@
+import type { GroupAttributionView } from '#contract/analytics.js';
+import { brinsonFachler, type GroupedPeriod } from '#domain/analytics/brinson.js';
+import { linkingCoefficient } from '#domain/analytics/attribution.js';
+import { returnsOf } from '#domain/analytics/series.js';
+import type { Book } from '#domain/backtest/book.js';
+import type { RunColumns } from '#domain/backtest/run-columns.js';
+import { formatDay, formatDayTimestamp, type Day } from '#domain/days.js';
+import { compareText } from '#domain/findings.js';
+import { Refusal } from '#domain/refusal.js';
+import { lastAtMost } from '#domain/search.js';
+import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
+
+export interface GroupsInput {
+  readonly window: AskedWindow;
+  /** Reference column the names are grouped by. */
+  readonly by: string;
+  /** Group of a name as known on a day. */
+  groupOf(name: string, day: Day): string;
+  /** Index compared with, run from its definition, null without one. */
+  readonly benchmark: { readonly id: string; readonly book: Book } | null;
+}
+
+/** The group of what is not invested. */
+const CASH = 'CASH';
+
+/**
+ * Contributions of a window by group; against a benchmark also why the return was another one.
+ * Names are grouped as they were known at the window's end.
+ * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS, NO_COMMON_DATES when the benchmark lacks a session of the window
+ * @cost reads [n x H] weights, twice with a benchmark
+ */
+export function groupsView(columns: RunColumns, { window: asked, by, groupOf, benchmark }: GroupsInput): GroupAttributionView {
+  const days = columns.i32('days');
+  const { from, to } = windowWithin(days, asked);
+  const periods = to - from;
+  const { names } = columns.header;
+  const end = days[to]!;
+  const ownGroups = names.map((name) => groupOf(name, end));
+  const otherGroups = benchmark ? Array.from(benchmark.book.columns, (column) => groupOf(benchmark.book.sm.identifiers[column]!, end)) : [];
+  const labels = [...new Set([...ownGroups, ...otherGroups])].toSorted(compareText);
+  const groups = labels.includes(CASH) ? labels : [...labels, CASH];
+  const cash = groups.indexOf(CASH);
+  const own = groupedRun(columns, { from, to, groupAt: ownGroups.map((group) => groups.indexOf(group)), count: groups.length, cash });
+  const level = columns.f64('level', from, to + 1);
+  const returns = returnsOf(level);
+  const totalReturn = level.at(-1)! / level[0]! - 1;
+  const contributions = new Float64Array(groups.length);
+  const averages = new Float64Array(groups.length);
+  for (let period = 0; period < periods; period++) {
+    if (!(returns[period]! > -1)) throw new Refusal('TOTAL_LOSS', `A period returned ${returns[period]}; contributions are linked over periods that keep something.`);
+    const link = linkingCoefficient(returns[period]!) / linkingCoefficient(totalReturn);
+    const grouped = own(period);
+    for (let k = 0; k < groups.length; k++) {
+      contributions[k]! += link * grouped.contributions[k]!;
+      averages[k]! += grouped.weights[k]! / periods;
+    }
+  }
+  const effects = benchmark && brinsonFachler({
+    groups: groups.length,
+    periods,
+    portfolio: own,
+    benchmark: groupedBook(benchmark.book, { days: days.subarray(from, to + 1), groupAt: otherGroups.map((group) => groups.indexOf(group)), count: groups.length, cash }),
+  });
+  const shown = groups.map((_, k) => k).filter((k) => averages[k]! > 0 || contributions[k] !== 0 || (effects !== null && effects.benchmarkAverageWeights[k]! > 0));
+  const residual = effects ? effects.residual : totalReturn - contributions.reduce((sum, part) => sum + part, 0);
+  const scale = Math.max(1, Math.abs(totalReturn), Math.abs(effects?.benchmarkReturn ?? 0));
+  return {
+    index_id: columns.header.run_id,
+    by,
+    benchmark: benchmark?.id ?? null,
+    groups: shown.map((k) => ({
+      group: groups[k]!,
+      average_weight: averages[k]!,
+      benchmark_average_weight: effects?.benchmarkAverageWeights[k] ?? null,
+      contribution: contributions[k]!,
+      allocation: effects?.allocation[k] ?? null,
+      selection: effects?.selection[k] ?? null,
+      interaction: effects?.interaction[k] ?? null,
+    })),
+    total_return: totalReturn,
+    benchmark_return: effects?.benchmarkReturn ?? null,
+    active_return: effects ? effects.portfolioReturn - effects.benchmarkReturn : null,
+    periods,
+    residual,
+    reconciles: Math.abs(residual) <= RECONCILES_WITHIN * scale,
+    requested_start: asked.start ?? formatDay(days[0]!),
+    requested_end: asked.end ?? formatDay(days.at(-1)!),
+    start: formatDayTimestamp(days[from + 1]!),
+    end: formatDayTimestamp(end),
+  };
+}
+
+const RECONCILES_WITHIN = 1e-10;
+
+interface Grouping {
+  /** Group of each name, [H]. */
+  readonly groupAt: readonly number[];
+  readonly count: number;
+  readonly cash: number;
+}
+
+interface RunGrouping extends Grouping {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The periods of a stored run by group. Pass them in order; a second pass begins with period 0 again. */
+function groupedRun(columns: RunColumns, { from, to, ...grouping }: RunGrouping): (period: number) => GroupedPeriod {
+  let window = readWindow(columns, { from, to });
+  return (period) => {
+    if (period === 0) window = readWindow(columns, { from, to });
+    return inGroups(window.weightsAt(period), window.contributionsOf(period), grouping);
+  };
+}
+
+interface BookGrouping extends Grouping {
+  /** Days of the window. */
+  readonly days: Int32Array;
+}
+
+/** The periods of a book without costs by group. @throws Refusal NO_COMMON_DATES */
+function groupedBook({ sm, from, length, columns, weights, gross, events }: Book, { days, ...grouping }: BookGrouping): (period: number) => GroupedPeriod {
+  const first = lastAtMost(sm.sessions, days[0]!) - from;
+  for (let t = 0; t < days.length; t++) {
+    if (first < 0 || first + t >= length || sm.sessions[from + first + t] !== days[t]) {
+      throw new Refusal('NO_COMMON_DATES', `The benchmark has no level on ${formatDay(days[t]!)}, a date of the window; it must have every date of it.`);
+    }
+  }
+  const H = columns.length;
+  const before = new Map(events.map((event) => [event.at, event.before]));
+  const parts = new Float64Array(H);
+  return (period) => {
+    const at = first + period + 1;
+    const held = weights.subarray((at - 1) * H, at * H);
+    const drifted = before.get(at) ?? weights.subarray(at * H, (at + 1) * H);
+    for (let i = 0; i < H; i++) parts[i] = drifted[i]! * gross[at]! - held[i]!;
+    return inGroups(held, parts, grouping);
+  };
+}
+
+function inGroups(held: Float64Array, parts: Float64Array, { groupAt, count, cash }: Grouping): GroupedPeriod {
+  const weights = new Float64Array(count);
+  const contributions = new Float64Array(count);
+  let invested = 0;
+  for (let i = 0; i < held.length; i++) {
+    weights[groupAt[i]!]! += held[i]!;
+    contributions[groupAt[i]!]! += parts[i]!;
+    invested += held[i]!;
+  }
+  // What rounding leaves of 1 is no cash.
+  if (1 - invested > CASH_MIN) weights[cash]! += 1 - invested;
+  return { weights, contributions };
+}
+
+const CASH_MIN = 1e-12;

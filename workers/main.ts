@@ -4,6 +4,7 @@ import { createDoor } from './door.js';
 /** A task without a worker does not compile. */
 const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   backtest: async () => (await import('./backtest.js')).backtest,
+  replay: async () => (await import('./replay.js')).replay,
   'view-run': async () => (await import('./view-run.js')).viewRun,
   'run-levels': async () => (await import('./run-levels.js')).runLevels,
   preview: async () => (await import('./preview.js')).preview,
@@ -11,6 +12,8 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   whatIf: async () => (await import('./what-if.js')).whatIf,
   render: async () => (await import('./render.js')).render,
   prices: async () => (await import('./prices.js')).prices,
+  'audit-market': async () => (await import('./audit-market.js')).auditMarket,
+  'repair-market': async () => (await import('./audit-market.js')).repairMarket,
   'refresh-market': async () => (await import('./refresh-market.js')).refreshMarket,
   'plan-simulation': async () => (await import('./simulate.js')).planOfSimulation,
   'simulate-paths': async () => (await import('./simulate.js')).simulatePart,

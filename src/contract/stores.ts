@@ -3,6 +3,7 @@ import { ImportHeader } from '#domain/documents/import-request.js';
 import { Adjustment, STORE_KINDS, TableNames } from '#domain/documents/store-document.js';
 import { LIMITS } from '#domain/limits.js';
 import { Id, IsoDate } from '#domain/shape.js';
+import { DOUBT_KINDS } from '#domain/market/doubt-kinds.js';
 import { ErrorDetail, Finding, listingQuery, skippedFields, TableFrame } from './common.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
@@ -145,6 +146,52 @@ export const RefreshResult = z
 export const RefreshJobStatus = jobStatus('RefreshJobStatus', 'refresh', RefreshResult);
 export const SyncJobStatus = jobStatus('SyncJobStatus', 'sync', RefreshResult);
 
+const ActionRow = z.strictObject({ identifier: z.string(), type: z.string(), value: z.number(), ex_date: z.string() });
+const cells = { identifier: z.string(), from: z.string(), to: z.string(), columns: z.array(z.string()) };
+
+export const DataRepair = z
+  .discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('scale'), ...cells, factor: z.number() }),
+    z.strictObject({ kind: z.literal('remove_values'), ...cells }),
+    z.strictObject({ kind: z.literal('insert_action'), action: ActionRow }),
+    z.strictObject({ kind: z.literal('replace_action'), action: ActionRow, value: z.number() }),
+    z.strictObject({ kind: z.literal('remove_action'), action: ActionRow }),
+  ])
+  .meta({ id: 'DataRepair', description: 'A change that would settle a doubt; days are inclusive.' });
+
+export const DataDoubt = z
+  .strictObject({
+    id: z.string().meta({ description: 'Names the doubt in a request for repairs; the same data has the same ids.' }),
+    kind: z.enum(DOUBT_KINDS),
+    identifier: z.string(),
+    date: z.string(),
+    confidence: z.number().min(0).max(1),
+    message: z.string(),
+    evidence: z.record(z.string(), z.union([z.number(), z.string()])).meta({ description: 'The figures it rests on.' }),
+    repair: DataRepair.nullable().meta({ description: 'Null where the data itself does not say what is right.' }),
+  })
+  .meta({ id: 'DataDoubt' });
+
+export const DataAudit = z
+  .strictObject({
+    store_id: z.string(),
+    content_hash: z.string().meta({ description: 'Of the content that was looked through.' }),
+    doubts: z.array(DataDoubt).meta({ description: 'By date and identifier, at most 1000: the most certain ones.' }),
+    total: z.int(),
+  })
+  .meta({ id: 'DataAudit' });
+export type DataAudit = z.infer<typeof DataAudit>;
+
+export const RepairRequest = z
+  .strictObject({
+    doubts: z.array(z.string().min(1).max(200)).min(1).max(1000).meta({ description: 'Ids of the doubts whose repairs to apply.' }),
+    store_id: Id.optional().meta({ description: 'Id of the new store; default {store_id}-repaired-{n}.' }),
+    name: Name.optional(),
+    activate: z.boolean().default(false).meta({ description: 'Serve the new store at once.' }),
+  })
+  .meta({ id: 'RepairRequest' });
+export type RepairRequest = z.infer<typeof RepairRequest>;
+
 const storeParams = z.strictObject({ store_id: Id.meta({ description: 'Id of the data store.' }) });
 
 export const storeRoutes = routes({
@@ -236,6 +283,28 @@ export const storeRoutes = routes({
     body: { schema: RefreshRequest, optional: true, example: {} },
     success: { status: 202, description: 'The syncing job.', schema: SyncJobStatus },
     errors: ['NO_DATA_SOURCE', 'NOTHING_TO_REFRESH', 'STORE_LOADING', 'STORE_REFRESHING'],
+  },
+  auditStore: {
+    method: 'GET',
+    path: '/data/stores/{store_id}/audit',
+    scope: 'read',
+    tag: 'stores',
+    summary: 'What is probably wrong in a store.',
+    description: 'Jumps without a cause, splits that are missing, other units, repeated bars, stale tails, volume without a price, and dividends of the wrong size, told twice or left out of adjusted prices: each with its evidence and, where the data says what is right, a repair.',
+    params: storeParams,
+    success: { status: 200, description: 'The doubts.', schema: DataAudit },
+    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'STORE_LOADING', 'STORE_REFRESHING', 'OVERLOADED'],
+  },
+  repairStore: {
+    method: 'POST',
+    path: '/data/stores/{store_id}/repairs',
+    scope: 'data',
+    tag: 'stores',
+    summary: 'Writes a new store with chosen repairs applied; the old one is kept.',
+    params: storeParams,
+    body: { schema: RepairRequest, example: { doubts: ['missed_split CSX 2011-06-16'] } },
+    success: { status: 201, description: 'The new store.', schema: ImportResult },
+    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'STORE_EXISTS', 'STORE_LOADING', 'STORE_REFRESHING', 'OVERLOADED'],
   },
   importStore: {
     method: 'POST',

@@ -1,5 +1,5 @@
 import type {
-  DataStore, DataStoreCollection, DataStoreCreate, DataStoreUpdate, GenerateSyntheticRequest, ImportResult, RefreshRequest,
+  DataAudit, DataStore, DataStoreCollection, DataStoreCreate, DataStoreUpdate, GenerateSyntheticRequest, ImportResult, RefreshRequest, RepairRequest,
 } from '#contract/stores.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { civilOf, dayFrom, formatDay } from '#domain/days.js';
@@ -21,6 +21,7 @@ import { createProblems } from '#market/problems.js';
 import { servedMarket, type ServedMarkets } from '#market/served-markets.js';
 import type { DocumentStore } from '#store/documents.js';
 import { assertPrecondition, type Precondition } from './preconditions.js';
+import { createStoreAudits, type Repaired } from './store-audits.js';
 import { allStores, isRefreshable, readStore, requireStore, storeNotFound, toDataStore, toListedStore, withoutPassword, type Activity } from './store-documents.js';
 import { activateIn, forgetUnwritten, sessionsBetween, writingStore, type GenerateRequest, type StoreJobs } from './store-jobs.js';
 import { loadedFields, type StoreLoading } from './store-loading.js';
@@ -60,6 +61,10 @@ export interface Stores {
   refresh(storeId: string, request: RefreshRequest): Promise<JobStatus>;
   /** Refreshes the served store. @throws Refusal NO_DATA_SOURCE, and as `refresh` */
   sync(request: RefreshRequest): Promise<JobStatus>;
+  /** What is probably wrong in a store. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED */
+  audit(storeId: string, signal: AbortSignal): Promise<DataAudit>;
+  /** A new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
+  repair(storeId: string, request: RepairRequest): Promise<ImportResult>;
   /**
    * After the jobs have begun: removes what a crash left behind and reads the store that was served before,
    * without keeping anyone waiting.
@@ -291,6 +296,32 @@ export function createStores(dependencies: StoresDependencies): Stores {
     if (previous?.location != null) await folders.remove(previous.location, document.store_id);
   }
 
+  async function panelsOf(document: StoreDocument): Promise<MarketHandle> {
+    const held = markets.served();
+    if (held?.handle.storeId === document.store_id) return held.handle;
+    assertIdle(document.store_id);
+    const loaded = await asReader(document.store_id, () => loading.read(document, { serve: true, signal: closing.signal }));
+    if (loaded.kind === 'refused') throw refusedData(loaded.findings);
+    return loaded.served!.handle;
+  }
+
+  async function register({ storeId, name, adjustment, folder, summary, handle }: Repaired): Promise<DataStore> {
+    const header = { store_id: storeId, name, adjustment, format: 'csv', activate: handle !== null, on_exists: 'refuse' } as const;
+    const document = importedStore(storeId, header, undefined, folder, summary);
+    await commit(document, handle, undefined);
+    return toDataStore(document, { isServed: isServed(storeId), activity: undefined });
+  }
+
+  const audits = createStoreAudits({ jobs, folders, panelsOf, register });
+
+  async function repair(storeId: string, request: RepairRequest): Promise<ImportResult> {
+    const { document } = requireKnown(storeId);
+    const newId = request.store_id ?? freeId(`${storeId.slice(0, 48)}-repaired`);
+    assertFree(newId);
+    if (request.activate) assertNoneLoads();
+    return audits.repair(document, { ...request, store_id: newId });
+  }
+
   async function submitRefresh(kind: StoreJobs['refresh'], storeId: string, request: RefreshRequest): Promise<JobStatus> {
     const { document } = requireKnown(storeId);
     assertIdle(storeId);
@@ -307,7 +338,7 @@ export function createStores(dependencies: StoresDependencies): Stores {
     const { store_id, name, ...rest } = request;
     const full: GenerateRequest = { ...rest, end: request.end ?? lastYearEnd(timestamp()) };
     assertGeneratable(full, calendars);
-    const storeId = store_id ?? freeSyntheticId(request.seed);
+    const storeId = store_id ?? freeId(`synthetic-${request.seed}`);
     assertFree(storeId);
     if (request.activate) assertNoneLoads();
     const payload = { store_id: storeId, name: name ?? `Synthetic market ${request.seed}`, created_at: timestamp(), request: full };
@@ -319,18 +350,21 @@ export function createStores(dependencies: StoresDependencies): Stores {
     return status;
   }
 
-  function freeSyntheticId(seed: number): string {
+  /** The first free id of a stem and a number. */
+  function freeId(stem: string): string {
     const taken = new Set(documents.ids('store'));
     let n = 1;
-    while (taken.has(`synthetic-${seed}-${n}`)) n += 1;
-    return `synthetic-${seed}-${n}`;
+    while (taken.has(`${stem}-${n}`)) n += 1;
+    return `${stem}-${n}`;
   }
 
   async function beginAgain(): Promise<void> {
     try {
       await sweepSharedFolders();
       for (const { store_id, writing } of allStores(documents)) if (writing && !jobs.isLive(`generate:${store_id}`)) await forgetUnwritten(documents, store_id);
-      await folders.sweep(new Set(allStores(documents).flatMap(({ location }) => location ?? [])));
+      const named = allStores(documents);
+      // A damaged document may name a folder that nothing else names: with one of those nothing is removed.
+      if (named.length === documents.ids('store').length) await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
       const active = allStores(documents).find((store) => store.active);
       if (active !== undefined && markets.served() === undefined) await readAgain(active);
     } finally {
@@ -377,6 +411,8 @@ export function createStores(dependencies: StoresDependencies): Stores {
     importData,
     template: (format) => ({ bytes: importTemplate(format), ...TEMPLATES[format] }),
     generate,
+    audit: async (storeId, signal) => audits.audit(requireKnown(storeId).document, signal),
+    repair,
     refresh: (storeId, request) => submitRefresh(kinds.refresh, storeId, request),
     sync: async (request) => submitRefresh(kinds.sync, markets.require().handle.storeId, request),
     resume() {

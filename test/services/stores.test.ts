@@ -3,7 +3,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { DataStore, DataStoreCollection, ImportResult } from '#contract/stores.js';
+import type { DataAudit, DataStore, DataStoreCollection, ImportResult } from '#contract/stores.js';
 import type { Finding } from '#domain/findings.js';
 import type { JobStatus } from '#jobs/status.js';
 import { runService, type RunningService } from './running-service.js';
@@ -352,6 +352,24 @@ describe('refreshing', () => {
     await service.ask('POST', '/data/stores/grown/refresh', { until: '2020-12-31' });
     expect(await service.finished('refresh:grown')).toMatchObject({ status: 'succeeded', result: { rows_changed: 0, restatements_total: 0, start: '2020-01-02', end: '2020-12-31' } });
     expect((await store('grown')).content_hash).toBe((await store('made')).content_hash);
+  });
+});
+
+describe('looking a store through', () => {
+  test('finds what is wrong with its evidence, and writes a repaired store beside it', async () => {
+    const prices = Array.from({ length: 60 }, (_, i) => (i === 30 ? 1000 : 10 + (i % 3) / 10));
+    const rows = prices.map((price, i) => `A,${days(60)[i]},${price}`);
+    const location = await folderWith('doubtful', { 'market.csv': `identifier,date,CLOSE\n${rows.join('\n')}\n` });
+    await service.ask('POST', '/data/stores', { store_id: 'doubtful', name: 'Doubtful', kind: 'folder', location });
+    const { body: audit } = await service.ask<DataAudit>('GET', '/data/stores/doubtful/audit');
+    expect(audit).toMatchObject({ store_id: 'doubtful', total: 1, doubts: [{ kind: 'currency_flip', identifier: 'A', date: days(60)[30], repair: { kind: 'scale', factor: 0.01, columns: ['CLOSE'] } }] });
+    const { status, body } = await service.ask<ImportResult>('POST', '/data/stores/doubtful/repairs', { doubts: [audit.doubts[0]!.id], activate: true });
+    expect([status, body.store.store_id, body.store.kind, body.store.active, body.store.name]).toEqual([201, 'doubtful-repaired-1', 'imported', true, 'Doubtful, repaired']);
+    expect((await service.ask<{ prices: { data: number[][] } }>('GET', '/data/prices/A')).body.prices.data[30]).toEqual([10]);
+    expect((await service.ask<DataAudit>('GET', '/data/stores/doubtful-repaired-1/audit')).body.doubts).toEqual([]);
+    expect((await store('doubtful')).content_hash).toBe(audit.content_hash);
+    expect(findingsOf(await service.refusal('POST', '/data/stores/doubtful/repairs', { doubts: ['none'] }))).toEqual(['NOT_IN_CHOICES doubts[0]']);
+    expect(await service.refusal('GET', '/data/stores/none/audit')).toMatchObject({ status: 404, code: 'STORE_NOT_FOUND' });
   });
 });
 

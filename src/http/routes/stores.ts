@@ -25,6 +25,11 @@ export function storeHandlers(stores: Stores): Handlers<typeof storeRoutes> {
       return { json: await stores.refresh(request.params.store_id, request.body()) };
     },
     syncData: async (request) => ({ json: await stores.sync(request.body()) }),
+    auditStore: async ({ params, signal }) => ({ json: await stores.audit(params.store_id, signal) }),
+    async repairStore(request) {
+      stores.get(request.params.store_id);
+      return { json: await stores.repair(request.params.store_id, request.body()) };
+    },
     importStore: async (request) => ({ json: await stores.importData(request.body()) }),
     getImportTemplate({ query }) {
       const { bytes, type, name } = stores.template(query.format);

@@ -1,0 +1,33 @@
+import { compareText } from '#domain/findings.js';
+import type { Adjustment } from '#domain/market/market-data.js';
+import type { MarketContent } from '../content.js';
+import type { Doubt } from './doubt.js';
+import { doubtfulBars } from './doubtful-bars.js';
+import { doubtfulDividends } from './doubtful-dividends.js';
+import { doubtfulPrices } from './doubtful-prices.js';
+import { nameHistories } from './name-history.js';
+
+/** Doubts that are listed; the others are counted. */
+export const DOUBTS_MAX = 1000;
+
+export interface MarketAudit {
+  /** By date, identifier and kind, the most certain first where there are too many. */
+  readonly doubts: readonly Doubt[];
+  readonly total: number;
+}
+
+/**
+ * Looks through a market for what is probably wrong in it: each doubt with its evidence and, where the data itself says what
+ * is right, a repair.
+ * @cost about 1 µs a bar
+ */
+export function auditMarket(content: MarketContent, adjustment: Adjustment, onProgress: (fraction: number) => void): MarketAudit {
+  const held = [...content.fields.keys()];
+  const doubts: Doubt[] = [];
+  for (const history of nameHistories(content, adjustment)) {
+    doubts.push(...doubtfulPrices(history, held), ...doubtfulBars(history, content), ...doubtfulDividends(history, content));
+    if (history.position % 32 === 0) onProgress(history.position / content.identifiers.length);
+  }
+  const kept = doubts.length <= DOUBTS_MAX ? doubts : doubts.toSorted((a, b) => b.confidence - a.confidence).slice(0, DOUBTS_MAX);
+  return { doubts: kept.toSorted((a, b) => compareText(a.date, b.date) || compareText(a.identifier, b.identifier) || compareText(a.id, b.id)), total: doubts.length };
+}

@@ -1,0 +1,34 @@
+import type { DoubtKind } from '#domain/market/doubt-kinds.js';
+import type { CorporateAction } from '#domain/market/market-data.js';
+
+/** A change to a store that would settle a doubt. Days are inclusive. */
+export type Repair =
+  | { readonly kind: 'scale'; readonly identifier: string; readonly from: string; readonly to: string; readonly columns: readonly string[]; readonly factor: number }
+  | { readonly kind: 'remove_values'; readonly identifier: string; readonly from: string; readonly to: string; readonly columns: readonly string[] }
+  | { readonly kind: 'insert_action'; readonly action: ActionRow }
+  | { readonly kind: 'replace_action'; readonly action: ActionRow; readonly value: number }
+  | { readonly kind: 'remove_action'; readonly action: ActionRow };
+
+/** What tells one action from another. */
+export interface ActionRow {
+  readonly identifier: string;
+  readonly type: CorporateAction['type'];
+  readonly value: number;
+  readonly ex_date: string;
+}
+
+/** Something in a store that is probably wrong. */
+export interface Doubt {
+  /** Names the doubt in a request for repairs: the same data has the same names. */
+  readonly id: string;
+  readonly kind: DoubtKind;
+  readonly identifier: string;
+  readonly date: string;
+  /** How sure the finding is, 0 to 1. */
+  readonly confidence: number;
+  readonly message: string;
+  /** The figures it rests on. */
+  readonly evidence: Readonly<Record<string, number | string>>;
+  /** Null where the data itself does not say what is right. */
+  readonly repair: Repair | null;
+}

@@ -1,0 +1,79 @@
+import { formatDay } from '#domain/days.js';
+import type { MarketContent } from '../content.js';
+import { dayText, type NameHistory } from './name-history.js';
+import type { Doubt } from './doubt.js';
+
+/** Equal closes at the end of a history that are no longer a quiet market. */
+const STALE_BARS = 10;
+
+/** Bars that are repeated, stand still at the end, or have volume but no price. */
+export function* doubtfulBars(history: NameHistory, content: MarketContent): Generator<Doubt> {
+  yield* repeatedBars(history, content);
+  yield* staleTail(history, content);
+  yield* volumeWithoutTrade(history, content);
+}
+
+function* repeatedBars({ identifier, position, rows, days }: NameHistory, { fields, identifiers }: MarketContent): Generator<Doubt> {
+  const width = identifiers.length;
+  const volume = fields.get('VOLUME');
+  const compared = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME'].flatMap((name) => fields.get(name) ?? []);
+  if (volume === undefined || compared.length < 3) return;
+  for (let b = 1; b < rows.length; b++) {
+    const now = rows[b]! * width + position;
+    const before = rows[b - 1]! * width + position;
+    if (!(volume[now]! > 0) || compared.some((panel) => panel[now] !== panel[before])) continue;
+    const date = formatDay(days[b]!);
+    yield {
+      id: `duplicate_bar ${identifier} ${date}`,
+      kind: 'duplicate_bar',
+      identifier,
+      date,
+      confidence: 0.9,
+      message: `The bar is that of ${formatDay(days[b - 1]!)} again, its volume of ${volume[now]} included.`,
+      evidence: { volume: volume[now]!, same_as: formatDay(days[b - 1]!) },
+      repair: { kind: 'remove_values', identifier, from: date, to: date, columns: [...fields.keys()] },
+    };
+  }
+}
+
+function* staleTail(history: NameHistory, { fields, identifiers }: MarketContent): Generator<Doubt> {
+  const { identifier, position, rows, close } = history;
+  let first = close.length - 1;
+  while (first > 0 && close[first - 1] === close[first]) first -= 1;
+  const count = close.length - first;
+  if (count < STALE_BARS) return;
+  const volume = fields.get('VOLUME');
+  const traded = volume === undefined ? 0 : [...rows.subarray(first + 1)].filter((t) => volume[t * identifiers.length + position]! > 0).length;
+  if (traded > count / 2) return;
+  const date = dayText(history, first);
+  yield {
+    id: `stale_tail ${identifier} ${date}`,
+    kind: 'stale_tail',
+    identifier,
+    date,
+    confidence: 0.8,
+    message: `The last ${count} bars all close at ${close[first]}: the name has probably left the market.`,
+    evidence: { bars: count, close: close[first]! },
+    repair: first + 1 < close.length ? { kind: 'remove_values', identifier, from: dayText(history, first + 1), to: dayText(history, close.length - 1), columns: [...fields.keys()] } : null,
+  };
+}
+
+function* volumeWithoutTrade({ identifier, position }: NameHistory, { fields, identifiers, dates }: MarketContent): Generator<Doubt> {
+  const volume = fields.get('VOLUME');
+  const close = fields.get('CLOSE')!;
+  if (volume === undefined) return;
+  for (let t = 0, cell = position; t < dates.length; t++, cell += identifiers.length) {
+    if (!(volume[cell]! > 0) || !Number.isNaN(close[cell])) continue;
+    const date = formatDay(dates[t]!);
+    yield {
+      id: `volume_without_trade ${identifier} ${date}`,
+      kind: 'volume_without_trade',
+      identifier,
+      date,
+      confidence: 0.6,
+      message: `${volume[cell]} shares were traded but there is no CLOSE.`,
+      evidence: { volume: volume[cell]! },
+      repair: null,
+    };
+  }
+}

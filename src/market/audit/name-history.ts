@@ -1,0 +1,75 @@
+import { formatDay, type Day } from '#domain/days.js';
+import type { CorporateAction } from '#domain/market/market-data.js';
+import { firstAtLeast } from '#domain/search.js';
+import type { MarketContent } from '../content.js';
+
+/** The bars of one name on their own axis, and what happened between them. */
+export interface NameHistory {
+  readonly identifier: string;
+  readonly position: number;
+  /** Rows of the store on which it has a CLOSE, [B]. */
+  readonly rows: Int32Array;
+  /** Their days and closes, [B]. */
+  readonly days: Int32Array;
+  readonly close: Float64Array;
+  /** Close over the one before on the same share basis, less 1; NaN for the first bar. */
+  readonly returns: Float64Array;
+  /** Typical size of a return around each bar: the median of sixty around it, scaled to a standard deviation. */
+  readonly sigma: Float64Array;
+  /** Bar on which each action takes effect; B when it is after the last one. */
+  readonly actions: readonly { readonly bar: number; readonly action: CorporateAction }[];
+}
+
+/** Bars on either side that say what is usual. */
+const AROUND = 30;
+/** No price is quieter than this: it would make every tick a surprise. */
+const SIGMA_MIN = 0.005;
+const RATIO_TYPES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
+/** Median of absolute values of a standard normal, inverted. */
+const MEDIAN_TO_DEVIATION = 1.4826;
+
+/** Histories of all names with a CLOSE, one at a time. @param adjustment the price basis: splits count only in prices as traded */
+export function* nameHistories(content: MarketContent, adjustment: 'none' | 'splits' | 'total'): Generator<NameHistory> {
+  const { identifiers, dates } = content;
+  const panel = content.fields.get('CLOSE')!;
+  const actions = new Map<string, CorporateAction[]>();
+  for (const action of content.actions) {
+    if (action.status === 'cancelled') continue;
+    const known = actions.get(action.identifier);
+    if (known === undefined) actions.set(action.identifier, [action]);
+    else known.push(action);
+  }
+  const width = identifiers.length;
+  for (let position = 0; position < width; position++) {
+    const rows: number[] = [];
+    for (let t = 0, cell = position; t < dates.length; t++, cell += width) if (panel[cell] === panel[cell]) rows.push(t);
+    if (rows.length < 2) continue;
+    const days = Int32Array.from(rows, (t) => dates[t]!);
+    const close = Float64Array.from(rows, (t) => panel[t * width + position]!);
+    const placed = (actions.get(identifiers[position]!) ?? []).map((action) => ({ bar: firstAtLeast(days, action.exDay), action }));
+    const returns = returnsOf(close, adjustment === 'none' ? placed : []);
+    yield { identifier: identifiers[position]!, position, rows: Int32Array.from(rows), days, close, returns, sigma: sigmaOf(returns), actions: placed };
+  }
+}
+
+function returnsOf(close: Float64Array, splits: NameHistory['actions']): Float64Array {
+  const returns = new Float64Array(close.length).fill(Number.NaN);
+  for (let b = 1; b < close.length; b++) returns[b] = close[b]! / close[b - 1]! - 1;
+  for (const { bar, action } of splits) {
+    if (RATIO_TYPES.has(action.type) && bar > 0 && bar < close.length) returns[bar] = (1 + returns[bar]!) * action.value - 1;
+  }
+  return returns;
+}
+
+function sigmaOf(returns: Float64Array): Float64Array {
+  const sigma = new Float64Array(returns.length);
+  const step = 10; // what is usual changes slowly
+  for (let b = 0; b < returns.length; b += step) {
+    const window = [...returns.subarray(Math.max(1, b - AROUND), b + AROUND)].map(Math.abs).sort((x, y) => x - y);
+    const median = window.length === 0 ? 0 : window[window.length >> 1]!;
+    sigma.fill(Math.max(MEDIAN_TO_DEVIATION * median, SIGMA_MIN), b, b + step);
+  }
+  return sigma;
+}
+
+export const dayText = (history: NameHistory, bar: number) => formatDay(history.days[bar]! satisfies Day);

@@ -1,0 +1,83 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { auditMarket } from '#market/audit/audit-market.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+import { hasRealSets, REAL_SETS } from '../real-sets.js';
+import { contentOf, writeFiles } from '../store-folder.js';
+
+const folderFor = temporaryFolders();
+const FOLDER = join(REAL_SETS, 'dirty-dividends');
+
+type Row = Readonly<Record<string, string>> & { readonly date: string };
+
+function rowsOf(file: string): Row[] {
+  const [header = '', ...lines] = readFileSync(join(FOLDER, file), 'utf8').trim().split(/\r?\n/);
+  const names = header.split(',');
+  const seen = new Set<string>();
+  return lines
+    .map((line): Row => {
+      const cells = line.split(',');
+      return { ...Object.fromEntries(names.map((name, i) => [name, cells[i] ?? ''])), date: cells[0]!.slice(0, 10) };
+    })
+    .filter(({ date }) => !seen.has(date) && seen.add(date));
+}
+
+const number = (text: string | undefined) => (text === undefined || text === '' ? Number.NaN : Number(text));
+const finite = (text: string | undefined) => (Number.isFinite(number(text)) ? text! : '');
+const positive = (text: string | undefined) => (number(text) > 0 && Number.isFinite(number(text)) ? text! : '');
+
+/** The dates whose dividends the audit doubts. */
+async function doubted(rows: readonly Row[]): Promise<ReadonlySet<string>> {
+  const folder = await folderFor();
+  const market = rows.map((row) => ['X', row.date, positive(row['Open']), positive(row['High']), positive(row['Low']), positive(row['Close']), finite(row['Adj Close']), finite(row['Volume'])].join(','));
+  const actions = rows.flatMap((row) => [
+    ...(number(row['Dividends']) > 0 ? [`X,DIVIDEND,${row['Dividends']},${row.date}`] : []),
+    ...(number(row['Stock Splits']) > 0 ? [`X,SPLIT,${row['Stock Splits']},${row.date}`] : []),
+  ]);
+  await writeFiles(folder, {
+    'market.csv': `identifier,date,OPEN,HIGH,LOW,CLOSE,ADJ_CLOSE,VOLUME\n${market.join('\n')}\n`,
+    'corporate_actions.csv': `identifier,type,value,ex_date\n${actions.join('\n')}\n`,
+  });
+  const { doubts } = auditMarket(await contentOf(folder), 'splits', () => {});
+  return new Set(doubts.filter(({ kind }) => kind.startsWith('dividend')).map(({ date }) => date));
+}
+
+/** The dates whose dividends the repaired twin changes: another amount, or another step of the adjusted price. */
+function wrongDividends(rows: readonly Row[], repaired: readonly Row[]): ReadonlySet<string> {
+  const twins = new Map(repaired.map((row) => [row.date, row]));
+  const factor = (row: Row) => number(row['Adj Close']) / number(row['Close']);
+  const wrong = new Set<string>();
+  rows.forEach((row, i) => {
+    const twin = twins.get(row.date);
+    if (twin === undefined || !(number(row['Dividends']) > 0)) return;
+    const before = rows[i - 1];
+    const twinBefore = before && twins.get(before.date);
+    if (Math.abs(number(row['Dividends']) - number(twin['Dividends'])) > 1e-9) wrong.add(row.date);
+    else if (before !== undefined && twinBefore !== undefined && !(Math.abs(factor(row) / factor(before) - factor(twin) / factor(twinBefore)) < 2e-3)) wrong.add(row.date);
+  });
+  return wrong;
+}
+
+describe.skipIf(!hasRealSets)('real dividends and their repaired twins', () => {
+  test('nine of ten wrong dividends are found, and nine of ten that are found are wrong', async () => {
+    const files = readdirSync(FOLDER).filter((file) => file.includes('-1d-') && !file.includes('-fixed'));
+    let found = 0;
+    const missed: string[] = [];
+    const extra: string[] = [];
+    for (const file of files) {
+      const rows = rowsOf(file);
+      const wrong = file.includes('no-bad') ? new Set<string>() : wrongDividends(rows, rowsOf(file.replace('.csv', '-fixed.csv')));
+      const doubts = await doubted(rows);
+      for (const date of wrong) {
+        if (doubts.has(date)) found += 1;
+        else missed.push(`${file} ${date}`);
+      }
+      for (const date of doubts) if (!wrong.has(date)) extra.push(`${file} ${date}`);
+    }
+    const report = `missed ${missed.join(', ')}; not wrong ${extra.join(', ')}`;
+    expect(found + missed.length).toBeGreaterThan(150);
+    expect(found / (found + missed.length), report).toBeGreaterThanOrEqual(0.9);
+    expect(found / (found + extra.length), report).toBeGreaterThanOrEqual(0.9);
+  });
+});

@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { compareActions } from '#market/action-rows.js';
+import { applyRepairs } from '#market/audit/apply-repairs.js';
+import { auditMarket } from '#market/audit/audit-market.js';
+import { openCalendars } from '#market/calendar-files.js';
+import { contentHash, type MarketContent } from '#market/content.js';
+import { generateMarket } from '#market/synthetic/generate-market.js';
+import { formatDay } from '#domain/days.js';
+
+const SESSIONS = openCalendars().get('XNYS')!.sessions.slice(-2520);
+const CLEAN = generateMarket({
+  seed: 11, assets: 150, sessions: SESSIONS, exchange: 'XNYS', currency: 'USD', sectors: 8, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.25,
+  dividend_yield: 0.03, splits_per_year: 0.15, delistings_per_year: 0.005, listings_per_year: 0.01, missing_rate: 0,
+}, () => {});
+const PRICES = ['OPEN', 'HIGH', 'LOW', 'CLOSE'];
+
+interface Corruption {
+  readonly kind: string;
+  readonly identifier: string;
+  readonly date: string;
+}
+
+/** Copies a market and spoils it in ways whose places are known. */
+function spoilt(seed: number): { readonly content: MarketContent; readonly truth: readonly Corruption[] } {
+  const random = counterRandom({ seed, stream: 0 });
+  const fields = new Map([...CLEAN.fields].map(([name, panel]) => [name, panel.slice()]));
+  const close = fields.get('CLOSE')!;
+  const names = CLEAN.identifiers.length;
+  let actions = [...CLEAN.actions];
+  const truth: Corruption[] = [];
+  const used = new Set<string>();
+  // Bankruptcies fall by more than a half in a day by design: what is near one is left alone.
+  const place = (): { readonly t: number; readonly n: number } => {
+    for (;;) {
+      const [t, n] = [40 + random.integer(SESSIONS.length - 100), random.integer(names)];
+      const quiet = !actions.some(({ identifier, exDay }) => identifier === CLEAN.identifiers[n] && Math.abs(exDay - SESSIONS[t]!) < 20);
+      const whole = Array.from({ length: 41 }, (_, i) => close[(t - 20 + i) * names + n]!).every((price) => price > 0);
+      if (quiet && whole && !used.has(`${n} ${Math.floor(t / 60)}`)) {
+        used.add(`${n} ${Math.floor(t / 60)}`);
+        return { t, n };
+      }
+    }
+  };
+  const note = (kind: string, t: number, n: number) => truth.push({ kind, identifier: CLEAN.identifiers[n]!, date: formatDay(SESSIONS[t]!) });
+  const scale = (t: number, n: number, factor: number) => {
+    for (const name of PRICES) fields.get(name)![t * names + n]! *= factor;
+  };
+  for (let i = 0; i < 15; i++) {
+    const tick = place();
+    scale(tick.t, tick.n, i % 2 === 0 ? 0.1 : 10);
+    note('unexplained_jump', tick.t, tick.n);
+    const pence = place();
+    for (let d = 0; d < 3; d++) scale(pence.t + d, pence.n, 100);
+    note('currency_flip', pence.t, pence.n);
+    const copy = place();
+    for (const panel of fields.values()) panel[copy.t * names + copy.n] = panel[(copy.t - 1) * names + copy.n]!;
+    note('duplicate_bar', copy.t, copy.n);
+  }
+  // Splits that are forgotten, of the ratios that show: 1.5 and more.
+  const splits = actions.filter(({ type, value, identifier, exDay }) => type === 'SPLIT' && (value >= 1.5 || value <= 0.5) && isAlone(identifier, exDay));
+  for (const split of splits.slice(0, 20)) {
+    actions = actions.filter((action) => action !== split);
+    note('missed_split', SESSIONS.indexOf(split.exDay), CLEAN.identifiers.indexOf(split.identifier));
+  }
+  // Dividends in pence, and dividends told again a few days before.
+  const dividends = actions.filter(({ type, identifier, exDay }) => type === 'DIVIDEND' && isAlone(identifier, exDay) && !used.has(`${CLEAN.identifiers.indexOf(identifier)} ${Math.floor(SESSIONS.indexOf(exDay) / 60)}`));
+  for (let i = 0; i < 20; i++) {
+    const wrong = dividends[Math.floor((i * dividends.length) / 20)]!;
+    const session = SESSIONS.indexOf(wrong.exDay);
+    const n = CLEAN.identifiers.indexOf(wrong.identifier);
+    if (session < 10 || !(close[(session - 1) * names + n]! > 0)) continue;
+    if (i % 2 === 0) {
+      actions = actions.map((action) => (action === wrong ? { ...action, value: action.value * 100 } : action));
+      note('dividend_size', session, n);
+    } else {
+      actions.push({ ...wrong, exDay: SESSIONS[session - 2]! });
+      note('dividend_duplicate', session, n);
+    }
+  }
+  return { content: { ...CLEAN, fields, actions: actions.sort(compareActions) }, truth };
+
+  function isAlone(identifier: string, exDay: number): boolean {
+    return CLEAN.actions.filter((action) => action.identifier === identifier && Math.abs(action.exDay - exDay) < 30).length === 1;
+  }
+}
+
+describe('seeded corruptions of a synthetic market', () => {
+  test('are found, nearly all, and little else is', () => {
+    const { content, truth } = spoilt(5);
+    const { doubts } = auditMarket(content, 'none', () => {});
+    const near = (a: string, b: string) => Math.abs(Date.parse(a) - Date.parse(b)) <= 5 * 86_400_000;
+    const missed = truth.filter(({ kind, identifier, date }) => !doubts.some((doubt) => doubt.kind === kind && doubt.identifier === identifier && near(doubt.date, date)));
+    const extra = doubts.filter((doubt) => doubt.repair !== null && !truth.some(({ identifier, date }) => doubt.identifier === identifier && near(doubt.date, date)));
+    expect(truth.length).toBeGreaterThan(70);
+    expect(missed.length / truth.length, JSON.stringify(missed)).toBeLessThanOrEqual(0.05);
+    expect(extra.length / doubts.length, JSON.stringify(extra)).toBeLessThanOrEqual(0.1);
+  });
+
+  test('raise no doubt with a repair where there are none', () => {
+    expect(auditMarket(CLEAN, 'none', () => {}).doubts.filter(({ repair }) => repair !== null)).toEqual([]);
+  });
+
+  test('are undone by their repairs', async () => {
+    const fields = new Map([...CLEAN.fields].map(([name, panel]) => [name, panel.slice()]));
+    const names = CLEAN.identifiers.length;
+    const [t, n] = [1000, CLEAN.identifiers.findIndex((_, i) => CLEAN.fields.get('CLOSE')![900 * names + i]! > 0 && CLEAN.fields.get('CLOSE')![1100 * names + i]! > 0)];
+    for (const name of PRICES) fields.get(name)![t * names + n]! *= 100;
+    const content = { ...CLEAN, fields };
+    const { doubts } = auditMarket(content, 'none', () => {});
+    const repairs = doubts.flatMap(({ repair }) => repair ?? []);
+    expect(repairs).toMatchObject([{ kind: 'scale', factor: 0.01 }]);
+    expect(await contentHash(applyRepairs(content, repairs))).toBe(await contentHash(CLEAN));
+    expect(fields.get('CLOSE')![t * names + n]).toBe(100 * CLEAN.fields.get('CLOSE')![t * names + n]!); // the old version is kept
+  });
+});

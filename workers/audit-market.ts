@@ -1,0 +1,37 @@
+import { shareMarket } from '#domain/market/handle.js';
+import type { Task } from '#jobs/tasks.js';
+import { applyRepairs } from '#market/audit/apply-repairs.js';
+import { auditMarket as audit } from '#market/audit/audit-market.js';
+import { contentHash } from '#market/content.js';
+import { warnOfMarket } from '#market/market-warnings.js';
+import { createProblems } from '#market/problems.js';
+import { writeMarket } from '#market/write-market.js';
+import { openedMarket } from './open-markets.js';
+
+/** What is probably wrong in a market. */
+export const auditMarket: Task<'audit-market'> = ({ market }, control) => audit(openedMarket(market), market.adjustment, (fraction) => control.report(fraction));
+
+/** Writes a market as a store of its own, with repairs applied. */
+export const repairMarket: Task<'repair-market'> = async ({ market, repairs, folder, storeId }, control) => {
+  const content = applyRepairs(openedMarket(market), repairs);
+  const files = await writeMarket(folder, content, (fraction) => control.report(0.8 * fraction, 'writing'));
+  const problems = createProblems();
+  warnOfMarket(content, problems);
+  const hash = await contentHash(content);
+  const spells = [...content.reference.rows.values()].reduce((sum, rows) => sum + rows.length, 0);
+  let bars = 0;
+  for (const price of content.fields.get('CLOSE')!) if (price === price) bars += 1;
+  return {
+    handle: shareMarket({ ...content, storeId, adjustment: market.adjustment, contentHash: hash }),
+    summary: {
+      contentHash: hash,
+      identifiers: content.identifiers.length,
+      start: content.dates[0] ?? null,
+      end: content.dates.at(-1) ?? null,
+      rows: { market: bars, reference: spells, corporate_actions: content.actions.length, universes: content.universes.length },
+      bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+      files,
+      warnings: problems.findings(),
+    },
+  };
+};

@@ -1,0 +1,70 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createNumberText } from '#kernels/engines/number-text.js';
+
+const text = createNumberText();
+
+function written(values: readonly number[]): string {
+  const parts: Buffer[] = [];
+  text.begin((part) => parts.push(Buffer.from(part)));
+  expect(text.numbers(Float64Array.from(values), 0, values.length)).toBe(true);
+  text.flush();
+  return Buffer.concat(parts).toString('latin1');
+}
+
+const stringified = (values: readonly number[]): string => JSON.stringify(values).slice(1, -1);
+
+/** A double of any bits that is finite. */
+const anyDouble = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((bits) => new Float64Array(BigUint64Array.of(bits).buffer)[0]!).filter(Number.isFinite);
+
+function neighbours(value: number): number[] {
+  const cell = new Float64Array([value]);
+  const bits = new BigUint64Array(cell.buffer);
+  const around = [-1n, 0n, 1n].map((step) => new Float64Array(BigUint64Array.of(BigInt.asUintN(64, bits[0]! + step)).buffer)[0]!);
+  return around.filter(Number.isFinite);
+}
+
+describe('the text of a number is that of JSON.stringify', () => {
+  test('for doubles of any bits', () => {
+    fc.assert(fc.property(fc.array(anyDouble, { minLength: 1, maxLength: 600 }), (values) => void expect(written(values)).toBe(stringified(values))), { numRuns: 300 });
+  });
+
+  test('for decimals as people write them', () => {
+    const decimals = fc.tuple(fc.integer(), fc.integer({ min: -12, max: 12 })).map(([digits, exponent]) => Number(`${digits}e${exponent}`));
+    fc.assert(fc.property(fc.array(decimals, { minLength: 1, maxLength: 600 }), (values) => void expect(written(values)).toBe(stringified(values))));
+  });
+
+  test('for every power of two and of ten and what lies beside them', () => {
+    const twos = Array.from({ length: 2098 }, (_, k) => 2 ** (k - 1074));
+    const tens = Array.from({ length: 632 }, (_, k) => Number(`1e${k - 323}`));
+    for (const value of [...twos, ...tens]) {
+      const values = neighbours(value).flatMap((near) => [near, -near]);
+      expect(written(values)).toBe(stringified(values));
+    }
+  });
+
+  test('for whole numbers, zeros and the ends of each notation', () => {
+    const values = [0, -0, 1, -1, 10, 100, 2 ** 53, 2 ** 53 + 2, 1e20, 1e21, Number('999999999999999900000'), 1e-6, 1e-7, 9.999999999999999e-7, 5e-324, Number.MAX_VALUE, 0.1, 1 / 3];
+    expect(written(values)).toBe(stringified(values));
+  });
+});
+
+test('a number that is not finite is told and nothing is written for it', () => {
+  const parts: string[] = [];
+  text.begin((part) => parts.push(Buffer.from(part).toString()));
+  expect([NaN, Infinity, -Infinity].map((value) => text.number(value))).toEqual([false, false, false]);
+  expect(text.numbers(Float64Array.of(NaN), 0, 1)).toBe(false);
+  text.flush();
+  expect(parts).toEqual([]);
+});
+
+test('text longer than the window comes out whole', () => {
+  const parts: Buffer[] = [];
+  text.begin((part) => parts.push(Buffer.from(part)));
+  const long = new TextEncoder().encode('x'.repeat(1 << 19));
+  expect(text.ascii('before')).toBe(true);
+  text.bytes(long);
+  expect([text.ascii('after'), text.ascii('ä')]).toEqual([true, false]);
+  text.flush();
+  expect(Buffer.concat(parts).toString()).toBe(`before${'x'.repeat(1 << 19)}after`);
+});

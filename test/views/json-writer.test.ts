@@ -1,0 +1,50 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { createJsonWriter } from '#views/json-writer.js';
+
+test('what is written piece by piece is what JSON.stringify writes', () => {
+  const piece = fc.oneof(
+    fc.record({ kind: fc.constant('string' as const), value: fc.string({ unit: 'grapheme' }) }),
+    fc.record({ kind: fc.constant('number' as const), value: fc.double({ noNaN: true, noDefaultInfinity: true }) }),
+    fc.record({ kind: fc.constant('numbers' as const), value: fc.array(fc.double({ noNaN: true, noDefaultInfinity: true }), { minLength: 1 }) }),
+    fc.record({ kind: fc.constant('value' as const), value: fc.jsonValue() }),
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 20 }), (pieces) => {
+      const json = createJsonWriter(16);
+      json.raw('[');
+      pieces.forEach(({ kind, value }, i) => {
+        if (i > 0) json.raw(',');
+        if (kind === 'string') json.string(value);
+        else if (kind === 'number') json.number(value);
+        else if (kind === 'value') json.value(value);
+        else {
+          json.raw('[');
+          json.numbers(Float64Array.from(value));
+          json.raw(']');
+        }
+      });
+      json.raw(']');
+      expect(new TextDecoder().decode(json.bytes())).toBe(JSON.stringify(pieces.map(({ value }) => value)));
+    }),
+  );
+});
+
+test('what was written between two marks can be written again', () => {
+  const json = createJsonWriter(4);
+  json.raw('[');
+  const from = json.mark();
+  json.numbers(Float64Array.of(1, 2.5));
+  const to = json.mark();
+  json.raw(',');
+  json.repeat(from, to);
+  json.raw(']');
+  expect(new TextDecoder().decode(json.bytes())).toBe('[1,2.5,1,2.5]');
+});
+
+test('a number that is not finite is refused', () => {
+  const refusal = expect.objectContaining({ code: 'NUMERIC_FAILURE' });
+  expect(() => createJsonWriter().number(Number.NaN)).toThrow(refusal);
+  expect(() => createJsonWriter().numbers(Float64Array.of(1, Infinity))).toThrow(refusal);
+  expect(() => createJsonWriter().value({ deep: [-Infinity] })).toThrow(refusal);
+});

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { openColumns } from '#domain/backtest/run-columns.js';
+import { runToColumns } from '#domain/backtest/run-to-columns.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { reconcileView } from '#views/reconcile-view.js';
+import { buildMarket } from '../domain/backtest/market-builder.js';
+import { run } from '../domain/backtest/random-run.js';
+
+const market = buildMarket({
+  dates: ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'],
+  close: { A: [100, 110, 105, 108], B: [50, 49, 52, 51] },
+});
+const document = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: '2024-01-02', rebalance: { frequency: 'daily' }, pipeline: { weighting: { type: 'EqualWeight' } } });
+
+function columnsWith(change: (bytes: Uint8Array<ArrayBuffer>, offsetOf: (block: string) => number) => void) {
+  const bytes = runToColumns(run(market, document, { transaction_cost_bps: 20 }), { contentHash: 's' });
+  const { header } = openColumns((start, end) => bytes.slice(start, end));
+  change(bytes, (block) => header.blocks[block as keyof typeof header.blocks]!.offset);
+  return openColumns((start, end) => bytes.slice(start, end));
+}
+
+const failing = (change: Parameters<typeof columnsWith>[0]): string[] => reconcileView(columnsWith(change), []).checks.filter(({ holds }) => !holds).map(({ name }) => name);
+
+test('a run as it was stored reconciles', () => {
+  expect(failing(() => {})).toEqual([]);
+});
+
+test.each([
+  ['a level', 'level', ['level', 'growth and costs', 'contributions']],
+  ['a weight', 'weights', ['weights', 'contributions']],
+  ['a cost', 'costs', ['growth and costs']],
+  ['a target', 'targets', ['rebalance 2024-01-03: redistributed']],
+] as const)('%s that was changed is found', (_name, block, names) => {
+  const found = failing((bytes, offsetOf) => {
+    const values = new Float64Array(bytes.buffer, offsetOf(block), 4);
+    values[block === 'level' ? 3 : 2]! *= 0.99;
+  });
+  expect(found).toEqual(expect.arrayContaining([...names]));
+});
+
+test('a stored file whose bytes differ, or which is gone, is found', () => {
+  const columns = columnsWith(() => {});
+  const { reconciles, checks } = reconcileView(columns, [{ name: 'record', recorded: 'a', found: 'b' }, { name: 'result', recorded: 'a', found: null }, { name: 'overview', recorded: 'a', found: 'a' }]);
+  expect(reconciles).toBe(false);
+  expect(checks.slice(0, 3).map(({ name, holds }) => [name, holds])).toEqual([['stored record', false], ['stored result', false], ['stored overview', true]]);
+});
+
+test('bytes that are no columns are told as unreadable', () => {
+  const unreadable = expect.objectContaining({ code: 'DOCUMENT_UNREADABLE' });
+  expect(() => openColumns((start, end) => new Uint8Array(40).subarray(start, end))).toThrow(unreadable);
+  expect(() => openColumns(() => new Uint8Array(0))).toThrow(unreadable);
+});

@@ -7,7 +7,7 @@ import { runToColumns } from '#domain/backtest/run-to-columns.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { formatDay } from '#domain/days.js';
 import type { Task, TaskControl, TaskInput, TaskOutput } from '#jobs/tasks.js';
-import { runOverviewJson, runRecordJson, runResultJson } from '#views/run-json.js';
+import { runOverviewJson, runRecordJson, runResultJson, type RunStamp } from '#views/run-json.js';
 import { outputBytes } from './hand-over.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
@@ -16,7 +16,23 @@ import { openedCalendars } from './opened-calendars.js';
 /** A whole backtest: the definition run, simulated, measured and serialised once. */
 export const backtest: Task<'backtest'> = (input, control) => onEngine((engine) => runOn(engine, input, control));
 
-function runOn(engine: Engine, { market: handle, plan, engineVersion }: TaskInput<'backtest'>, control: TaskControl): TaskOutput<'backtest'> {
+function runOn(engine: Engine, input: TaskInput<'backtest'>, control: TaskControl): TaskOutput<'backtest'> {
+  const { outputs, runHash, storeContentHash, runAt, start, end } = runForStore(engine, input, control);
+  const { result, record, overview, columns } = outputs;
+  return {
+    result: outputBytes(result),
+    record: outputBytes(record),
+    overview: outputBytes(overview),
+    columns: outputBytes(columns),
+    runAt, start, end, runHash, storeContentHash,
+  };
+}
+
+/** A run to be made, stamped as new unless a stamp is given. */
+export type RunOrder = TaskInput<'backtest'> & { readonly stamp?: RunStamp };
+
+/** Runs a plan and serialises everything that is stored of it. */
+export function runForStore(engine: Engine, { market: handle, plan, engineVersion, stamp: given }: RunOrder, control: TaskControl) {
   const market = openedMarket(handle);
   const run = runBacktest({
     market,
@@ -26,17 +42,15 @@ function runOn(engine: Engine, { market: handle, plan, engineVersion }: TaskInpu
     report: (fraction, message) => control.report(0.8 * fraction, message),
   });
   control.report(0.8, 'writing the result');
-  const columns = runToColumns(run, { contentHash: market.contentHash });
+  const runAt = timestamp();
   const runHash = hashOf({ plan, engineVersion, storeContentHash: market.contentHash });
-  const stamp = { runAt: timestamp(), runHash, storeContentHash: market.contentHash, engineVersion };
+  const stamp = given ?? { runAt, runHash, storeContentHash: market.contentHash, engineVersion };
+  const columns = runToColumns(run, { contentHash: stamp.storeContentHash });
   const result = runResultJson(run, stamp);
   control.report(0.9, 'writing the record');
   return {
-    result: outputBytes(result),
-    record: outputBytes(runRecordJson(run, stamp)),
-    overview: outputBytes(runOverviewJson(run)),
-    columns: outputBytes(columns),
-    runAt: stamp.runAt,
+    outputs: { result, record: runRecordJson(run, stamp), overview: runOverviewJson(run), columns },
+    runAt,
     start: formatDay(run.days[0]!),
     end: formatDay(run.days.at(-1)!),
     runHash,

@@ -15,6 +15,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'audit-market': async () => (await import('./audit-market.js')).auditMarket,
   'repair-market': async () => (await import('./audit-market.js')).repairMarket,
   'refresh-market': async () => (await import('./refresh-market.js')).refreshMarket,
+  'rolling-risk': async () => (await import('./rolling-risk.js')).rollingRiskOfRun,
   'plan-simulation': async () => (await import('./simulate.js')).planOfSimulation,
   'simulate-paths': async () => (await import('./simulate.js')).simulatePart,
   'sum-simulation': async () => (await import('./simulate.js')).sumSimulation,

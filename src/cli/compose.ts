@@ -16,7 +16,9 @@ import { metricsHandlers } from '#http/routes/metrics.js';
 import { indexHandlers } from '#http/routes/indices.js';
 import { jobHandlers } from '#http/routes/jobs.js';
 import { optimiseHandlers } from '#http/routes/optimise.js';
+import { replayHandlers } from '#http/routes/replays.js';
 import { reportHandlers } from '#http/routes/reports.js';
+import { rollingRiskHandlers } from '#http/routes/rolling-risk.js';
 import { simulationHandlers } from '#http/routes/simulations.js';
 import { riskModelHandlers } from '#http/routes/risk-models.js';
 import { createJobEngine } from '#jobs/engine.js';
@@ -32,6 +34,7 @@ import { openCalendars } from '#market/calendar-files.js';
 import { createAnalytics } from '#services/analytics.js';
 import { createBacktestJob } from '#services/backtest-job.js';
 import { createCalendarViews } from '#services/calendars.js';
+import { createRollingRisk } from '#services/rolling-risk.js';
 import { createSimulationJob, createSimulations } from '#services/simulations.js';
 import { createRiskModelJob } from '#services/risk-model-job.js';
 import { createRiskModels } from '#services/risk-models.js';
@@ -46,6 +49,7 @@ import { relocateStores } from '#services/relocate-stores.js';
 import { createOptimise } from '#services/optimise.js';
 import { createOptimisationJob } from '#services/optimise-job.js';
 import { createRenderJob } from '#services/render-job.js';
+import { createReplayJob, createReplays } from '#services/replays.js';
 import { createReports } from '#services/reports.js';
 import { findIndex, requireIndex } from '#services/stored-indices.js';
 import { createStrategies } from '#services/strategies.js';
@@ -172,6 +176,8 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const analytics = createAnalytics({
     documents: store.documents, artifacts: store.artifacts, jobs, kind: backtestJob, markets, calendars, engineVersion: version,
   });
+  const replayJob = createReplayJob({ documents: store.documents, artifacts: store.artifacts, markets, planOf: analytics.planOf });
+  jobs.register(replayJob);
   const simulationJob = createSimulationJob({ documents: store.documents, artifacts: store.artifacts, markets });
   jobs.register(simulationJob);
   const riskModelJob = createRiskModelJob({ documents: store.documents, artifacts: store.artifacts, markets });
@@ -202,9 +208,11 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...calendarHandlers(calendarViews),
     ...indexHandlers(indices, indexQuestions),
     ...analyticsHandlers(analytics),
+    ...replayHandlers(createReplays({ documents: store.documents, jobs, markets, kind: replayJob, engineVersion: version, estimatedBytes: analytics.estimatedBytes })),
     ...strategyHandlers(createStrategies({ documents: store.documents, jobs, markets })),
     ...optimiseHandlers(optimise, indices),
     ...riskModelHandlers(riskModels),
+    ...rollingRiskHandlers(createRollingRisk({ documents: store.documents, artifacts: store.artifacts, jobs })),
     ...simulationHandlers(createSimulations({ documents: store.documents, artifacts: store.artifacts, jobs, markets, calendars, kind: simulationJob })),
     ...reportHandlers(reports),
     ...derivativeHandlers(derivatives),

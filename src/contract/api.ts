@@ -9,8 +9,10 @@ import { metricsRoutes } from './metrics.js';
 import { indexRoutes } from './indices.js';
 import { jobRoutes } from './jobs.js';
 import { optimiseRoutes } from './optimise.js';
+import { replayRoutes } from './replays.js';
 import { reportRoutes } from './reports.js';
 import { riskModelRoutes } from './risk-models.js';
+import { rollingRiskRoutes } from './rolling-risk.js';
 import { simulationRoutes } from './simulations.js';
 import { storeRoutes } from './stores.js';
 import { strategyRoutes } from './strategies.js';
@@ -31,7 +33,9 @@ export const API = {
   ...analyticsRoutes,
   ...optimiseRoutes,
   ...riskModelRoutes,
+  ...replayRoutes,
   ...simulationRoutes,
+  ...rollingRiskRoutes,
   ...reportRoutes,
   ...derivativeRoutes,
   ...strategyRoutes,

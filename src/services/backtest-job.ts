@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
+import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { JobKind } from '#jobs/job-kind.js';
@@ -14,6 +16,12 @@ export interface BacktestJobDependencies {
   readonly markets: Markets;
 }
 
+/** A plan as it is kept beside its run. */
+function jsonBytes(plan: BacktestPlan): { readonly bytes: Uint8Array; readonly sha256: string } {
+  const bytes = new TextEncoder().encode(canonicalJson(plan));
+  return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
+}
+
 /** The kind of job that runs backtests: results become the stored run in the transaction that ends the job. */
 export function createBacktestJob({ markets }: BacktestJobDependencies): JobKind<BacktestPayload> {
   return {
@@ -25,7 +33,7 @@ export function createBacktestJob({ markets }: BacktestJobDependencies): JobKind
       const output = await attempt.compute('backtest', { market: handle, plan, engineVersion });
       const [result, record, overview, columns] = await Promise.all([output.result, output.record, output.overview, output.columns].map((bytes) => attempt.keep(bytes)));
       // Four outputs were kept.
-      const artifacts = { result: result!, record: record!, overview: overview!, columns: columns! };
+      const artifacts = { result: result!, record: record!, overview: overview!, columns: columns!, plan: await attempt.keep(jsonBytes(plan)) };
       const document: RunDocument = {
         run_id: plan.runId,
         index_id: plan.indexId,

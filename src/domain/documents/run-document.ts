@@ -17,6 +17,13 @@ export const RunDocument = z.strictObject({
   store_content_hash: z.string(),
   engine_version: z.string(),
   request: z.unknown(),
-  artifacts: z.strictObject({ result: Artifact, record: Artifact, overview: Artifact, columns: Artifact }),
+  artifacts: z.strictObject({
+    result: Artifact,
+    record: Artifact,
+    overview: Artifact,
+    columns: Artifact,
+    /** The plan it was made from, so that it can be made again. */
+    plan: Artifact.optional(),
+  }),
 });
 export type RunDocument = z.infer<typeof RunDocument>;

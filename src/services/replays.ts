@@ -1,0 +1,102 @@
+import type { BacktestPlan } from '#domain/backtest/plan.js';
+import { canonicalJson } from '#domain/canonical-json.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { JobStatus } from '#jobs/status.js';
+import type { Markets } from '#market/markets.js';
+import type { ArtifactStore } from '#store/artifacts.js';
+import type { DocumentStore } from '#store/documents.js';
+import { requireRun } from './run-documents.js';
+
+/** Everything a replay depends on besides the stored run and the market. */
+export interface ReplayPayload {
+  readonly run_id: string;
+  /** The run that is replayed, so that a later one under the same id is another input. */
+  readonly run_hash: string;
+  readonly engine_version: string;
+}
+
+export interface ReplayJobDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly markets: Markets;
+  /** What would be run under an id with a request today. @throws Refusal when it cannot be run any more */
+  readonly planOf: (runId: string, request: unknown) => BacktestPlan;
+}
+
+export interface Replays {
+  /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; so does `replay` */
+  assertRun(runId: string): void;
+  /** Queues a replay. @throws Refusal NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
+  replay(runId: string, owner: string | null): Promise<JobStatus>;
+}
+
+/** The kind of job that runs a stored run again and lays both beside each other. */
+export function createReplayJob({ documents, artifacts, markets, planOf }: ReplayJobDependencies): JobKind<ReplayPayload> {
+  return {
+    kind: 'replay',
+    lane: 'heavy',
+    async run({ run_id: runId, engine_version: engineVersion }, attempt) {
+      await markets.settled();
+      const { handle } = markets.require();
+      const run = requireRun(documents, runId);
+      const plan = await storedPlan(artifacts, run);
+      const { result, record, overview, columns } = run.artifacts;
+      const view = await attempt.compute('replay', {
+        market: handle,
+        plan,
+        engineVersion,
+        definitionChanged: !isRunToday(plan, run),
+        stored: { runAt: run.run_at, runHash: run.run_hash, engineVersion: run.engine_version, storeContentHash: run.store_content_hash },
+        paths: { result: artifacts.path(result), record: artifacts.path(record), overview: artifacts.path(overview), columns: artifacts.path(columns) },
+      });
+      return { result: { artifact: await attempt.keep(view) } };
+    },
+  };
+
+  function isRunToday(plan: BacktestPlan, { run_id: runId, request }: RunDocument): boolean {
+    try {
+      return canonicalJson(planOf(runId, request)) === canonicalJson(plan);
+    } catch (refusal) {
+      if (refusal instanceof Refusal) return false;
+      throw refusal;
+    }
+  }
+}
+
+/** The plan a run was made from. */
+async function storedPlan(artifacts: ArtifactStore, { run_id: runId, artifacts: { plan } }: RunDocument): Promise<BacktestPlan> {
+  if (plan === undefined) throw new Refusal('RUN_NOT_FOUND', `The run of ${runId} was stored without what it was made from and cannot be replayed; backtest it again.`, { index_id: runId });
+  // Kept by the job that made the run, and checked against its hash.
+  return JSON.parse(new TextDecoder().decode(await artifacts.read(plan))) as BacktestPlan;
+}
+
+export interface ReplaysDependencies {
+  readonly documents: DocumentStore;
+  readonly jobs: Jobs;
+  readonly markets: Markets;
+  readonly kind: JobKind<ReplayPayload>;
+  readonly engineVersion: string;
+  /** Largest memory a backtest on the served market needs. */
+  readonly estimatedBytes: () => number;
+}
+
+export function createReplays({ documents, jobs, markets, kind, engineVersion, estimatedBytes }: ReplaysDependencies): Replays {
+  return {
+    assertRun: (runId) => void requireRun(documents, runId),
+    async replay(runId, owner) {
+      const run = requireRun(documents, runId);
+      markets.require();
+      return jobs.submit({
+        kind,
+        ident: runId,
+        payload: { run_id: runId, run_hash: run.run_hash, engine_version: engineVersion },
+        request: {},
+        estimatedBytes: estimatedBytes(),
+        message: 'waiting for a worker',
+        ...(owner === null ? {} : { owner }),
+      });
+    },
+  };
+}

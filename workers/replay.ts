@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs';
+import { firstDifference, type RunDifference } from '#domain/backtest/first-difference.js';
+import { openColumns, type RunColumns } from '#domain/backtest/run-columns.js';
+import { Refusal } from '#domain/refusal.js';
+import type { ReplayInput, Task } from '#jobs/tasks.js';
+import { createJsonWriter } from '#views/json-writer.js';
+import { replayView } from '#views/replay-view.js';
+import { runForStore } from './backtest.js';
+import { outputBytes } from './hand-over.js';
+import { onEngine } from './numerics.js';
+
+/** What is stored of a run beside its columns, in the order in which it is compared. */
+const TEXTS = ['result', 'record', 'overview'] as const;
+
+/** A ReplayView as JSON: the stored run once more under its own stamp, so that equal inputs give equal bytes. */
+export const replay: Task<'replay'> = (input, control) =>
+  onEngine((engine) => {
+    const { stored, plan, market, engineVersion, definitionChanged } = input;
+    const stamp = { runAt: stored.runAt ?? '', runHash: stored.runHash, storeContentHash: stored.storeContentHash, engineVersion: stored.engineVersion };
+    const { outputs, runHash, storeContentHash } = runForStore(engine, { market, plan, engineVersion, stamp }, control);
+    const json = createJsonWriter();
+    json.value(
+      replayView({ runId: plan.runId, stored, replayed: { runHash, engineVersion, storeContentHash }, definitionChanged, difference: differenceOf(input, outputs) }),
+    );
+    return outputBytes(json.bytes());
+  });
+
+type Outputs = ReturnType<typeof runForStore>['outputs'];
+
+function differenceOf({ paths }: ReplayInput, outputs: Outputs): RunDifference | null {
+  const columns = readStored(paths.columns);
+  if (!isEqual(columns, outputs.columns)) {
+    const found = firstDifference(columnsOf(columns), columnsOf(outputs.columns));
+    return found ?? { part: 'columns', date: null, name: null, stored: null, replayed: null };
+  }
+  for (const part of TEXTS) {
+    const text = readStored(paths[part]);
+    if (isEqual(text, outputs[part])) continue;
+    return { part, date: null, name: null, ...excerpts(text, outputs[part]) };
+  }
+  return null;
+}
+
+function readStored(path: string): Uint8Array {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: a file of it is not there.', null, { cause });
+  }
+}
+
+function isEqual(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0;
+}
+
+function columnsOf(bytes: Uint8Array): RunColumns {
+  return openColumns((start, end) => bytes.slice(start, end));
+}
+
+/** Characters shown from where two texts part. */
+const EXCERPT = 80;
+
+function excerpts(stored: Uint8Array, replayed: Uint8Array): { readonly stored: string; readonly replayed: string } {
+  let at = 0;
+  while (at < stored.length && stored[at] === replayed[at]) at++;
+  const from = Math.max(0, at - EXCERPT / 2);
+  const cut = (bytes: Uint8Array): string => new TextDecoder().decode(bytes.subarray(from, from + EXCERPT));
+  return { stored: cut(stored), replayed: cut(replayed) };
+}

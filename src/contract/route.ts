@@ -41,7 +41,7 @@ export interface Body {
    * and drops unknown fields with a warning. Other bodies are parsed strictly by `schema`.
    */
   readonly document?: boolean;
-  /** The handler gets the bytes of the JSON as they came: a body of this size is parsed off the event loop, by its service. */
+  /** The handler gets the bytes of the JSON as they came: a body of this size is parsed off the event loop, by its service, after the query. */
   readonly raw?: boolean;
   /**
    * The answer is a report on the body: a number beyond the range of a double is left in it as an infinity

@@ -71,7 +71,10 @@ test.each(routes.filter(([, route]) => route.openQuery !== true))('%s refuses a 
   expect([status, codes]).toEqual([422, expect.arrayContaining(['no_such_parameter UNKNOWN_FIELD'])]);
 });
 
-test.each(routes.filter(([, route]) => route.body !== undefined))('%s refuses a body that is not JSON before it looks at the rest', async (_id, route) => {
+/** A body that is parsed off the event loop is read last: its syntax is told after the query. */
+const parsedFirst = routes.filter(([, route]) => route.body !== undefined && route.body.raw !== true);
+
+test.each(parsedFirst)('%s refuses a body that is not JSON before it looks at the rest', async (_id, route) => {
   expect(await ask(route.method, `${pathOf(route, 'x'.repeat(65))}?no_such_parameter=1`, 'admin', '{"a":')).toMatchObject({ status: 400, code: 'MALFORMED_REQUEST' });
 });
 

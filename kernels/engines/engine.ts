@@ -1,4 +1,5 @@
 import type { ProductShape } from '../algebra/gemm.js';
+import type { RankOneUpdate } from '../algebra/rank-one-update.js';
 import type { NavPathInput } from '../simulation/nav-path.js';
 import type { PathRequest, PathTallies } from '../simulation/simulate-paths.js';
 
@@ -50,6 +51,8 @@ export interface Engine {
   square(x: Float64Array, out: Float64Array): void;
   /** `algebra/scale-rows` */
   scaleRows(x: Float64Array, columns: number, factors: Float64Array): void;
+  /** `algebra/rank-one-update` */
+  rankOneUpdate(out: Float64Array, x: Float64Array, update: RankOneUpdate): void;
   /** `sums/pairwise-sum`, of all values */
   pairwiseSum(values: Float64Array): number;
   /** `simulation/nav-path` */

@@ -1,6 +1,7 @@
 import { cholesky } from '../algebra/cholesky.js';
 import { gemm } from '../algebra/gemm.js';
 import { gemv, gemvTransposed } from '../algebra/gemv.js';
+import { rankOneUpdate } from '../algebra/rank-one-update.js';
 import { scaleRows } from '../algebra/scale-rows.js';
 import { square } from '../algebra/square.js';
 import { symmetricEigen, symmetricEigenvalues } from '../algebra/symmetric-eigen.js';
@@ -32,6 +33,7 @@ export const referenceEngine: Engine = {
   symmetricEigen,
   square,
   scaleRows,
+  rankOneUpdate,
   pairwiseSum: (values) => pairwiseSum(values),
   navPath,
   simulatePaths,

@@ -27,6 +27,7 @@ export interface KernelExports {
   symmetricEigen(a: number, n: number, values: number, vectors: number, scratch: number): number;
   square(x: number, n: number, out: number): void;
   scaleRows(x: number, rows: number, columns: number, factors: number): void;
+  rankOneUpdate(c: number, n: number, x: number, decay: number, factor: number): void;
   pairwiseSum(values: number, n: number): number;
   navPath(prices: number, sessions: number, assets: number, rebalances: number, count: number, weights: number, out: number, units: number): void;
   bootstrapPaths(

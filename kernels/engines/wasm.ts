@@ -184,6 +184,16 @@ export function wasmEngine(arena: Arena = createArena()): Engine {
       });
     },
 
+    rankOneUpdate(out, x, { decay, factor }) {
+      assert(out.length === x.length * x.length, `out: ${out.length} values for ${x.length} x ${x.length}`);
+      run(() => {
+        const px = operands.input(x);
+        const [pc, write] = operands.inPlace(out);
+        kernels.rankOneUpdate(pc, x.length, px, decay, factor);
+        write();
+      });
+    },
+
     pairwiseSum: (values) => run(() => kernels.pairwiseSum(operands.input(values), values.length)),
 
     navPath(input, out) {

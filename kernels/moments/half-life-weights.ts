@@ -12,7 +12,7 @@ import { assert } from '../assert.js';
  */
 export function halfLifeWeights(halfLife: number, out: Float64Array): void {
   assert(halfLife > 0, `halfLife: ${halfLife}, more than 0 needed`);
-  const decay = powerOfHalf(1 / halfLife);
+  const decay = decayOf(halfLife);
   let weight = 1;
   let total = 0;
   for (let t = out.length - 1; t >= 0; t--) {
@@ -21,6 +21,11 @@ export function halfLifeWeights(halfLife: number, out: Float64Array): void {
     weight *= decay;
   }
   for (let t = 0; t < out.length; t++) out[t]! /= total;
+}
+
+/** Factor on a weight from one observation to the one before it. */
+export function decayOf(halfLife: number): number {
+  return powerOfHalf(1 / halfLife);
 }
 
 /**

@@ -7,4 +7,4 @@ export { pairwiseSum } from './sums';
 export { symmetricEigen, symmetricEigenScratch, symmetricEigenvalues, symmetricEigenvaluesScratch } from './symmetric-eigen';
 export { mirrorUpper, symmetricRankK, symmetricRankKScratch } from './symmetric-rank-k';
 export { solveLower, solveLowerTransposed, triangularSolveScratch } from './triangular-solve';
-export { addTransposed, gemv, scaleRows, square, symv } from './vectors';
+export { addTransposed, gemv, rankOneUpdate, scaleRows, square, symv } from './vectors';

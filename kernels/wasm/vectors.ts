@@ -218,3 +218,21 @@ export function square(x: usize, n: i32, out: usize): void {
   }
   if (i < n) store<f64>(out, load<f64>(x) * load<f64>(x));
 }
+
+/** Upper triangle of C := decay C + factor x x'. */
+export function rankOneUpdate(c: usize, n: i32, x: usize, decay: f64, factor: f64): void {
+  const d = f64x2.splat(decay);
+  for (let i = 0; i < n; i++) {
+    const scaled = factor * load<f64>(x + (<usize>i << 3));
+    const s = f64x2.splat(scaled);
+    let row = c + (<usize>i * <usize>(n + 1) << 3);
+    let other = x + (<usize>i << 3);
+    let j = i;
+    for (; j + 2 <= n; j += 2) {
+      v128.store(row, f64x2.add(f64x2.mul(d, v128.load(row)), f64x2.mul(s, v128.load(other))));
+      row += 16;
+      other += 16;
+    }
+    if (j < n) store<f64>(row, decay * load<f64>(row) + scaled * load<f64>(other));
+  }
+}

@@ -8,6 +8,7 @@ import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import type { SimulationPlan, SimulationRequest } from '#domain/simulation/simulation.js';
+import type { RiskMemory } from '#domain/analytics/rolling-risk.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { MarketAudit } from '#market/audit/audit-market.js';
 import type { Repair } from '#market/audit/doubt.js';
@@ -41,6 +42,8 @@ export interface Tasks {
   'audit-market': { input: { readonly market: MarketHandle }; output: MarketAudit };
   /** A market with repairs applied, written as a store of its own. */
   'repair-market': { input: RepairMarketInput; output: RepairMarketOutput };
+  /** How risk moved along a stored run: a RollingRiskView as JSON. */
+  'rolling-risk': { input: { readonly columns: string; readonly runId: string; readonly memory: RiskMemory }; output: OutputBytes };
   /** What all parts of a simulation have in common. */
   'plan-simulation': { input: PlanSimulationInput; output: SimulationStart };
   /** One part of the paths, drawn into shared memory. */

@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { RollingRiskView } from '#contract/rolling-risk.js';
 import type { SimulationView } from '#contract/simulations.js';
 import type { JobStatus } from '#jobs/status.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
@@ -36,6 +37,39 @@ async function simulated(body?: unknown): Promise<SimulationView> {
   expect(done, JSON.stringify(done.error)).toMatchObject({ job_id: 'simulate:TRIO', status: 'succeeded', progress: 1 });
   return done.result as SimulationView;
 }
+
+describe('rolling risk', () => {
+  test('is that of each window of returns of the run and its index', async () => {
+    const { body } = await service.ask<RollingRiskView>('GET', '/analytics/TRIO/rolling?window=20');
+    const { body: levels } = await service.ask<{ levels: { index: string[]; data: number[] } }>('GET', '/analytics/TRIO/levels');
+    const returns = levels.levels.data.slice(1).map((level, t) => level / levels.levels.data[t]! - 1);
+    expect(body).toMatchObject({ index_id: 'TRIO', window: 20, half_life: null });
+    expect(body.risk.index[0]).toBe(levels.levels.index[20]);
+    expect(body.risk.index.at(-1)).toBe(levels.levels.index.at(-1));
+    body.risk.data.forEach((row, k) => {
+      const window = returns.slice(k, k + 20);
+      const mean = window.reduce((a, b) => a + b, 0) / 20;
+      const volatility = Math.sqrt((252 * window.reduce((a, b) => a + (b - mean) ** 2, 0)) / 19);
+      expect(row[0]).toBeCloseTo(volatility, 10);
+      expect(row[1]).toBeCloseTo(volatility, 10); // free of costs, the run is its index
+      expect(row[2]).toBeCloseTo(0, 7);
+      expect(row.slice(3)).toEqual([expect.closeTo(1, 8), expect.closeTo(1, 8)]);
+    });
+  });
+
+  test('by a half-life begins with the twentieth return', async () => {
+    const { body } = await service.ask<RollingRiskView>('GET', '/analytics/TRIO/rolling?half_life=10');
+    const { body: levels } = await service.ask<{ levels: { index: string[] } }>('GET', '/analytics/TRIO/levels');
+    expect(body).toMatchObject({ window: null, half_life: 10 });
+    expect(body.risk.index[0]).toBe(levels.levels.index[20]);
+  });
+
+  test('is refused with both memories and without a run', async () => {
+    expect(await service.refusal('GET', '/analytics/TRIO/rolling?window=20&half_life=10')).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+    expect(await service.refusal('GET', '/analytics/NONE/rolling')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+    expect((await service.ask<RollingRiskView>('GET', '/analytics/TRIO/rolling?window=2000')).body.risk.index).toEqual([]);
+  });
+});
 
 describe('a simulation', () => {
   test('looks ahead from the end of the run on the sessions of its calendar', async () => {

@@ -162,6 +162,15 @@ export function testAgreement(engine: Engine): void {
     expectClose([engine.pairwiseSum(x)], [plain.pairwiseSum(x)], 1e-12, x.reduce((total, value) => total + Math.abs(value), 1e-300));
   });
 
+  test.each([1, 2, 3, 8, 33])('updates a symmetric matrix of order %i by an outer product', (n) => {
+    const before = randomSymmetric(n).map((value, at) => (at % n < Math.floor(at / n) ? Number.NaN : value));
+    const [actual, expected] = outOf(n * n, (each, out) => {
+      out.set(before);
+      each.rankOneUpdate(out, randomPanel(n, 1), { decay: 0.9, factor: -2 });
+    });
+    expect([...actual]).toEqual([...expected]);
+  });
+
   test.each([[1, 1], [2, 1], [30, 3], [61, 8], [200, 35]])('follows the value of a portfolio over %i sessions of %i names', (sessions, assets) => {
     const prices = randomPanel(sessions, assets, 11).map((value) => 5 + Math.abs(value));
     const rebalances = Int32Array.from({ length: Math.ceil(sessions / 13) }, (_, r) => r * 13);

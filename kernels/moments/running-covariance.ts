@@ -1,0 +1,136 @@
+import { assert } from '../assert.js';
+import type { Engine } from '../engines/engine.js';
+import { decayOf } from './half-life-weights.js';
+
+/** What running moments need of an engine. */
+type UpdateEngine = Pick<Engine, 'allocate' | 'scope' | 'rankOneUpdate'>;
+
+/** Told after each observation; both arrays are overwritten by the next. */
+export type VisitMoments = (observation: number, means: Float64Array, covariance: Float64Array) => void;
+
+/**
+ * Means and covariances of a window that moves over a panel one observation at a time: each step adds a row and drops one.
+ *
+ * @param engine   Engine that updates.
+ * @param panel    [observations x columns] row-major, finite.
+ * @param columns  Columns of `panel`, at least 1.
+ * @param window   Observations of the window, at least 2.
+ * @param visit    Told the moments of each complete window: its last observation, means [columns], covariance [columns x columns], ddof 1.
+ * @returns        Nothing.
+ * @throws         KernelFault on a shape mismatch or a window below 2.
+ * @cost           4 products of order columns^2 an observation, whatever the window. Sums are taken about the mean of a recent window and
+ *                 started afresh once a window, so that rounding does not pile up.
+ * @source         Chan, Golub & LeVeque (1983), Algorithms for computing the sample variance, The American Statistician 37(3), 242-247.
+ */
+export function rollingCovariance(engine: UpdateEngine, panel: Float64Array, columns: number, window: number, visit: VisitMoments): void {
+  const observations = rowsOf(panel, columns);
+  assert(Number.isInteger(window) && window >= 2, `window: ${window}, at least 2 needed`);
+  engine.scope(() => {
+    const state = newState(engine, columns);
+    for (let last = window - 1; last < observations; last++) {
+      if ((last - window + 1) % window === 0) startAfresh(engine, state, panel, last - window + 1, window);
+      else {
+        shift(engine, state, panel, last, 1);
+        shift(engine, state, panel, last - window, -1);
+      }
+      settle(state, window);
+      visit(last, state.means, state.covariance);
+    }
+  });
+}
+
+/**
+ * Exponentially weighted means and covariances after each observation of a panel.
+ *
+ * @param engine    Engine that updates.
+ * @param panel     [observations x columns] row-major, finite.
+ * @param columns   Columns of `panel`, at least 1.
+ * @param halfLife  Observations after which a weight has halved, above 0.
+ * @param visit     Told the moments from the second observation on; the covariance is unbiased for the weights.
+ * @returns         Nothing.
+ * @throws          KernelFault on a shape mismatch or a half-life that is not positive.
+ * @cost            One product of order columns^2 an observation.
+ * @source          West (1979), Updating mean and variance estimates, Communications of the ACM 22(9), 532-535, with decaying weights.
+ */
+export function exponentialCovariance(engine: UpdateEngine, panel: Float64Array, columns: number, halfLife: number, visit: VisitMoments): void {
+  const observations = rowsOf(panel, columns);
+  assert(halfLife > 0, `halfLife: ${halfLife}, more than 0 needed`);
+  const decay = decayOf(halfLife);
+  engine.scope(() => {
+    const { means, covariance, products, gap } = newState(engine, columns);
+    let weight = 0;
+    let weight2 = 0;
+    for (let t = 0; t < observations; t++) {
+      const before = decay * weight;
+      weight = before + 1;
+      weight2 = decay * decay * weight2 + 1;
+      for (let i = 0; i < columns; i++) {
+        gap[i] = panel[t * columns + i]! - means[i]!;
+        means[i]! += gap[i]! / weight;
+      }
+      engine.rankOneUpdate(products, gap, { decay, factor: before / weight });
+      if (t === 0) continue;
+      const scale = 1 / (weight - weight2 / weight);
+      fill(covariance, columns, (at) => products[at]! * scale);
+      visit(t, means, covariance);
+    }
+  });
+}
+
+interface State {
+  /** Point about which sums are taken. */
+  readonly origin: Float64Array;
+  /** Sum of deviations from the origin. */
+  readonly sums: Float64Array;
+  /** Sum of their products, upper triangle. */
+  readonly products: Float64Array;
+  readonly gap: Float64Array;
+  readonly means: Float64Array;
+  readonly covariance: Float64Array;
+}
+
+function newState(engine: UpdateEngine, columns: number): State {
+  const vector = (): Float64Array => engine.allocate(columns);
+  return { origin: vector(), sums: vector(), gap: vector(), means: vector(), products: engine.allocate(columns * columns), covariance: engine.allocate(columns * columns) };
+}
+
+/** Sums of a whole window about its own mean. */
+function startAfresh(engine: UpdateEngine, state: State, panel: Float64Array, from: number, window: number): void {
+  const { origin, sums, products } = state;
+  const columns = origin.length;
+  origin.fill(0);
+  for (let t = from; t < from + window; t++) for (let i = 0; i < columns; i++) origin[i]! += panel[t * columns + i]! / window;
+  sums.fill(0);
+  products.fill(0);
+  for (let t = from; t < from + window; t++) shift(engine, state, panel, t, 1);
+}
+
+/** Adds a row, or drops it. */
+function shift(engine: UpdateEngine, { origin, sums, products, gap }: State, panel: Float64Array, t: number, sign: 1 | -1): void {
+  const columns = origin.length;
+  for (let i = 0; i < columns; i++) {
+    gap[i] = panel[t * columns + i]! - origin[i]!;
+    sums[i]! += sign * gap[i]!;
+  }
+  engine.rankOneUpdate(products, gap, { decay: 1, factor: sign });
+}
+
+function settle({ origin, sums, products, means, covariance }: State, window: number): void {
+  const columns = origin.length;
+  for (let i = 0; i < columns; i++) means[i] = origin[i]! + sums[i]! / window;
+  fill(covariance, columns, (at, i, j) => (products[at]! - (sums[i]! * sums[j]!) / window) / (window - 1));
+  for (let i = 0; i < columns; i++) covariance[i * (columns + 1)] = Math.max(0, covariance[i * (columns + 1)]!);
+}
+
+/** Both triangles from a value for each place of the upper one. */
+function fill(out: Float64Array, columns: number, value: (at: number, i: number, j: number) => number): void {
+  for (let i = 0; i < columns; i++) {
+    for (let j = i; j < columns; j++) out[i * columns + j] = out[j * columns + i] = value(i * columns + j, i, j);
+  }
+}
+
+function rowsOf(panel: Float64Array, columns: number): number {
+  const rows = panel.length / columns;
+  assert(columns >= 1 && Number.isInteger(rows), `panel: ${panel.length} values over ${columns} columns`);
+  return rows;
+}

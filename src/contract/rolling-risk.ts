@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { LIMITS } from '#domain/limits.js';
+import { Id } from '#domain/shape.js';
+import { TableFrame } from './common.js';
+import { routes } from './route.js';
+
+export const RollingRiskView = z
+  .strictObject({
+    index_id: z.string(),
+    window: z.int().nullable().meta({ description: 'Returns of a window; null with a half-life.' }),
+    half_life: z.number().nullable().meta({ description: 'Sessions after which the weight of a return halves; null with a window.' }),
+    risk: TableFrame.meta({ description: 'By date: volatility of the run and of the index it tracks, tracking error, beta and correlation to the index, annualised.' }),
+  })
+  .meta({ id: 'RollingRiskView' });
+export type RollingRiskView = z.infer<typeof RollingRiskView>;
+
+export const rollingRiskRoutes = routes({
+  getRollingRisk: {
+    method: 'GET',
+    path: '/analytics/{index_id}/rolling',
+    scope: 'read',
+    tag: 'analytics',
+    summary: 'Volatility, tracking error, beta and correlation of a run as they moved.',
+    description: 'Over a window of returns, or over all returns with weights that halve every `half_life` sessions; then from the twentieth return on.',
+    params: z.strictObject({ index_id: Id }),
+    query: z.strictObject({
+      window: z.coerce.number().int().min(2).max(LIMITS.MAX_SIMULATION_SESSIONS).optional().meta({ description: 'Returns of a window; 63 unless a half-life is given.' }),
+      half_life: z.coerce.number().gt(0).max(1e6).optional().meta({ description: 'In sessions; instead of a window.' }),
+    }),
+    success: { status: 200, description: 'The table; without rows when the run is shorter than the window.', schema: RollingRiskView },
+    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+});

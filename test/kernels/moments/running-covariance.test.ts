@@ -1,0 +1,64 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { KernelFault } from '#kernels/assert.js';
+import { referenceEngine } from '#kernels/engines/reference.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { demean } from '#kernels/moments/demean.js';
+import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import { exponentialCovariance, rollingCovariance } from '#kernels/moments/running-covariance.js';
+import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
+import { matrices } from '../arbitraries.js';
+import { expectClose, expectCovariance } from '../closeness.js';
+import { randomPanel } from '../engines/agreement.js';
+
+function momentsOf(rows: Float64Array, columns: number, weights?: Float64Array) {
+  const means = new Float64Array(columns);
+  demean(rows.slice(), columns, weights, means);
+  const covariance = new Float64Array(columns * columns);
+  sampleCovariance(rows.slice(), columns, covariance, weights === undefined ? {} : { weights });
+  return { means, covariance };
+}
+
+describe.each([['definitions', referenceEngine], ['WebAssembly', wasmEngine()]] as const)('running covariances by %s', (_, engine) => {
+  test('of a moving window are those of the window', () => {
+    fc.assert(
+      fc.property(matrices({ rowsMin: 2, rowsMax: 40, columnsMin: 1, columnsMax: 4 }), fc.integer({ min: 2, max: 9 }), ({ rows, columns, data }, window) => {
+        let visits = 0;
+        rollingCovariance(engine, data, columns, window, (last, means, covariance) => {
+          const expected = momentsOf(data.slice((last - window + 1) * columns, (last + 1) * columns), columns);
+          expectClose(means, expected.means, 1e-12, 10);
+          expectClose(covariance, expected.covariance, 1e-12, 100);
+          visits++;
+        });
+        expect(visits).toBe(Math.max(0, rows - window + 1));
+      }),
+    );
+  });
+
+  test('do not lose digits over ten thousand steps', () => {
+    const panel = randomPanel(10_000, 3).map((value) => 1e3 + value);
+    let last = new Float64Array(9);
+    rollingCovariance(engine, panel, 3, 250, (__, ___, covariance) => (last = covariance.slice()));
+    expectCovariance(last, momentsOf(panel.slice(9750 * 3), 3).covariance, 3, 1e-9);
+  });
+
+  test('with decaying weights are those of half-life weights', () => {
+    const panel = randomPanel(60, 4, 3);
+    exponentialCovariance(engine, panel, 4, 12, (last, means, covariance) => {
+      const weights = new Float64Array(last + 1);
+      halfLifeWeights(12, weights);
+      const expected = momentsOf(panel.slice(0, (last + 1) * 4), 4, weights);
+      expectClose(means, expected.means, 1e-12);
+      expectCovariance(covariance, expected.covariance, 4, 1e-11);
+    });
+  });
+
+  test('of a constant are 0', () => {
+    rollingCovariance(engine, new Float64Array(20).fill(0.1), 1, 5, (__, means, covariance) => expect([means[0], covariance[0]]).toEqual([expect.closeTo(0.1, 15), expect.closeTo(0, 30)]));
+  });
+
+  test('refuse a window of one and a half-life of nothing', () => {
+    expect(() => rollingCovariance(engine, new Float64Array(4), 1, 1, () => {})).toThrow(KernelFault);
+    expect(() => exponentialCovariance(engine, new Float64Array(4), 1, 0, () => {})).toThrow(KernelFault);
+  });
+});

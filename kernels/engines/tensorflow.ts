@@ -1,4 +1,5 @@
 import { assert } from '../assert.js';
+import { assertPaths, pathDrawer, tallyPath, type PathRequest, type PathTallies } from '../simulation/simulate-paths.js';
 import type { Engine } from './engine.js';
 
 /** The little of TensorFlow.js that is used, the same in all of its packages. */
@@ -10,6 +11,7 @@ interface TensorFlow {
   tensor2d(values: Float32Array, shape: [number, number]): Tensor;
   transpose(tensor: Tensor): Tensor;
   matMul(a: Tensor, b: Tensor): Tensor;
+  cumprod(tensor: Tensor, axis: number): Tensor;
   dispose(tensors: readonly Tensor[]): void;
 }
 interface Tensor {
@@ -18,6 +20,9 @@ interface Tensor {
 
 /** Loads a package by name; tests give their own. */
 export type Importer = (name: string) => Promise<unknown>;
+
+/** Paths compounded in one call: a few MB of factors. */
+const PATHS_TOGETHER = 2_048;
 
 /** Packages that bring TensorFlow, the native one first, and what must be loaded beside the second. */
 const NATIVE = '@tensorflow/tfjs-node';
@@ -46,6 +51,11 @@ export async function tensorflowEngine(base: Engine, load: Importer = (name) => 
       if (rows === 0) out.fill(0);
       else out.set(productOf(tf, Float32Array.from(x), rows, columns));
     },
+    simulatePaths(request, tallies) {
+      assertPaths(request, tallies);
+      const draw = pathDrawer(request);
+      for (let from = 0; from < tallies.finals.length; from += PATHS_TOGETHER) compoundPaths(tf, draw, request, tallies, from);
+    },
   };
 }
 
@@ -57,6 +67,22 @@ function productOf(tf: TensorFlow, x: Float32Array, rows: number, columns: numbe
   const values = product.dataSync();
   tf.dispose([panel, transposed, product]);
   return values;
+}
+
+/** Draws the growth factors of some paths, compounds them in float32 and tallies the levels. */
+function compoundPaths(tf: TensorFlow, draw: ReturnType<typeof pathDrawer>, { horizon, bins }: PathRequest, tallies: PathTallies, from: number): void {
+  const paths = Math.min(PATHS_TOGETHER, tallies.finals.length - from);
+  const factors = new Float32Array(paths * horizon);
+  const steps = new Float64Array(horizon);
+  for (let p = 0; p < paths; p++) {
+    draw(from + p, steps);
+    factors.set(steps, p * horizon);
+  }
+  const drawn = tf.tensor2d(factors, [paths, horizon]);
+  const compounded = tf.cumprod(drawn, 1);
+  const levels = compounded.dataSync();
+  tf.dispose([drawn, compounded]);
+  for (let p = 0; p < paths; p++) tallyPath(levels.subarray(p * horizon, (p + 1) * horizon), bins, tallies, from + p);
 }
 
 async function loadTensorFlow(load: Importer): Promise<{ tf: TensorFlow; from: string }> {

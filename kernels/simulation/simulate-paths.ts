@@ -53,15 +53,20 @@ export interface PathTallies {
  */
 export function simulatePaths(request: PathRequest, tallies: PathTallies): void {
   assertPaths(request, tallies);
-  const { model, horizon, seed, first } = request;
-  const steps = new Float64Array(horizon);
-  const circle = model.kind === 'block_bootstrap' ? closeCircle(model.growth, model.block) : new Float64Array(0);
+  const draw = pathDrawer(request);
+  const path = new Float64Array(request.horizon);
   for (let p = 0; p < tallies.finals.length; p++) {
-    const draws = pathDraws(seed, first + p);
-    if (model.kind === 'block_bootstrap') drawBlocks(steps, circle, model, draws);
-    else drawNormals(steps, model, draws);
-    follow(steps, request.bins, tallies, p);
+    draw(p, path);
+    for (let t = 1; t < path.length; t++) path[t]! *= path[t - 1]!;
+    tallyPath(path, request.bins, tallies, p);
   }
+}
+
+/** Draws the growth factors of a path of the request by its number within the chunk. */
+export function pathDrawer({ model, seed, first }: PathRequest): (p: number, steps: Float64Array) => void {
+  if (model.kind === 'gaussian') return (p, steps) => drawNormals(steps, model, pathDraws(seed, first + p));
+  const circle = closeCircle(model.growth, model.block);
+  return (p, steps) => drawBlocks(steps, circle, model, pathDraws(seed, first + p));
 }
 
 /** The door of every simulation. */
@@ -127,18 +132,17 @@ function drawNormals(steps: Float64Array, { mean, deviation }: PathModel & { kin
   }
 }
 
-/** Walks one path and tallies it. */
-function follow(steps: Float64Array, { low, scale, count }: LevelBins, tallies: PathTallies, p: number): void {
+/** Walks the levels of one path and tallies it. */
+export function tallyPath(levels: ArrayLike<number>, { low, scale, count }: LevelBins, tallies: PathTallies, p: number): void {
   const { counts } = tallies;
   const last = count - 1;
-  let level = 1;
   let peak = 1;
   let lowest = Infinity;
   let kept = 1; // smallest level over its previous high
   let under = 0;
   let longest = 0;
-  for (let t = 0, row = 0; t < steps.length; t++, row += count) {
-    level *= steps[t]!;
+  for (let t = 0, row = 0; t < levels.length; t++, row += count) {
+    const level = levels[t]!;
     counts[row + Math.max(0, Math.min(last, Math.floor((level - low[t]!) * scale[t]!)))]!++;
     if (level < lowest) lowest = level;
     if (level >= peak) {
@@ -150,7 +154,7 @@ function follow(steps: Float64Array, { low, scale, count }: LevelBins, tallies: 
       if (level < kept * peak) kept = level / peak;
     }
   }
-  tallies.finals[p] = level;
+  tallies.finals[p] = levels[levels.length - 1]!;
   tallies.lows[p] = lowest;
   tallies.drawdowns[p] = 1 - kept;
   tallies.underwater[p] = longest;

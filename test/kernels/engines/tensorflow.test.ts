@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { tensorflowEngine, type Importer } from '#kernels/engines/tensorflow.js';
-import { expectCovariance } from '../closeness.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { levelBins } from '#kernels/simulation/level-bins.js';
+import { expectClose, expectCovariance } from '../closeness.js';
 import { randomPanel } from './agreement.js';
 
 /** A stand-in with the calls the engine makes, in float32 like the real one. */
@@ -22,6 +24,11 @@ const arithmetic = {
     for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) for (let k = 0; k < inner; k++) out[i * columns + j] = Math.fround(out[i * columns + j]! + Math.fround(a.values[i * inner + k]! * b.values[k * columns + j]!));
     return { dataSync: () => out };
   },
+  cumprod: ({ values, shape: [rows, columns] }: Stub) => {
+    const out = values.slice();
+    for (let i = 0; i < rows; i++) for (let j = 1; j < columns; j++) out[i * columns + j] = Math.fround(out[i * columns + j]! * out[i * columns + j - 1]!);
+    return { dataSync: () => out };
+  },
   dispose: () => {},
 };
 
@@ -40,6 +47,20 @@ describe('the TensorFlow engine', () => {
     engine.symmetricRankK(x, 6, actual);
     expectCovariance(actual, expected, 6, 1e-5);
     expect([...actual]).not.toEqual([...expected]);
+  });
+
+  test('compounds the same paths as the definition, to float32', async () => {
+    const engine = await tensorflowEngine(referenceEngine, async () => arithmetic);
+    const horizon = 30;
+    const request = { model: { kind: 'gaussian', mean: 0.0003, deviation: 0.01 }, horizon, seed: 4, first: 7, bins: levelBins({ mean: 0.0003, deviation: 0.01, horizon, count: 64 }) } as const;
+    const run = (each: Engine) => {
+      const tallies = { counts: new Uint32Array(horizon * 64), finals: new Float64Array(40), lows: new Float64Array(40), drawdowns: new Float64Array(40), underwater: new Int32Array(40) };
+      each.simulatePaths(request, tallies);
+      return tallies;
+    };
+    const actual = run(engine);
+    expectClose(actual.finals, run(referenceEngine).finals, 1e-5);
+    expect(actual.counts.reduce((a, b) => a + b, 0)).toBe(40 * horizon);
   });
 
   test('leaves factorisations to the float64 engine beneath it', async () => {

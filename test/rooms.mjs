@@ -23,6 +23,8 @@ export const ROOMS = {
     types: ['jobs'],
     packages: ['hono', 'hono/**', '@hono/node-server', '@hono/node-server/**', 'pino', 'prom-client', 'zod', 'node:*'],
   },
+  /** Copied into programs of others: it may need nothing. */
+  'src/clients': { values: [], types: [], packages: [] },
   'src/cli': {
     values: ['contract', 'domain', 'market', 'store', 'jobs', 'services', 'views', 'http', 'kernels'],
     types: [],

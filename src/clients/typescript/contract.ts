@@ -1,0 +1,3247 @@
+// Written from the OpenAPI document by `node dist/test/generate.js`; edit the contract instead.
+
+export interface ActiveRiskPayload {
+  readonly benchmark: string;
+  readonly tracking_error: number;
+  readonly covered_weight: number;
+  readonly contributions_not_held: Readonly<Record<string, number>>;
+  readonly uncovered: readonly string[];
+  readonly window_start: string | null;
+  readonly window_end: string | null;
+}
+
+/** Every operand must pass. */
+export interface AllNode {
+  readonly node: 'all';
+  readonly operands: readonly ExpressionNode[];
+}
+
+/** At least one operand must pass. */
+export interface AnyNode {
+  readonly node: 'any';
+  readonly operands: readonly ExpressionNode[];
+}
+
+export interface AssetView {
+  readonly index_id: string;
+  readonly identifier: string;
+  readonly beta: number;
+  readonly correlation: number;
+  readonly excess_return: number;
+  readonly index_return: number;
+  readonly total_return: number;
+  readonly tracking_error: number;
+  readonly observations: number;
+  readonly rebalances_held: number;
+  readonly price: SeriesPayload;
+  readonly weight_history: Readonly<Record<string, number>>;
+  readonly raw_weight_history: Readonly<Record<string, number>>;
+}
+
+export interface AttributionView {
+  readonly index_id: string;
+  /** By contribution, largest first, then identifier. */
+  readonly contributions: readonly ContributionPayload[];
+  readonly total_return: number;
+  readonly periods: number;
+  readonly reconciles: boolean;
+  readonly residual: number;
+  readonly cap_drag: number | null;
+  readonly cost_drag: number | null;
+  readonly requested_start: string | null;
+  readonly requested_end: string | null;
+  readonly start: string;
+  readonly end: string;
+}
+
+export interface BacktestJobStatus {
+  /** {kind}:{id}, for example backtest:GOLD4. */
+  readonly job_id: string;
+  readonly kind: 'backtest';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** Set exactly when the job succeeded. */
+  readonly result: BacktestRunResult | null;
+}
+
+export interface BacktestMetrics {
+  /** (1 + total_return)^(252 / n) - 1. A fraction. */
+  readonly annualised_return: number;
+  /** Lowest drawdown, at most 0. A fraction. */
+  readonly max_drawdown: number;
+  /** Mean return x 252 / volatility, risk-free rate 0; 0 without volatility. */
+  readonly sharpe_ratio: number;
+  /** Last level over the first, less 1. A fraction. */
+  readonly total_return: number;
+  /** total_return less that of the tracked index. */
+  readonly tracking_difference: number | null;
+  /** Annualised standard deviation of return differences to the tracked index. */
+  readonly tracking_error: number | null;
+  /** Annualised standard deviation of returns. A fraction. */
+  readonly volatility: number;
+}
+
+export interface BacktestRecordCollection {
+  readonly backtests: readonly BacktestRecordRow[];
+  readonly skipped: number;
+  readonly skipped_causes: SkippedCauses;
+}
+
+export interface BacktestRecordRow {
+  readonly index_id: string;
+  readonly run_at: string | null;
+}
+
+export interface BacktestRequest {
+  /** External benchmark: a second comparison beside the tracked index. */
+  readonly benchmark?: BenchmarkRefInput | null | undefined;
+  /** First day; the base date of the index by default, and never before it. */
+  readonly start?: string | null | undefined;
+  /** Last day; the last of the served store by default. */
+  readonly end?: string | null | undefined;
+  /** Money the portfolio starts with, in the index currency. */
+  readonly initial_capital?: number | undefined;
+  /** Cost of a trade in basis points of its notional. */
+  readonly transaction_cost_bps?: number | undefined;
+}
+
+export interface BacktestResultSummary {
+  readonly benchmark: BookPayload | null;
+  readonly index: IndexBooksPayload;
+  readonly metrics: BacktestMetrics;
+  readonly portfolio: PortfolioBookPayload;
+  /** Days a holding or target had no bar though its exchange was open. */
+  readonly price_gaps: readonly PriceGapPayload[];
+  /** Per rebalance, the session its trades were priced from. */
+  readonly rebalance_pricing: readonly RebalancePricingPayload[];
+  readonly run_at: string | null;
+  readonly unfilled: readonly UnfilledOrderPayload[];
+  /** Warnings of the run. */
+  readonly findings: readonly Finding[];
+  /** SHA-256 over engine version, definitions, request and store content: equal hashes, equal results. */
+  readonly run_hash: string;
+  readonly store_content_hash: string;
+  readonly engine_version: string;
+}
+
+export interface BacktestRunResult {
+  /** Calendar year to return; they compound to the total. */
+  readonly annual_returns: Readonly<Record<string, number>>;
+  readonly benchmark: RelativeMetricsPayload | null;
+  readonly drawdown: SeriesPayload;
+  readonly index_level: SeriesPayload;
+  readonly initial_capital: number;
+  readonly level: SeriesPayload;
+  readonly metrics: BacktestMetrics;
+  /** Days a holding or target had no bar though its exchange was open. */
+  readonly price_gaps: readonly PriceGapPayload[];
+  /** Per rebalance, the session its trades were priced from. */
+  readonly rebalance_pricing: readonly RebalancePricingPayload[];
+  /** Compositions in the run, preceded by the one in force at its start. */
+  readonly rebalances: readonly RebalanceSnapshot[];
+  /** All of them: more than served only where the weights would not fit a result. */
+  readonly rebalances_total: number;
+  readonly returns: SeriesPayload;
+  readonly total_costs: number;
+  /** Warnings of the run. */
+  readonly findings: readonly Finding[];
+  /** SHA-256 over engine version, definitions, request and store content: equal hashes, equal results. */
+  readonly run_hash: string;
+  readonly store_content_hash: string;
+  readonly engine_version: string;
+}
+
+export interface BarChartBlock {
+  readonly kind: 'bar_chart';
+  /** Printed above the block. */
+  readonly title: string | null;
+  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  readonly index_id: string | null;
+  /** Two halves that follow each other stand side by side. */
+  readonly width: 'full' | 'half';
+  /** What the bars are. */
+  readonly source: 'annual_returns' | 'top_weights' | 'sector_weights' | 'contributions' | 'literal';
+  /** At most so many bars. */
+  readonly limit: number;
+  /** Label to value, for a literal chart. */
+  readonly values: Readonly<Record<string, number>> | null;
+}
+
+export interface BarChartBlockInput {
+  readonly kind: 'bar_chart';
+  /** Printed above the block. */
+  readonly title?: string | null | undefined;
+  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  readonly index_id?: string | null | undefined;
+  /** Two halves that follow each other stand side by side. */
+  readonly width?: 'full' | 'half' | undefined;
+  /** What the bars are. */
+  readonly source?: 'annual_returns' | 'top_weights' | 'sector_weights' | 'contributions' | 'literal' | undefined;
+  /** At most so many bars. */
+  readonly limit?: number | undefined;
+  /** Label to value, for a literal chart. */
+  readonly values?: Readonly<Record<string, number>> | null | undefined;
+}
+
+export interface BatchReferenceResponse {
+  /** One per requested identifier, in request order. */
+  readonly entries: readonly ReferenceEntry[];
+  /** Point-in-time date applied, when one was requested. */
+  readonly as_of: string | null;
+}
+
+export interface BenchmarkRef {
+  readonly id: string;
+  readonly kind: 'index' | 'identifier';
+  readonly price_column: string;
+}
+
+export interface BenchmarkRefInput {
+  readonly id: string;
+  readonly kind: 'index' | 'identifier';
+  readonly price_column?: string | undefined;
+}
+
+export interface BookPayload {
+  /** Index points from the base value on; a bare series is rebased to 100. */
+  readonly levels: SeriesPayload;
+  /** Held weights after each close, dates by identifier, at most the most recent MAX_WEIGHT_DATES. */
+  readonly weights: TableFrame;
+  readonly weights_dates_total: number;
+  readonly rebalances: readonly RebalanceSnapshot[];
+  readonly rebalances_total: number;
+  readonly calendar_coverage: CalendarCoveragePayload | null;
+  /** Market value over level, 1 at the start; absent for a bare level series. */
+  readonly divisor?: SeriesPayload | undefined;
+}
+
+/** Keeps the count best names, letting constituents stay while they rank within a buffer: fewer changes at each rebalance. */
+export interface BufferedTopNParams {
+  /** Column or derived datapoint. */
+  readonly field?: string | undefined;
+  /** How many are kept. Unit: names. */
+  readonly count: number;
+  /** Names ranked so far up always enter; null takes 0.8 times count, rounded down. Unit: rank. */
+  readonly enter_rank?: number | null | undefined;
+  /** Constituents stay while ranked so far up; null takes 1.2 times count, rounded up. Unit: rank. */
+  readonly exit_rank?: number | null | undefined;
+  /** Smallest values first. */
+  readonly ascending?: boolean | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface BufferedTopNRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'BufferedTopN';
+  readonly params?: BufferedTopNParams | undefined;
+}
+
+/** The days for which the calendar has sessions; dates YYYY-MM-DD. Nothing is extrapolated beyond them. */
+export interface CalendarCoverage {
+  /** First day the calendar can speak for. */
+  readonly from: string;
+  /** Last day whose closures are taken from a published list. */
+  readonly published_to: string;
+  /** Last day the calendar speaks for: after published_to by the rules of its holidays alone. */
+  readonly to: string;
+}
+
+export interface CalendarCoveragePayload {
+  readonly calendar: string;
+  readonly requested_start: string;
+  readonly requested_end: string;
+  readonly covered_start: string;
+  readonly covered_end: string;
+  readonly trimmed_start: boolean;
+  readonly trimmed_end: boolean;
+}
+
+export interface CalendarList {
+  /** Every accepted code, sorted by code. */
+  readonly calendars: readonly CalendarOption[];
+  /** The code to preselect in a form; a document without a calendar is refused all the same. */
+  readonly default: string;
+}
+
+export interface CalendarOption {
+  /** Exchange MIC, the value to send as calendar. */
+  readonly code: string;
+  /** Display name. */
+  readonly name: string;
+  /** First segment of the time zone. */
+  readonly region: string;
+  /** IANA time zone. */
+  readonly tz: string;
+  readonly coverage: CalendarCoverage;
+}
+
+export interface CarryDecomposition {
+  readonly borrow: number;
+  /** Negative: dividends reduce the forward. */
+  readonly dividend: number;
+  readonly financing: number;
+  /** Total less the three parts. */
+  readonly residual: number;
+  /** Fair value less spot. */
+  readonly total: number;
+}
+
+/** Keeps the names whose category is in one list and not in another. */
+export interface CategoryFilterParams {
+  /** Column or derived datapoint. */
+  readonly field: string;
+  /** Categories that are kept; null keeps all that are not excluded. */
+  readonly include?: readonly string[] | null | undefined;
+  /** Categories that are removed. */
+  readonly exclude?: readonly string[] | null | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface CategoryFilterRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'CategoryFilter';
+  readonly params?: CategoryFilterParams | undefined;
+}
+
+export interface ChangelogEntryView {
+  /** A release number, or Unreleased. */
+  readonly version: string;
+  /** YYYY-MM-DD; null for Unreleased. */
+  readonly date: string | null;
+  /** Empty for an empty Unreleased entry. */
+  readonly sections: readonly ChangelogSectionView[];
+}
+
+export interface ChangelogResponse {
+  /** The running engine version, as /health reports it. */
+  readonly version: string;
+  /** Newest first; releases without changes are left out. */
+  readonly entries: readonly ChangelogEntryView[];
+}
+
+export interface ChangelogSectionView {
+  readonly heading: 'Added' | 'Changed' | 'Fixed' | 'Removed' | 'Deprecated' | 'Security';
+  /** One change each, as Markdown. */
+  readonly items: readonly string[];
+}
+
+export interface ChartBlock {
+  readonly kind: 'chart';
+  /** Printed above the block. */
+  readonly title: string | null;
+  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  readonly index_id: string | null;
+  /** Two halves that follow each other stand side by side. */
+  readonly width: 'full' | 'half';
+  /** Series drawn; the benchmark only where the run has one. */
+  readonly lines: readonly ('level' | 'index_level' | 'benchmark' | 'drawdown' | 'rolling_volatility')[];
+  /** Logarithmic axis for the levels. */
+  readonly log_scale: boolean;
+  /** Height of the chart in points; at most that of the page. */
+  readonly height: number;
+}
+
+export interface ChartBlockInput {
+  readonly kind: 'chart';
+  /** Printed above the block. */
+  readonly title?: string | null | undefined;
+  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  readonly index_id?: string | null | undefined;
+  /** Two halves that follow each other stand side by side. */
+  readonly width?: 'full' | 'half' | undefined;
+  /** Series drawn; the benchmark only where the run has one. */
+  readonly lines?: readonly ('level' | 'index_level' | 'benchmark' | 'drawdown' | 'rolling_volatility')[] | undefined;
+  /** Logarithmic axis for the levels. */
+  readonly log_scale?: boolean | undefined;
+  /** Height of the chart in points; at most that of the page. */
+  readonly height?: number | undefined;
+}
+
+export interface CompareEntry {
+  readonly index_id: string;
+  readonly level: SeriesPayload;
+  readonly total_return: number;
+}
+
+export interface CompareView {
+  readonly index_ids: readonly string[];
+  readonly entries: readonly CompareEntry[];
+  readonly observations: number;
+  readonly start: string;
+  readonly end: string;
+}
+
+export interface ComparisonNode {
+  readonly node: 'comparison';
+  readonly field: FieldNode;
+  readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
+  /** A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
+  readonly value: unknown;
+}
+
+/** Scores the names by a weighted average of winsorised z-scores and keeps the best, those above a score, or both. */
+export interface CompositeScoreParams {
+  /** Datapoints of the score. */
+  readonly terms: readonly ScoreTerm[];
+  /** How many of the best are kept; null for no limit. Unit: names. */
+  readonly count?: number | null | undefined;
+  /** Least score; null for none. Unit: z units. */
+  readonly minimum?: number | null | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface CompositeScoreRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'CompositeScore';
+  readonly params?: CompositeScoreParams | undefined;
+}
+
+export interface ConcentrationPayload {
+  readonly constituents: number;
+  readonly effective_assets: number;
+  readonly herfindahl: number;
+  readonly largest: number;
+  /** Combined weight of the largest 1, 5, 10 and 20. */
+  readonly top_weights: Readonly<Record<string, number>>;
+}
+
+export interface ConstituentRow {
+  readonly identifier: string;
+  /** Held at as_of. */
+  readonly weight: number;
+  /** Before capping, at the rebalance. */
+  readonly raw_weight: number;
+  readonly capped: boolean;
+  readonly active_weight: number | null;
+  readonly active_risk_contribution: number | null;
+  readonly risk_contribution: number | null;
+  readonly delta_since_rebalance: number | null;
+  readonly shares_outstanding: number | null;
+}
+
+export interface ConstraintRow {
+  /** Constraint class; see /optimise/constraint-types. */
+  readonly type: string;
+  readonly id: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+export interface ConstraintRowInput {
+  /** Constraint class; see /optimise/constraint-types. */
+  readonly type: string;
+  readonly id?: string | undefined;
+  readonly params?: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface ContributionPayload {
+  readonly asset_id: string;
+  readonly average_weight: number;
+  readonly contribution: number;
+  readonly total_return: number;
+}
+
+export interface CorporateAction {
+  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
+  /** What value means: an amount per share that adds up, a share-count multiplier that compounds, or nothing that can be summed. */
+  readonly kind: 'cash' | 'ratio' | 'structural';
+  readonly value: number;
+  readonly ex_date: string;
+  /** Null: unknown. */
+  readonly pay_date: string | null;
+  /** Null: unknown. */
+  readonly status: 'announced' | 'paid' | 'cancelled' | null;
+  /** Day of the announcement. */
+  readonly announced: string | null;
+  /** Other identifier of a spin-off, merger or change of ticker. */
+  readonly related: string | null;
+  /** Price of a new share in a rights issue. */
+  readonly subscription_price: number | null;
+}
+
+export interface CorporateActionsResponse {
+  readonly identifier: string;
+  /** By ex_date ascending. */
+  readonly actions: readonly CorporateAction[];
+  /** Compounded share-count multiplier of the ratio actions in the window that are not cancelled. */
+  readonly cumulative_split_ratio: number;
+  /** Ordinary dividends per share over the twelve calendar months ending on the as-of date, on the share basis of that date. */
+  readonly trailing_dividend: number;
+  /** trailing_dividend over the close on the as-of date; null without a price. */
+  readonly trailing_dividend_yield: number | null;
+}
+
+export interface CoverageResponse {
+  readonly datasets: readonly DatasetCoverage[];
+  /** Distinct identifiers of all datasets together. */
+  readonly identifiers_union: number;
+  /** Bytes on disk of the whole store; null when no store is served. */
+  readonly cache_size_bytes: number | null;
+}
+
+/** Keeps the largest names until they cover a share of the total, letting constituents stay within a buffer above it. */
+export interface CumulativeCoverageParams {
+  /** Column or derived datapoint. */
+  readonly field?: string | undefined;
+  /** Share of the total that is covered; the name that crosses it is kept. Unit: fraction. */
+  readonly coverage: number;
+  /** Constituents stay until the coverage plus this. Unit: fraction. */
+  readonly buffer?: number | undefined;
+  /** Column whose values split the names into groups decided one by one; names without a value form one group. */
+  readonly group_by?: string | null | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface CumulativeCoverageRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'CumulativeCoverage';
+  readonly params?: CumulativeCoverageParams | undefined;
+}
+
+export interface DataSourceStatus {
+  /** A data source is attached. */
+  readonly configured: boolean;
+  /** Distinct identifiers of the market dataset. */
+  readonly identifiers: number;
+}
+
+export interface DataStore {
+  readonly store_id: string;
+  readonly name: string;
+  readonly kind: 'folder' | 'database' | 'imported' | 'synthetic';
+  /** The engine created the folder and deletes it with the store. */
+  readonly managed: boolean;
+  /** The store being served; at most one. */
+  readonly active: boolean;
+  /** writing: being generated, not readable yet. */
+  readonly status: 'writing' | 'ready' | 'loading' | 'refreshing' | 'error';
+  /** Folder, or database URL with the password replaced by ***. */
+  readonly location: string | null;
+  /** Where a refresh takes data from. */
+  readonly source: string | null;
+  /** False exactly when a refresh is refused with NOTHING_TO_REFRESH. */
+  readonly refreshable: boolean;
+  /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
+  readonly adjustment: 'none' | 'splits' | 'total';
+  readonly created_at: string;
+  readonly last_loaded_at: string | null;
+  readonly last_refreshed_at: string | null;
+  /** Distinct identifiers of the market dataset; null before the first load. */
+  readonly identifiers: number | null;
+  /** First market date held. */
+  readonly start: string | null;
+  /** Last market date held. */
+  readonly end: string | null;
+  /** Bytes of its files. */
+  readonly size_bytes: number | null;
+  /** SHA-256 over the canonical content: changes exactly when a value changes, whatever the files. */
+  readonly content_hash: string | null;
+  /** Rows read per dataset at the last load. */
+  readonly rows: Readonly<Record<string, number>> | null;
+  /** Every file of the last load with its SHA-256; left out of listings. */
+  readonly files?: readonly {
+    readonly label: string;
+    readonly bytes: number;
+    readonly sha256: string;
+  }[] | undefined;
+  /** Doubts about the data at the last load, at most 201; left out of listings. */
+  readonly findings?: readonly Finding[] | undefined;
+  /** Why the status is error. */
+  readonly error: ErrorDetail | null;
+}
+
+export interface DataStoreCollection {
+  readonly stores: readonly DataStore[];
+  /** Id of the store being served. */
+  readonly active: string | null;
+  readonly skipped: number;
+  readonly skipped_causes: SkippedCauses;
+}
+
+export interface DataStoreCreate {
+  /** Default: the name in lower case, other characters as dashes. */
+  readonly store_id?: string | undefined;
+  readonly name: string;
+  readonly kind: 'folder' | 'database';
+  /** Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. It must lie where the operator allows. */
+  readonly location: string;
+  /** File or table of a dataset that is not called like it. */
+  readonly tables?: Readonly<Record<string, string>> | undefined;
+  /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
+  readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
+  /** Serve the store at once. */
+  readonly activate?: boolean | undefined;
+}
+
+export interface DataStoreUpdate {
+  readonly name?: string | undefined;
+  /** Where a refresh takes data from. */
+  readonly source?: string | null | undefined;
+  /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
+  readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
+}
+
+export interface DatasetCoverage {
+  readonly dataset: 'market' | 'reference';
+  /** The dataset is loaded. */
+  readonly configured: boolean;
+  readonly identifiers: number;
+  readonly start: string | null;
+  readonly end: string | null;
+  /** Data columns, keys excluded. */
+  readonly field_count: number;
+  /** Defines what stale means. */
+  readonly frequency: 'daily' | 'static' | 'event';
+  /** Age beyond which the dataset is stale; null where that does not apply. */
+  readonly stale_after_seconds: number | null;
+  /** Seconds since the last load. */
+  readonly cache_age: number | null;
+  /** Time of the last load. */
+  readonly last_refreshed: string | null;
+  /** Bytes on disk. */
+  readonly cache_size_bytes: number | null;
+  /** Where the data came from: local, database, imported or synthetic. */
+  readonly source: string | null;
+}
+
+export interface DeletedIndex {
+  /** The index removed. */
+  readonly index_id: string;
+  readonly backtest_record_deleted: boolean;
+  /** Job records and persisted run results forgotten. */
+  readonly backtest_results_deleted: number;
+  /** Parent of an optimised child; null for the index the request named. */
+  readonly derived_from: string | null;
+}
+
+export interface DerivationPayload {
+  readonly source_index_id: string;
+  readonly objective: string;
+  readonly constraints: readonly ConstraintRow[];
+}
+
+export interface DerivationPayloadInput {
+  readonly source_index_id: string;
+  readonly objective?: string | undefined;
+  readonly constraints?: readonly ConstraintRowInput[] | undefined;
+}
+
+export interface Distribution {
+  readonly mean: number;
+  /** Standard deviation over the paths, ddof 1. */
+  readonly deviation: number;
+  readonly minimum: number;
+  readonly maximum: number;
+  /** By the percentiles asked for, interpolated between order statistics. */
+  readonly percentiles: Readonly<Record<string, number>>;
+}
+
+/** Keeps the names with a high enough trailing yield that have paid in every one of the last calendar years. */
+export interface DividendFilterParams {
+  /** Least ordinary dividends of twelve months over the close. Unit: fraction. */
+  readonly minimum_yield?: number | undefined;
+  /** Full calendar years before the decision, each with at least one ordinary dividend. Unit: years. */
+  readonly minimum_years?: number | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface DividendFilterRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'DividendFilter';
+  readonly params?: DividendFilterParams | undefined;
+}
+
+export interface DriftPayload {
+  readonly maximum: number;
+  readonly since: string;
+  readonly total_absolute: number;
+  readonly turnover: number;
+}
+
+/** Weights under which every constituent contributes the same risk. */
+export interface EqualRiskWeightParams {
+  /** Trailing returns behind the covariance. Unit: sessions. */
+  readonly window?: number | undefined;
+  /** Structure the sample covariance is shrunk towards. */
+  readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
+  /** Weight on the target; null takes names / (names + observations). Unit: fraction. */
+  readonly intensity?: number | null | undefined;
+}
+
+export interface EqualRiskWeightWeighting {
+  readonly type: 'EqualRiskWeight';
+  readonly params?: EqualRiskWeightParams | undefined;
+  readonly cap?: number | null | undefined;
+  readonly floor?: number | null | undefined;
+  readonly group_caps?: readonly GroupCapInput[] | undefined;
+}
+
+/** Every constituent has the same weight. */
+export type EqualWeightParams = Readonly<Record<string, never>>;
+
+export interface EqualWeightWeighting {
+  readonly type: 'EqualWeight';
+  readonly params?: EqualWeightParams | undefined;
+  readonly cap?: number | null | undefined;
+  readonly floor?: number | null | undefined;
+  readonly group_caps?: readonly GroupCapInput[] | undefined;
+}
+
+export interface ErrorDetail {
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'JOB_RUNNING' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'STORE_WRITE_FAILED';
+  readonly message: string;
+  readonly detail: Readonly<Record<string, unknown>> | null;
+}
+
+export interface ErrorEnvelope {
+  readonly error: ErrorDetail;
+}
+
+/** Removes the names of a list. */
+export interface ExcludeListParams {
+  /** Asset identifiers. */
+  readonly identifiers: readonly string[];
+}
+
+export interface ExcludeListRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'ExcludeList';
+  readonly params?: ExcludeListParams | undefined;
+}
+
+export interface ExplainedDatapoint {
+  /** Where the definition names the datapoint. */
+  readonly path: string;
+  /** What was read, in words. */
+  readonly field: string;
+  readonly value: string | number | boolean | null;
+  /** First date read; equals `to` for a single value, null for a value that was always valid. */
+  readonly from: string | null;
+  /** Last date read. */
+  readonly to: string | null;
+  /** Values found between them. */
+  readonly observations: number;
+}
+
+export interface ExplainedRule {
+  readonly position: number;
+  readonly rule_id: string;
+  readonly rule_type: string;
+  readonly kept: boolean;
+  /** The condition in words. */
+  readonly test: string;
+  /** Value of the name; null when missing. */
+  readonly value: string | number | boolean | null;
+  /** Bound the value was held against; for a ranking the value of the last name kept on rank. */
+  readonly threshold: number | null;
+  readonly rank: number | null;
+  /** Last rank kept on rank alone. */
+  readonly cutoff: number | null;
+  /** Whether the name stayed because it was a constituent. */
+  readonly incumbent: boolean;
+  /** Move of the value that would include an excluded name; 0 when kept; null off the number line. */
+  readonly distance: number | null;
+  /** Of an expression: each comparison with the value it met. */
+  readonly comparisons: readonly ({
+    readonly path: string;
+    readonly test: string;
+    readonly value: string | number | boolean | null;
+    /** Null when unknown. */
+    readonly outcome: boolean | null;
+  })[];
+}
+
+/** Keeps the names for which an expression over datapoints is true. */
+export interface ExpressionFilterParams {
+  /** Tree of all, any, not and comparisons. */
+  readonly expression: ExpressionNode;
+  /** What happens to a name for which the expression is unknown because a datapoint is missing. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface ExpressionFilterRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'ExpressionFilter';
+  readonly params?: ExpressionFilterParams | undefined;
+}
+
+/** A condition on the datapoints of one name. */
+export type ExpressionNode = AllNode | AnyNode | NotNode | ComparisonNode;
+
+/** Keeps the names whose datapoint meets one comparison: the short form of an expression. */
+export interface FieldFilterParams {
+  /** Column or derived datapoint. */
+  readonly field: string;
+  readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
+  /** A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
+  readonly value: unknown;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface FieldFilterRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'FieldFilter';
+  readonly params?: FieldFilterParams | undefined;
+}
+
+/** A datapoint, read for every name on or before the decision date. */
+export interface FieldNode {
+  readonly node: 'field';
+  /** Column or derived datapoint, matched exactly. */
+  readonly name: string;
+  /** Null resolves in the order market, reference, derived. */
+  readonly dataset?: 'market' | 'reference' | 'derived' | null | undefined;
+  /** Sessions back from the decision date. */
+  readonly lag?: number | undefined;
+  /** Trailing sessions; required when the aggregate is not last. */
+  readonly window?: number | null | undefined;
+  readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
+  /** Across the current survivors that have a value. */
+  readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
+}
+
+/** Weights in proportion to a power of a datapoint. */
+export interface FieldWeightParams {
+  /** Column or derived datapoint. */
+  readonly field: string;
+  /** Exponent of the value; -1 weighs by the inverse. */
+  readonly power?: number | undefined;
+  /** A negative value is not held, counts by its size, or fails the decision. */
+  readonly negative?: 'zero' | 'abs' | 'fail' | undefined;
+}
+
+export interface FieldWeightWeighting {
+  readonly type: 'FieldWeight';
+  readonly params?: FieldWeightParams | undefined;
+  readonly cap?: number | null | undefined;
+  readonly floor?: number | null | undefined;
+  readonly group_caps?: readonly GroupCapInput[] | undefined;
+}
+
+/** What a check has to say about one place. */
+export interface Finding {
+  readonly severity: 'error' | 'warning' | 'info';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL';
+  readonly message: string;
+  readonly path: string;
+  readonly row_id?: string | null | undefined;
+  readonly accepted?: readonly string[] | null | undefined;
+  readonly value?: unknown | undefined;
+}
+
+/** Weights given by name; constituents without one are not held. */
+export interface FixedWeightParams {
+  /** Identifier to weight. Unit: fraction. */
+  readonly weights: Readonly<Record<string, number>>;
+  /** Scale the weights of the surviving names to 1; otherwise they must sum to 1 as given. */
+  readonly renormalise?: boolean | undefined;
+}
+
+export interface FixedWeightWeighting {
+  readonly type: 'FixedWeight';
+  readonly params?: FixedWeightParams | undefined;
+  readonly cap?: number | null | undefined;
+  readonly floor?: number | null | undefined;
+  readonly group_caps?: readonly GroupCapInput[] | undefined;
+}
+
+/** Keeps the names with enough of their shares in free float. */
+export interface FreeFloatFilterParams {
+  /** Least share in free float. Unit: fraction. */
+  readonly minimum?: number | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface FreeFloatFilterRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'FreeFloatFilter';
+  readonly params?: FreeFloatFilterParams | undefined;
+}
+
+export interface FuturesPriceRequest {
+  /** Index whose level is the spot. Exactly one of index_id and spot. */
+  readonly index_id?: string | null | undefined;
+  /** Given spot, greater than 0; needs as_of. */
+  readonly spot?: number | null | undefined;
+  readonly expiry: string;
+  /** Valuation date; default the latest level held. */
+  readonly as_of?: string | null | undefined;
+  /** Financing rate. Annual, continuously compounded, a fraction; default 0. */
+  readonly risk_free_rate?: number | undefined;
+  /** Dividend yield. Annual, continuously compounded, a fraction; default 0. */
+  readonly dividend_yield?: number | undefined;
+  /** Stock borrow; positive lowers the forward. Annual, continuously compounded, a fraction; default 0. */
+  readonly borrow_rate?: number | undefined;
+  /** Discrete dividends in index points between as_of and expiry; exclude a non-zero dividend_yield. */
+  readonly dividends?: readonly {
+    readonly ex_date: string;
+    readonly amount: number;
+  }[] | undefined;
+  /** Observed price, for basis and implied rates. */
+  readonly market_price?: number | null | undefined;
+  /** Money per index point. */
+  readonly multiplier?: number | undefined;
+  /** Signed number of contracts. */
+  readonly contracts?: number | undefined;
+}
+
+export interface FuturesPriceResponse {
+  readonly index_id: string | null;
+  readonly requested_as_of: string | null;
+  /** The resolved session. */
+  readonly as_of: string;
+  readonly expiry: string;
+  readonly days: number;
+  /** days / 365. */
+  readonly year_fraction: number;
+  readonly spot: number;
+  readonly fair_value: number;
+  /** fair_value less spot. */
+  readonly basis: number;
+  /** ln(fair_value / spot) / year_fraction. */
+  readonly annualised_carry: number;
+  readonly carry: CarryDecomposition;
+  /** contracts x multiplier x fair_value. */
+  readonly notional: number;
+  /** Change of the fair value per point of spot. */
+  readonly delta: number;
+  /** Change of the fair value per basis point of the risk-free rate. */
+  readonly rho: number;
+  /** Change of the fair value per basis point of dividend yield. */
+  readonly dividend_sensitivity: number;
+  /** market_price less fair_value; null without market_price. */
+  readonly mispricing: number | null;
+  /** Risk-free rate that reproduces market_price. */
+  readonly implied_rate: number | null;
+  /** Yield that reproduces market_price; null with discrete dividends. */
+  readonly implied_dividend_yield: number | null;
+}
+
+export interface GenerateJobStatus {
+  /** {kind}:{id}, for example backtest:GOLD4. */
+  readonly job_id: string;
+  readonly kind: 'generate';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** Set exactly when the job succeeded. */
+  readonly result: DataStore | null;
+}
+
+export interface GenerateSyntheticRequest {
+  /** Default synthetic-{seed}-{n}. */
+  readonly store_id?: string | undefined;
+  readonly name?: string | undefined;
+  /** Same request, same content, on every platform. */
+  readonly seed?: number | undefined;
+  /** Names alive at the start; later listings come on top. */
+  readonly assets?: number | undefined;
+  readonly start?: string | undefined;
+  /** Default: the end of the last complete calendar year. */
+  readonly end?: string | undefined;
+  /** Exchange MIC from /indices/calendars. */
+  readonly calendar?: string | undefined;
+  readonly currency?: string | undefined;
+  readonly sectors?: number | undefined;
+  /** Expected return of the market a year. */
+  readonly market_return?: number | undefined;
+  readonly market_volatility?: number | undefined;
+  readonly specific_volatility?: number | undefined;
+  /** Paid quarterly. */
+  readonly dividend_yield?: number | undefined;
+  /** Per asset. */
+  readonly splits_per_year?: number | undefined;
+  /** Per asset. */
+  readonly delistings_per_year?: number | undefined;
+  /** Per asset. */
+  readonly listings_per_year?: number | undefined;
+  /** Fraction of bars removed. */
+  readonly missing_rate?: number | undefined;
+  /** Serve the store once it is complete. */
+  readonly activate?: boolean | undefined;
+}
+
+export interface GroupCap {
+  readonly field: string;
+  readonly cap: number;
+  readonly groups: readonly string[] | null;
+}
+
+export interface GroupCapInput {
+  readonly field: string;
+  readonly cap: number;
+  readonly groups?: readonly string[] | null | undefined;
+}
+
+/** Keeps at most so many names of each group, the best by a field. */
+export interface GroupLimitParams {
+  /** Column whose values are the groups; names without a value form one group. */
+  readonly field: string;
+  /** Datapoint by which the best of a group are found. */
+  readonly rank_field?: string | undefined;
+  /** Most names of one group. Unit: names. */
+  readonly maximum: number;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface GroupLimitRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'GroupLimit';
+  readonly params?: GroupLimitParams | undefined;
+}
+
+/** Weights groups first and the names within each group after. */
+export interface GroupWeightParams {
+  /** Column whose values are the groups; names without a value form one group. */
+  readonly field: string;
+  /** How the groups are weighted; market_cap counts the free float. */
+  readonly between?: 'equal' | 'market_cap' | 'fixed' | undefined;
+  /** Weight of each group when they are fixed; a group without one is not held. Unit: fraction. */
+  readonly group_weights?: Readonly<Record<string, number>> | null | undefined;
+  /** How the names of a group are weighted; market_cap counts the free float. */
+  readonly within?: 'equal' | 'market_cap' | undefined;
+}
+
+export interface GroupWeightWeighting {
+  readonly type: 'GroupWeight';
+  readonly params?: GroupWeightParams | undefined;
+  readonly cap?: number | null | undefined;
+  readonly floor?: number | null | undefined;
+  readonly group_caps?: readonly GroupCapInput[] | undefined;
+}
+
+export interface HeaderBlock {
+  readonly kind: 'header';
+  /** Printed above the block. */
+  readonly title: string | null;
+  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  readonly index_id: string | null;
+  /** Two halves that follow each other stand side by side. */
+  readonly width: 'full' | 'half';
+  /** Printed below the title. */
+  readonly subtitle: string | null;
+  /** Whether to print the last date of the run. */
+  readonly stamp: boolean;
+}
+
+export interface HeaderBlockInput {
+  readonly kind: 'header';
+  /** Printed above the block. */
+  readonly title?: string | null | undefined;
+  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  readonly index_id?: string | null | undefined;
+  /** Two halves that follow each other stand side by side. */
+  readonly width?: 'full' | 'half' | undefined;
+  /** Printed below the title. */
+  readonly subtitle?: string | null | undefined;
+  /** Whether to print the last date of the run. */
+  readonly stamp?: boolean | undefined;
+}
+
+export interface Health {
+  /** Degraded when no data store is active or a check fails. */
+  readonly status: 'ok' | 'degraded';
+  /** The running engine version. */
+  readonly version: string;
+  /** Start of the process, ISO-8601 UTC with offset. */
+  readonly started_at: string;
+  readonly uptime_seconds: number;
+  /** The data store being served; all null when none is. */
+  readonly store: {
+    /** Id of the data store being served. */
+    readonly active: string | null;
+    /** What the data store is doing. */
+    readonly status: string | null;
+    /** Latest session it holds, YYYY-MM-DD. */
+    readonly end: string | null;
+  };
+  /** Jobs that are not finished. */
+  readonly jobs: {
+    readonly pending: number;
+    readonly running: number;
+  };
+  readonly checks: readonly HealthCheck[];
+  /** Every limit a client can meet, by name. */
+  readonly limits: Readonly<Record<string, number>>;
+}
+
+export interface HealthCheck {
+  /** What was looked at. */
+  readonly name: string;
+  readonly ok: boolean;
+  /** What is wrong, or null. */
+  readonly message: string | null;
+}
+
+/** Keeps the names that have bars on enough of the trailing sessions. */
+export interface HistoryFilterParams {
+  /** Trailing sessions that are looked at. Unit: sessions. */
+  readonly sessions?: number | undefined;
+  /** Least share of them with a bar. Unit: fraction. */
+  readonly coverage?: number | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface HistoryFilterRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'HistoryFilter';
+  readonly params?: HistoryFilterParams | undefined;
+}
+
+export interface IdentifierSearch {
+  readonly identifiers: readonly ({
+    readonly identifier: string;
+    readonly name: string | null;
+    /** First bar. */
+    readonly start: string | null;
+    /** Last bar. */
+    readonly end: string | null;
+  })[];
+  /** Value of after for the next page; null on the last one. */
+  readonly next: string | null;
+}
+
+export interface ImportRequest {
+  readonly name: string;
+  /** Default: the name in lower case, other characters as dashes. */
+  readonly store_id?: string | undefined;
+  /** Of the content; csv is a zip of CSV files. */
+  readonly format?: 'xlsx' | 'csv' | undefined;
+  /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
+  readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
+  /** Serve the store at once. */
+  readonly activate?: boolean | undefined;
+  /** What to do when the id is taken: append adds to an imported store what it does not hold. */
+  readonly on_exists?: 'refuse' | 'replace' | 'append' | undefined;
+  /** The file in base64. */
+  readonly content?: string | null | undefined;
+  /** Inline tables instead of content: market, reference, corporate_actions, universes. */
+  readonly tables?: Readonly<Record<string, TableFrame>> | null | undefined;
+}
+
+export interface ImportResult {
+  readonly store: DataStore;
+  /** Rows read per dataset. */
+  readonly rows: Readonly<Record<string, number>>;
+  readonly identifiers: number;
+  readonly start: string | null;
+  readonly end: string | null;
+  /** Doubts that did not refuse the import. */
+  readonly findings: readonly Finding[];
+}
+
+/** Keeps only the names of a list. */
+export interface IncludeListParams {
+  /** Asset identifiers. */
+  readonly identifiers: readonly string[];
+}
+
+export interface IncludeListRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'IncludeList';
+  readonly params?: IncludeListParams | undefined;
+}
+
+export interface IndexBooksPayload {
+  readonly target: BookPayload | null;
+  readonly optimised: BookPayload | null;
+}
+
+export interface IndexCollection {
+  readonly indices: readonly IndexSummary[];
+  readonly skipped: number;
+  readonly skipped_causes: SkippedCauses;
+}
+
+export interface IndexDeletion {
+  /** The index named first, then its children depth first in the order of their ids. */
+  readonly deleted: readonly DeletedIndex[];
+}
+
+export interface IndexDocument {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string | null;
+  /** Exchange MIC from /indices/calendars. */
+  readonly calendar: string;
+  readonly base_date: string;
+  readonly base_value: number;
+  readonly currency: string;
+  readonly universe?: UniverseSpec | undefined;
+  readonly rebalance: RebalanceSpec;
+  readonly pipeline: PipelineSpec | null;
+  readonly derivation: DerivationPayload | null;
+  readonly tags: readonly string[];
+}
+
+/** An IndexDocument with the parameters of every rule and weighting class. */
+export interface IndexDocumentBody {
+  readonly id: string;
+  readonly name: string;
+  readonly description?: string | null | undefined;
+  /** Exchange MIC from /indices/calendars. */
+  readonly calendar: string;
+  readonly base_date: string;
+  readonly base_value?: number | undefined;
+  readonly currency?: string | undefined;
+  readonly universe?: UniverseSpecInput | undefined;
+  readonly rebalance?: RebalanceSpecInput | undefined;
+  readonly pipeline?: PipelineBody | null | undefined;
+  readonly derivation?: DerivationPayloadInput | null | undefined;
+  readonly tags?: readonly string[] | undefined;
+}
+
+export interface IndexExplanation {
+  readonly index_id: string;
+  readonly identifier: string;
+  readonly requested_as_of: string | null;
+  /** Session the explanation holds for. */
+  readonly as_of: string;
+  /** Effective date of the composition in force. */
+  readonly rebalance_date: string;
+  /** Session whose data decided it. */
+  readonly decision_date: string;
+  readonly in_universe: boolean;
+  readonly included: boolean;
+  readonly excluded_by: string | null;
+  readonly datapoints: readonly ExplainedDatapoint[];
+  readonly rules: readonly ExplainedRule[];
+  readonly weighting: {
+    readonly type: string;
+    readonly formula: string;
+    /** What the formula is filled with. */
+    readonly parts: Readonly<Record<string, string | number | boolean | null>>;
+    /** Raw weight. */
+    readonly raw: number;
+    /** Sum of the raw weights of all names. */
+    readonly raw_total: number;
+    /** raw / raw_total. */
+    readonly uncapped_weight: number;
+  } | null;
+  readonly capping: {
+    readonly cap: number | null;
+    readonly floor: number;
+    /** weight = min(cap, max(floor, scale * uncapped_weight)). */
+    readonly scale: number;
+    readonly capped: boolean;
+    /** Redistribution under a single cap: each round scales the names not yet capped, those then above the cap join. */
+    readonly rounds: readonly {
+      readonly scale: number;
+      readonly capped: readonly string[];
+    }[];
+  } | null;
+  /** Applied weight. */
+  readonly weight: number | null;
+  /** Weight held at as_of and its change since; null on the rebalance date. */
+  readonly drift: {
+    readonly held_weight: number | null;
+    readonly change: number;
+  } | null;
+}
+
+export interface IndexSummary {
+  readonly id: string;
+  readonly name: string;
+  /** Driven by rules, or derived by optimisation. */
+  readonly kind: 'rule' | 'derived';
+  /** Parent of a derived index. */
+  readonly source_index_id: string | null;
+  readonly calendar: string;
+  readonly currency: string;
+  readonly base_date: string;
+  /** Whether a backtest record is stored. */
+  readonly has_run: boolean;
+  /** Capture time of that record. */
+  readonly run_at: string | null;
+}
+
+/** Weights in proportion to the inverse of annualised volatility. */
+export interface InverseVolatilityWeightParams {
+  /** Trailing returns behind the volatility. Unit: sessions. */
+  readonly window?: number | undefined;
+  /** Returns a name needs to be held. Unit: sessions. */
+  readonly minimum_observations?: number | undefined;
+}
+
+export interface InverseVolatilityWeightWeighting {
+  readonly type: 'InverseVolatilityWeight';
+  readonly params?: InverseVolatilityWeightParams | undefined;
+  readonly cap?: number | null | undefined;
+  readonly floor?: number | null | undefined;
+  readonly group_caps?: readonly GroupCapInput[] | undefined;
+}
+
+export interface JobCollection {
+  /** Newest first; every result is null. */
+  readonly jobs: readonly JobStatus[];
+}
+
+/** A job, whatever its kind. */
+export interface JobStatus {
+  /** {kind}:{id}, for example backtest:GOLD4. */
+  readonly job_id: string;
+  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** Set exactly when the job succeeded; its shape is that of the kind. */
+  readonly result: unknown;
+}
+
+export interface LevelsView {
+  readonly index_id: string;
+  readonly variant: 'price' | 'total' | 'net';
+  readonly levels: SeriesPayload;
+  readonly divisor: SeriesPayload;
+}
+
+/** Keeps the names whose value traded per day is high enough; constituents may have a lower bound of their own. */
+export interface LiquidityFilterParams {
+  /** Least value traded per day. Unit: money per day in index currency. */
+  readonly minimum: number;
+  /** Trailing sessions up to the decision date. Unit: sessions. */
+  readonly window?: number | undefined;
+  /** What is taken of the daily values. */
+  readonly statistic?: 'median' | 'mean' | undefined;
+  /** Least value traded per day of a constituent; null for the same as others. Unit: money per day in index currency. */
+  readonly incumbent_minimum?: number | null | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface LiquidityFilterRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'LiquidityFilter';
+  readonly params?: LiquidityFilterParams | undefined;
+}
+
+/** A table in pandas "split" form. */
+export interface LiteralTable {
+  readonly index: readonly (string | number)[];
+  readonly columns: readonly string[];
+  readonly data: readonly (readonly (string | number | boolean | null)[])[];
+}
+
+export interface Liveness {
+  readonly status: 'live';
+}
+
+export interface LoadJobStatus {
+  /** {kind}:{id}, for example backtest:GOLD4. */
+  readonly job_id: string;
+  readonly kind: 'load';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** Set exactly when the job succeeded. */
+  readonly result: DataStore | null;
+}
+
+/** Keeps the names whose market capitalisation lies between two bounds; constituents may have a lower bound of their own. */
+export interface MarketCapFilterParams {
+  /** Least market capitalisation; null for none. Unit: money in index currency. */
+  readonly minimum?: number | null | undefined;
+  /** Greatest market capitalisation; null for none. Unit: money in index currency. */
+  readonly maximum?: number | null | undefined;
+  /** Count only the shares in free float. */
+  readonly free_float?: boolean | undefined;
+  /** Least market capitalisation of a constituent; null for the same as others. Unit: money in index currency. */
+  readonly incumbent_minimum?: number | null | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface MarketCapFilterRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'MarketCapFilter';
+  readonly params?: MarketCapFilterParams | undefined;
+}
+
+/** Weights in proportion to market capitalisation. */
+export interface MarketCapWeightParams {
+  /** Count only the shares in free float. */
+  readonly free_float?: boolean | undefined;
+}
+
+export interface MarketCapWeightWeighting {
+  readonly type: 'MarketCapWeight';
+  readonly params?: MarketCapWeightParams | undefined;
+  readonly cap?: number | null | undefined;
+  readonly floor?: number | null | undefined;
+  readonly group_caps?: readonly GroupCapInput[] | undefined;
+}
+
+export interface Methodology {
+  readonly index_id: string;
+  readonly name: string;
+  /** In the order in which they are applied. */
+  readonly sentences: readonly {
+    readonly number: number;
+    readonly text: string;
+  }[];
+}
+
+/** Long-only weights of least variance. */
+export interface MinimumVarianceWeightParams {
+  /** Trailing returns behind the covariance. Unit: sessions. */
+  readonly window?: number | undefined;
+  /** Structure the sample covariance is shrunk towards. */
+  readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
+  /** Weight on the target; null takes names / (names + observations). Unit: fraction. */
+  readonly intensity?: number | null | undefined;
+  /** Largest weight inside the minimisation; too low a bound for full investment gives equal weights. Unit: fraction. */
+  readonly upper?: number | undefined;
+}
+
+export interface MinimumVarianceWeightWeighting {
+  readonly type: 'MinimumVarianceWeight';
+  readonly params?: MinimumVarianceWeightParams | undefined;
+  readonly cap?: number | null | undefined;
+  readonly floor?: number | null | undefined;
+  readonly group_caps?: readonly GroupCapInput[] | undefined;
+}
+
+/** Keeps the names whose total return over a window, the latest sessions skipped, is high enough. */
+export interface MomentumFilterParams {
+  /** Trailing sessions up to the decision date. Unit: sessions. */
+  readonly window?: number | undefined;
+  /** Latest sessions left out. Unit: sessions. */
+  readonly skip?: number | undefined;
+  /** Least return over the window. Unit: fraction. */
+  readonly minimum?: number | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface MomentumFilterRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'MomentumFilter';
+  readonly params?: MomentumFilterParams | undefined;
+}
+
+/** The operand must fail. */
+export interface NotNode {
+  readonly node: 'not';
+  readonly operand: ExpressionNode;
+}
+
+/** Keeps the best share line of each issuer; a name without an issuer is its own. */
+export interface OnePerIssuerParams {
+  /** Column that names the issuer. */
+  readonly issuer_field?: string | undefined;
+  /** Column or derived datapoint. */
+  readonly field?: string | undefined;
+  /** Trailing sessions up to the decision date. Unit: sessions. */
+  readonly window?: number | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface OnePerIssuerRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'OnePerIssuer';
+  readonly params?: OnePerIssuerParams | undefined;
+}
+
+/** An OpenAPI 3.1 document. */
+export type OpenApiDocument = Readonly<Record<string, unknown>>;
+
+export interface OverviewView {
+  readonly index_id: string;
+  readonly name: string;
+  readonly concentration: ConcentrationPayload;
+  readonly level: SeriesPayload;
+  readonly metrics: BacktestMetrics;
+  readonly observations: number;
+  readonly rebalances: number;
+  readonly last_rebalance: string;
+  readonly start: string;
+  readonly end: string;
+}
+
+export interface ParameterSpec {
+  readonly name: string;
+  readonly label: string;
+  readonly type: 'number' | 'integer' | 'boolean' | 'string' | 'json';
+  readonly required: boolean;
+  readonly default?: unknown | undefined;
+  readonly order: number;
+  readonly choices: readonly string[] | null;
+  readonly help: string | null;
+  readonly ref: string | null;
+}
+
+export interface PipelineBody {
+  readonly selection?: readonly (ExpressionFilterRule | FieldFilterRule | CategoryFilterRule | IncludeListRule | ExcludeListRule | TopNRule | BufferedTopNRule | TopFractionRule | CumulativeCoverageRule | RangeFilterRule | MarketCapFilterRule | LiquidityFilterRule | PriceFilterRule | FreeFloatFilterRule | SeasoningFilterRule | HistoryFilterRule | VolatilityFilterRule | MomentumFilterRule | DividendFilterRule | OnePerIssuerRule | GroupLimitRule | CompositeScoreRule)[] | undefined;
+  readonly treatment?: TreatmentSpecInput | undefined;
+  readonly weighting: EqualWeightWeighting | MarketCapWeightWeighting | PriceWeightWeighting | FieldWeightWeighting | FixedWeightWeighting | RankWeightWeighting | InverseVolatilityWeightWeighting | EqualRiskWeightWeighting | MinimumVarianceWeightWeighting | TiltWeightWeighting | GroupWeightWeighting;
+}
+
+export interface PipelineSpec {
+  readonly selection: readonly RuleSpec[];
+  readonly treatment: TreatmentSpec;
+  readonly weighting: WeightingSpec;
+}
+
+export interface PortfolioBookPayload {
+  readonly cash: SeriesPayload;
+  readonly initial_capital: number;
+  /** Value after each close, preceded by a day-zero row with the initial capital. */
+  readonly nav: SeriesPayload;
+  readonly portfolio_id: string;
+  readonly positions: TableFrame;
+  readonly positions_total: number;
+  readonly transactions: TableFrame;
+  readonly weights: TableFrame;
+  readonly weights_dates_total: number;
+}
+
+export interface PreviewAsset {
+  readonly identifier: string;
+  /** Reached the final index. */
+  readonly included: boolean;
+  /** Final fraction; null when not held. */
+  readonly weight: number | null;
+  /** Id of the first excluding rule; null for a survivor without a weight, and on a derived index. */
+  readonly excluded_by: string | null;
+  /** Waterfall position of the exclusion; the number of steps for a survivor without a weight. */
+  readonly excluded_at: number | null;
+  /** Set when the cap bound the name. */
+  readonly uncapped_weight: number | null;
+  readonly capped: boolean;
+  /** The parent's weight; derived indices only. */
+  readonly source_weight: number | null;
+  /** Equals weight; derived indices only. */
+  readonly solved_weight: number | null;
+  /** Solved minus source; derived indices only. */
+  readonly weight_delta: number | null;
+}
+
+export interface PreviewConstraint {
+  readonly label: string;
+  readonly kind: 'eq' | 'ineq';
+  /** Whether the solution sits on the boundary. */
+  readonly binding: boolean;
+  /** Distance to the boundary in `unit`. */
+  readonly slack: number;
+  readonly unit: 'fraction' | 'count' | 'value';
+}
+
+export interface PreviewDocumentRequest {
+  readonly document: IndexDocumentBody;
+  /** Decision date; default the base date of the document. */
+  readonly as_of?: string | null | undefined;
+}
+
+export interface PreviewRequest {
+  /** Decision date; default the base date of the index. */
+  readonly as_of?: string | null | undefined;
+}
+
+export interface PreviewResponse {
+  readonly index_id: string;
+  /** Date asked for, echoed unchanged. */
+  readonly as_of: string;
+  /** Latest session with data on or before as_of; null before the first market date of the store. */
+  readonly resolved_date: string | null;
+  /** One row per name: included by weight, then excluded by step. */
+  readonly assets: readonly PreviewAsset[];
+  /** Final weights by identifier. */
+  readonly weights: Readonly<Record<string, number>>;
+  readonly total_weight: number;
+  /** Effective cap; always null on a derived index. */
+  readonly cap: number | null;
+  readonly cap_redistributed: number;
+  /** The waterfall; null on a derived index. */
+  readonly steps: readonly PreviewStep[] | null;
+  /** The optimisation; null on a rule-driven index. */
+  readonly solve: PreviewSolve | null;
+  /** Warnings, as of survivors without a weight. */
+  readonly findings: readonly Finding[];
+}
+
+export interface PreviewSolve {
+  readonly source_index_id: string;
+  readonly objective: string;
+  /** Latest parent rebalance on or before as_of. */
+  readonly rebalance_date: string;
+  /** Labels of binding constraints. */
+  readonly binding: readonly string[];
+  /** Every constraint, binding or not. */
+  readonly constraints: readonly PreviewConstraint[];
+}
+
+export interface PreviewStep {
+  /** 0 is the universe; rules follow in order. */
+  readonly position: number;
+  /** Survivors after the step. */
+  readonly remaining: number;
+  /** Removed by this step; empty for the universe. */
+  readonly excluded: readonly string[];
+  readonly rule_id: string | null;
+  readonly rule_type: string | null;
+}
+
+/** Keeps the names whose close lies between two bounds. */
+export interface PriceFilterParams {
+  /** Least close; null for none. Unit: money in index currency. */
+  readonly minimum?: number | null | undefined;
+  /** Greatest close; null for none. Unit: money in index currency. */
+  readonly maximum?: number | null | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface PriceFilterRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'PriceFilter';
+  readonly params?: PriceFilterParams | undefined;
+}
+
+export interface PriceGapPayload {
+  readonly asset_id: string;
+  /** Simulated session whose bar was missing. */
+  readonly date: string;
+  /** Session of the carried-forward price. */
+  readonly priced_from: string;
+}
+
+/** Weights in proportion to the price of one share in index currency, as in a Dow style average. */
+export type PriceWeightParams = Readonly<Record<string, never>>;
+
+export interface PriceWeightWeighting {
+  readonly type: 'PriceWeight';
+  readonly params?: PriceWeightParams | undefined;
+  readonly cap?: number | null | undefined;
+  readonly floor?: number | null | undefined;
+  readonly group_caps?: readonly GroupCapInput[] | undefined;
+}
+
+export interface PricesResponse {
+  readonly identifier: string;
+  /** Resolution served. */
+  readonly interval: 'native' | 'weekly' | 'monthly';
+  /** Date-indexed market data; null where there is no value. */
+  readonly prices: TableFrame;
+}
+
+/** Keeps the names whose datapoint lies between two bounds. */
+export interface RangeFilterParams {
+  /** Column or derived datapoint. */
+  readonly field: string;
+  /** Lower bound; null for none. */
+  readonly minimum?: number | null | undefined;
+  /** Upper bound; null for none. */
+  readonly maximum?: number | null | undefined;
+  /** Whether a value equal to a bound passes. */
+  readonly inclusive?: boolean | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface RangeFilterRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'RangeFilter';
+  readonly params?: RangeFilterParams | undefined;
+}
+
+/** Weights by the rank of a datapoint. */
+export interface RankWeightParams {
+  /** Column or derived datapoint. */
+  readonly field: string;
+  /** Smallest values first. */
+  readonly ascending?: boolean | undefined;
+  /** linear: count + 1 - rank; reciprocal: 1 / rank. */
+  readonly scheme?: 'linear' | 'reciprocal' | undefined;
+}
+
+export interface RankWeightWeighting {
+  readonly type: 'RankWeight';
+  readonly params?: RankWeightParams | undefined;
+  readonly cap?: number | null | undefined;
+  readonly floor?: number | null | undefined;
+  readonly group_caps?: readonly GroupCapInput[] | undefined;
+}
+
+/** Every check passes and the service is not stopping. */
+export interface Readiness {
+  readonly status: 'ready';
+  readonly checks: readonly HealthCheck[];
+}
+
+export interface RebalancePricingPayload {
+  /** Rebalance date by the schedule. */
+  readonly date: string;
+  /** Session the prices were read from. */
+  readonly priced_from: string;
+}
+
+export interface RebalanceSnapshot {
+  /** Date the weights took effect. */
+  readonly date: string;
+  /** Applied weights, summing to 1. */
+  readonly weights: Readonly<Record<string, number>>;
+  /** Weights before capping; equal to weights where no cap was applied. */
+  readonly uncapped_weights: Readonly<Record<string, number>>;
+  /** Effective maximum single weight, if one applies. */
+  readonly cap: number | null;
+  /** Names held at the cap. */
+  readonly capped: readonly string[];
+  /** Weight moved off capped names. */
+  readonly redistributed: number;
+  /** When the composition was published, if earlier than date. */
+  readonly announced: string | null;
+}
+
+export interface RebalanceSpec {
+  readonly frequency: 'none' | 'daily' | 'weekly' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual' | 'custom';
+  readonly anchor: 'first_session' | 'last_session' | 'third_friday' | 'nth_weekday' | 'day_of_month';
+  readonly months: readonly number[] | null;
+  readonly weekday: number | null;
+  readonly nth: number | null;
+  readonly day: number | null;
+  readonly roll: 'following' | 'preceding' | 'unadjusted';
+  readonly effective_lag: number;
+  readonly dates: readonly string[];
+}
+
+export interface RebalanceSpecInput {
+  readonly frequency?: 'none' | 'daily' | 'weekly' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual' | 'custom' | undefined;
+  readonly anchor?: 'first_session' | 'last_session' | 'third_friday' | 'nth_weekday' | 'day_of_month' | undefined;
+  readonly months?: readonly number[] | null | undefined;
+  readonly weekday?: number | null | undefined;
+  readonly nth?: number | null | undefined;
+  readonly day?: number | null | undefined;
+  readonly roll?: 'following' | 'preceding' | 'unadjusted' | undefined;
+  readonly effective_lag?: number | undefined;
+  readonly dates?: readonly string[] | undefined;
+}
+
+export interface ReferenceEntry {
+  readonly identifier: string;
+  /** False leaves fields empty without failing the batch. */
+  readonly found: boolean;
+  /** Requested columns; a column held without a value for the name is null. */
+  readonly fields: Readonly<Record<string, string | number | boolean | null>>;
+}
+
+export interface ReferenceResponse {
+  readonly identifier: string;
+  /** Every reference column the store holds, as known on as_of. */
+  readonly fields: Readonly<Record<string, string | number | boolean | null>>;
+  readonly universes: readonly UniverseMembership[];
+}
+
+export interface RefreshJobStatus {
+  /** {kind}:{id}, for example backtest:GOLD4. */
+  readonly job_id: string;
+  readonly kind: 'refresh';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** Set exactly when the job succeeded. */
+  readonly result: RefreshResult | null;
+}
+
+export interface RefreshRequest {
+  /** Last date to bring in; default the latest there is. */
+  readonly until?: string | null | undefined;
+  /** Read everything again and report what was restated; otherwise only later dates are added. */
+  readonly full?: boolean | undefined;
+}
+
+export interface RefreshResult {
+  readonly store_id: string;
+  /** Bars of a name and date that was not held. */
+  readonly rows_added: number;
+  /** Bars held whose values the source has changed; only with full. */
+  readonly rows_changed: number;
+  readonly dates_added: number;
+  readonly identifiers_added: number;
+  readonly start: string;
+  readonly end: string;
+  /** Changed values by date, identifier and column, at most 1000. */
+  readonly restatements: readonly ({
+    readonly identifier: string;
+    readonly date: string;
+    readonly column: string;
+    readonly before: number | null;
+    readonly after: number | null;
+  })[];
+  readonly restatements_total: number;
+}
+
+export interface RelativeMetricsPayload {
+  readonly reference: BenchmarkRef;
+  /** First date both series share, full timestamp. */
+  readonly start: string;
+  /** Last shared date, full timestamp. */
+  readonly end: string;
+  /** Aligned dates used. */
+  readonly observations: number;
+  readonly level: SeriesPayload;
+  readonly benchmark_return: number;
+  readonly total_return: number;
+  /** Portfolio less benchmark. */
+  readonly excess_return: number;
+  readonly beta: number;
+  readonly correlation: number;
+  readonly tracking_error: number;
+  /** How the benchmark was read: its return variant, or raw for a column other than CLOSE. */
+  readonly return_variant: 'price' | 'total' | 'net' | 'raw';
+}
+
+export interface RenderJobStatus {
+  /** {kind}:{id}, for example backtest:GOLD4. */
+  readonly job_id: string;
+  readonly kind: 'render';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** Set exactly when the job succeeded. */
+  readonly result: RenderResult | null;
+}
+
+export interface RenderRequest {
+  /** A stored template, or a built-in such as FACTSHEET-A4. */
+  readonly template_id: string;
+  /** Index (or strategy) whose latest run a built-in shows; ignored for a stored template, whose blocks name their own. */
+  readonly index_id?: string | null | undefined;
+}
+
+export interface RenderResult {
+  /** The PDF is fetched from GET /reports/renders/{render_id}. */
+  readonly render_id: string;
+  readonly template_id: string;
+  readonly name: string;
+  /** Index of a built-in; null for a stored template. */
+  readonly index_id: string | null;
+  readonly blocks: number;
+  /** Size of the rendered document. */
+  readonly bytes: number;
+  /** Wall-clock time of the rendering, ISO-8601 UTC with offset; not an as-of date of the content. */
+  readonly rendered_at: string;
+  readonly pages: number;
+}
+
+/** `bar_chart`: Bars with their values: returns by year, the largest weights, weights by sector, the largest and smallest contributions, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; drawdown and rolling volatility have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle and the last date of the run. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run (constituents, rebalances, returns by year or month, attribution, risk), or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `. */
+export type ReportBlock = BarChartBlock | ChartBlock | HeaderBlock | StatGridBlock | TableBlock | TextBlock;
+
+/** `bar_chart`: Bars with their values: returns by year, the largest weights, weights by sector, the largest and smallest contributions, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; drawdown and rolling volatility have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle and the last date of the run. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run (constituents, rebalances, returns by year or month, attribution, risk), or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `. */
+export type ReportBlockInput = BarChartBlockInput | ChartBlockInput | HeaderBlockInput | StatGridBlockInput | TableBlockInput | TextBlockInput;
+
+export interface ReportPage {
+  readonly size: 'A4' | 'LETTER' | 'A3';
+  readonly orientation: 'portrait' | 'landscape';
+  /** Points on every side. */
+  readonly margin: number;
+}
+
+export interface ReportPageInput {
+  readonly size?: 'A4' | 'LETTER' | 'A3' | undefined;
+  readonly orientation?: 'portrait' | 'landscape' | undefined;
+  /** Points on every side. */
+  readonly margin?: number | undefined;
+}
+
+export interface ReportTemplateCollection {
+  /** Stored templates by id. */
+  readonly templates: readonly ReportTemplateDocument[];
+  /** Templates generated from a run: renderable but not editable. */
+  readonly built_in: readonly string[];
+  readonly skipped: number;
+  readonly skipped_causes: SkippedCauses;
+}
+
+export interface ReportTemplateDocument {
+  /** Used in the URL. */
+  readonly template_id: string;
+  /** Title of what is rendered. */
+  readonly name: string;
+  /** Drawn top to bottom. A template without blocks can be stored but not rendered. */
+  readonly blocks: readonly ReportBlock[];
+  readonly page: ReportPage;
+}
+
+export interface ReportTemplateDocumentInput {
+  /** Used in the URL. */
+  readonly template_id: string;
+  /** Title of what is rendered. */
+  readonly name: string;
+  /** Drawn top to bottom. A template without blocks can be stored but not rendered. */
+  readonly blocks?: readonly ReportBlockInput[] | undefined;
+  readonly page?: ReportPageInput | undefined;
+}
+
+export interface RiskDecomposition {
+  /** Share of each factor in the factor variance; may be negative. */
+  readonly contributions: Readonly<Record<string, number>>;
+  readonly factor_share: number;
+  readonly factor_variance: number;
+  readonly specific_variance: number;
+  readonly total_variance: number;
+  readonly tracking_error: number;
+  readonly residual: number;
+  readonly reconciles: boolean;
+  readonly model: 'market_sector' | 'statistical';
+  readonly factors: readonly string[];
+  /** Active exposure to each factor. */
+  readonly exposures: Readonly<Record<string, number>>;
+}
+
+export interface RiskDiagnosticsPayload {
+  readonly assets: number;
+  /** Sessions used after dropping incomplete ones. */
+  readonly observations: number;
+  /** Mean off-diagonal correlation of the served matrix. */
+  readonly average_correlation: number;
+  /** Largest over smallest eigenvalue; 1e300 when singular to working precision. */
+  readonly condition_number: number;
+  /** Weight on the target; 0 is the sample covariance. */
+  readonly intensity: number;
+  readonly positive_semi_definite: boolean;
+  readonly repaired: boolean;
+  readonly smallest_eigenvalue: number;
+  readonly target: 'constant_correlation' | 'scaled_identity';
+}
+
+export interface RiskModelCollection {
+  readonly risk_models: readonly RiskModelSummary[];
+  readonly skipped: number;
+  readonly skipped_causes: SkippedCauses;
+}
+
+export interface RiskModelJobStatus {
+  /** {kind}:{id}, for example backtest:GOLD4. */
+  readonly job_id: string;
+  readonly kind: 'risk';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** Set exactly when the job succeeded. */
+  readonly result: RiskModelView | null;
+}
+
+export interface RiskModelRequest {
+  /** Names to estimate over, duplicates counting once; empty uses the index named by index_id. */
+  readonly identifiers?: readonly string[] | undefined;
+  /** Take the names that this index's latest run held last. */
+  readonly index_id?: string | null | undefined;
+  /** First day of the window; the whole stored history by default. */
+  readonly start?: string | null | undefined;
+  /** Last day of the window. */
+  readonly end?: string | null | undefined;
+  /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. */
+  readonly intensity?: number | null | undefined;
+  /** What the sample covariance is shrunk towards. */
+  readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
+  /** Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept. */
+  readonly repair?: boolean | undefined;
+  /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. */
+  readonly intensity_method?: 'shape' | 'ledoit_wolf' | undefined;
+  /** Sessions after which the weight of an observation halves; equal weights by default. */
+  readonly half_life?: number | null | undefined;
+  /** Whether dividends count. */
+  readonly returns?: 'total' | 'price' | undefined;
+}
+
+export interface RiskModelSummary {
+  readonly model_id: string;
+  readonly assets: number;
+  readonly average_correlation: number;
+  readonly observations: number;
+  readonly positive_semi_definite: boolean;
+}
+
+export interface RiskModelView {
+  readonly model_id: string;
+  /** Names estimated, ascending: the order of the frames. */
+  readonly asset_ids: readonly string[];
+  /** Symmetric, unit diagonal. */
+  readonly correlation: TableFrame;
+  /** Annualised. */
+  readonly covariance: TableFrame;
+  /** Annualised square roots of the covariance diagonal. */
+  readonly volatilities: Readonly<Record<string, number>>;
+  readonly diagnostics: RiskDiagnosticsPayload;
+  /** The request's bound, echoed. */
+  readonly start: string | null;
+  /** The request's bound, echoed. */
+  readonly end: string | null;
+  /** Names left out, with the reason. */
+  readonly excluded: Readonly<Record<string, string>>;
+  /** First date of the returns used. */
+  readonly observed_start: string;
+  /** Last date of the returns used. */
+  readonly observed_end: string;
+  /** SHA-256 over names and matrix. */
+  readonly content_hash: string;
+  /** Of the covariance product: float32 on the tensorflow engine. */
+  readonly precision: 'float64' | 'float32';
+}
+
+export interface RiskPayload {
+  readonly volatility: number;
+  readonly covered_weight: number;
+  readonly uncovered: readonly string[];
+  readonly window_start: string | null;
+  readonly window_end: string | null;
+}
+
+export interface RollResponse {
+  readonly index_id: string;
+  readonly as_of: string;
+  readonly spot: number;
+  readonly front_expiry: string;
+  readonly back_expiry: string;
+  readonly front_price: number;
+  readonly back_price: number;
+  /** Back less front. */
+  readonly roll_cost: number;
+  /** Positive in backwardation, negative in contango. */
+  readonly annualised_roll: number;
+}
+
+export interface RuleSpec {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  /** Rule class; see /indices/rule-types. */
+  readonly type: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+export interface RuleTypes {
+  readonly selection: readonly TypeSpec[];
+  readonly weighting: readonly TypeSpec[];
+}
+
+export interface SavedIndex {
+  readonly index: IndexDocument;
+  /** Warnings that did not prevent the save. */
+  readonly findings: readonly Finding[];
+}
+
+export interface SavedReportTemplate {
+  /** Used in the URL. */
+  readonly template_id: string;
+  /** Title of what is rendered. */
+  readonly name: string;
+  /** Drawn top to bottom. A template without blocks can be stored but not rendered. */
+  readonly blocks: readonly ReportBlock[];
+  readonly page: ReportPage;
+  /** Warnings that did not prevent the save; absent when there are none. */
+  readonly findings?: readonly Finding[] | undefined;
+}
+
+/** The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD. */
+export interface ScheduleView {
+  readonly index_id: string;
+  /** Date the answer was computed from. */
+  readonly as_of: string;
+  /** Exchange MIC the dates were computed on. */
+  readonly calendar: string;
+  /** Of the index, from its rebalance. */
+  readonly frequency: string;
+  /** Effective dates on or before as_of, newest first. */
+  readonly recent: readonly string[];
+  /** Effective dates after as_of up to lookahead_end, soonest first. */
+  readonly upcoming: readonly string[];
+  /** as_of and 366 days, or the last session of the calendar if that is earlier. */
+  readonly lookahead_end: string;
+  /** Decision date by effective date, of every date listed; only of an index with an effective lag. */
+  readonly announcements?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface ScoreTerm {
+  /** Column or derived datapoint. */
+  readonly field: string;
+  /** Weight of the term in the average. */
+  readonly weight?: number | undefined;
+  /** Which end of the datapoint is good. */
+  readonly direction?: 'high' | 'low' | undefined;
+  /** Largest z-score counted, either way. */
+  readonly winsorise?: number | undefined;
+}
+
+/** Keeps the names that have been trading for long enough. */
+export interface SeasoningFilterParams {
+  /** Least sessions since the first bar. Unit: sessions. */
+  readonly sessions?: number | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface SeasoningFilterRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'SeasoningFilter';
+  readonly params?: SeasoningFilterParams | undefined;
+}
+
+/** A dated series; pd.Series(**payload) works as is. */
+export interface SeriesPayload {
+  /** Dates YYYY-MM-DD, strictly ascending. */
+  readonly index: readonly string[];
+  /** One value per date. */
+  readonly data: readonly (number | null)[];
+  readonly name: string | null;
+}
+
+export interface SimulationJobStatus {
+  /** {kind}:{id}, for example backtest:GOLD4. */
+  readonly job_id: string;
+  readonly kind: 'simulate';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** Set exactly when the job succeeded. */
+  readonly result: SimulationView | null;
+}
+
+export interface SimulationRequest {
+  /** block_bootstrap: blocks of consecutive returns of the run. gaussian_factor: independent normal returns with the mean of the run and the variance that a statistical factor model gives the weights held last. */
+  readonly method?: 'block_bootstrap' | 'gaussian_factor' | undefined;
+  /** Sessions ahead. */
+  readonly horizon?: number | undefined;
+  readonly paths?: number | undefined;
+  /** Sessions of a block. */
+  readonly block?: number | undefined;
+  /** Equal seeds give equal paths, on any machine and any number of workers. */
+  readonly seed?: number | undefined;
+  /** Shares of the paths that end below. */
+  readonly percentiles?: readonly number[] | undefined;
+  /** Level to fall short of, as a multiple of the last one. */
+  readonly level?: number | undefined;
+  /** Principal components of the factor model. */
+  readonly factors?: number | undefined;
+}
+
+export interface SimulationView {
+  readonly index_id: string;
+  readonly method: 'block_bootstrap' | 'gaussian_factor';
+  readonly horizon: number;
+  readonly paths: number;
+  readonly seed: number;
+  /** Returns of the run the simulation draws on. */
+  readonly observations: number;
+  readonly observed_start: string;
+  /** Last date of the run: the start of every path. */
+  readonly observed_end: string;
+  /** Mean return of a session. */
+  readonly mean_return: number;
+  /** Annualised, of the returns drawn. */
+  readonly volatility: number;
+  /** Share of the variance that the factors explain; null for the bootstrap. */
+  readonly factor_share: number | null;
+  /** Level by date and percentile, 100 at the start; to 0.6 % of a standard deviation. */
+  readonly levels: TableFrame;
+  readonly total_return: Distribution;
+  /** At most 0. */
+  readonly max_drawdown: Distribution;
+  /** Sessions of the longest spell below a previous high. */
+  readonly time_under_water: Distribution;
+  readonly shortfall: {
+    /** Multiple of the last level. */
+    readonly level: number;
+    /** Share of paths that end below it. */
+    readonly at_end: number;
+    /** Share of paths that are below it after some session. */
+    readonly at_any_time: number;
+  };
+  readonly precision: 'float64' | 'float32';
+}
+
+export interface SkippedCauses {
+  readonly unreadable: number;
+  readonly invalid: number;
+  readonly unsupported: number;
+}
+
+export interface StatGridBlock {
+  readonly kind: 'stat_grid';
+  /** Printed above the block. */
+  readonly title: string | null;
+  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  readonly index_id: string | null;
+  /** Two halves that follow each other stand side by side. */
+  readonly width: 'full' | 'half';
+  /** Figures in the order printed; all of them unless given, none where values are given. */
+  readonly stats: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'constituents' | 'effective_assets' | 'largest')[] | null;
+  /** Figures in a row. */
+  readonly columns: number;
+  /** Label to text, printed as given after the figures. */
+  readonly values: Readonly<Record<string, string>> | null;
+}
+
+export interface StatGridBlockInput {
+  readonly kind: 'stat_grid';
+  /** Printed above the block. */
+  readonly title?: string | null | undefined;
+  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  readonly index_id?: string | null | undefined;
+  /** Two halves that follow each other stand side by side. */
+  readonly width?: 'full' | 'half' | undefined;
+  /** Figures in the order printed; all of them unless given, none where values are given. */
+  readonly stats?: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'constituents' | 'effective_assets' | 'largest')[] | null | undefined;
+  /** Figures in a row. */
+  readonly columns?: number | undefined;
+  /** Label to text, printed as given after the figures. */
+  readonly values?: Readonly<Record<string, string>> | null | undefined;
+}
+
+export interface SyncJobStatus {
+  /** {kind}:{id}, for example backtest:GOLD4. */
+  readonly job_id: string;
+  readonly kind: 'sync';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** Set exactly when the job succeeded. */
+  readonly result: RefreshResult | null;
+}
+
+export interface TableBlock {
+  readonly kind: 'table';
+  /** Printed above the block. */
+  readonly title: string | null;
+  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  readonly index_id: string | null;
+  /** Two halves that follow each other stand side by side. */
+  readonly width: 'full' | 'half';
+  /** What the rows are. */
+  readonly source: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'literal';
+  /** At most so many rows: the largest names, the latest rebalances, years of returns. */
+  readonly limit: number;
+  /** The rows of a literal table. */
+  readonly frame: LiteralTable | null;
+}
+
+export interface TableBlockInput {
+  readonly kind: 'table';
+  /** Printed above the block. */
+  readonly title?: string | null | undefined;
+  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  readonly index_id?: string | null | undefined;
+  /** Two halves that follow each other stand side by side. */
+  readonly width?: 'full' | 'half' | undefined;
+  /** What the rows are. */
+  readonly source?: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'literal' | undefined;
+  /** At most so many rows: the largest names, the latest rebalances, years of returns. */
+  readonly limit?: number | undefined;
+  /** The rows of a literal table. */
+  readonly frame?: LiteralTable | null | undefined;
+}
+
+/** A table in pandas "split" form; pd.DataFrame(**frame) works as is. */
+export interface TableFrame {
+  readonly index: readonly (string | number)[];
+  readonly columns: readonly string[];
+  readonly data: readonly (readonly unknown[])[];
+}
+
+export interface TermPoint {
+  readonly expiry: string;
+  readonly days: number;
+  readonly year_fraction: number;
+  readonly fair_value: number;
+  readonly basis: number;
+  readonly annualised_carry: number;
+  readonly carry: CarryDecomposition;
+  /** Annualised roll from the point before. */
+  readonly roll_from_previous: number | null;
+}
+
+export interface TermStructureResponse {
+  readonly index_id: string;
+  readonly requested_as_of: string | null;
+  readonly as_of: string;
+  readonly spot: number;
+  readonly risk_free_rate: number;
+  readonly dividend_yield: number;
+  readonly points: readonly TermPoint[];
+  readonly shape: 'contango' | 'backwardation' | 'flat' | 'mixed';
+}
+
+export interface TextBlock {
+  readonly kind: 'text';
+  /** Printed above the block. */
+  readonly title: string | null;
+  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  readonly index_id: string | null;
+  /** Two halves that follow each other stand side by side. */
+  readonly width: 'full' | 'half';
+  /** The paragraphs. */
+  readonly text: string;
+}
+
+export interface TextBlockInput {
+  readonly kind: 'text';
+  /** Printed above the block. */
+  readonly title?: string | null | undefined;
+  /** Index (or strategy) whose latest run the block shows when it is rendered. */
+  readonly index_id?: string | null | undefined;
+  /** Two halves that follow each other stand side by side. */
+  readonly width?: 'full' | 'half' | undefined;
+  /** The paragraphs. */
+  readonly text: string;
+}
+
+/** Base weights tilted towards one end of a datapoint. */
+export interface TiltWeightParams {
+  /** Weights that are tilted; market capitalisation counts the free float. */
+  readonly base?: 'MarketCapWeight' | 'EqualWeight' | undefined;
+  /** Column or derived datapoint. */
+  readonly field: string;
+  /** Exponent of the tilt; 0 leaves the base weights. */
+  readonly strength?: number | undefined;
+  /** End of the datapoint that gains. */
+  readonly direction?: 'high' | 'low' | undefined;
+}
+
+export interface TiltWeightWeighting {
+  readonly type: 'TiltWeight';
+  readonly params?: TiltWeightParams | undefined;
+  readonly cap?: number | null | undefined;
+  readonly floor?: number | null | undefined;
+  readonly group_caps?: readonly GroupCapInput[] | undefined;
+}
+
+/** Keeps the best fraction of the names by a field, rounded up, overall or in each group. */
+export interface TopFractionParams {
+  /** Column or derived datapoint. */
+  readonly field: string;
+  /** Share of the ranked names that is kept. Unit: fraction. */
+  readonly fraction: number;
+  /** Smallest values first. */
+  readonly ascending?: boolean | undefined;
+  /** Column whose values split the names into groups decided one by one; names without a value form one group. */
+  readonly group_by?: string | null | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface TopFractionRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'TopFraction';
+  readonly params?: TopFractionParams | undefined;
+}
+
+/** Keeps the count best names by a field, overall or in each group. */
+export interface TopNParams {
+  /** Column or derived datapoint. */
+  readonly field?: string | undefined;
+  /** How many are kept. Unit: names. */
+  readonly count: number;
+  /** Smallest values first. */
+  readonly ascending?: boolean | undefined;
+  /** Column whose values split the names into groups decided one by one; names without a value form one group. */
+  readonly group_by?: string | null | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface TopNRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'TopN';
+  readonly params?: TopNParams | undefined;
+}
+
+export interface TreatmentSpec {
+  readonly dividends: 'price' | 'total' | 'net';
+  readonly withholding_tax: number;
+  readonly special_dividends: 'reinvest' | 'ignore';
+  readonly splits: 'apply' | 'ignore';
+  readonly delisting: 'last_price' | 'zero' | 'action_value';
+  readonly spin_offs: 'zero_price' | 'ignore';
+  readonly missing_prices: 'carry' | 'exclude' | 'fail';
+  readonly max_stale_sessions: number;
+}
+
+export interface TreatmentSpecInput {
+  readonly dividends?: 'price' | 'total' | 'net' | undefined;
+  readonly withholding_tax?: number | undefined;
+  readonly special_dividends?: 'reinvest' | 'ignore' | undefined;
+  readonly splits?: 'apply' | 'ignore' | undefined;
+  readonly delisting?: 'last_price' | 'zero' | 'action_value' | undefined;
+  readonly spin_offs?: 'zero_price' | 'ignore' | undefined;
+  readonly missing_prices?: 'carry' | 'exclude' | 'fail' | undefined;
+  readonly max_stale_sessions?: number | undefined;
+}
+
+export interface TrsPriceRequest {
+  /** Index whose level is the spot. Exactly one of index_id and spot. */
+  readonly index_id?: string | null | undefined;
+  /** Given spot, greater than 0; needs as_of. */
+  readonly spot?: number | null | undefined;
+  /** Level at the last reset; default the index level at the start of the current period, or spot. */
+  readonly initial_level?: number | null | undefined;
+  readonly notional: number;
+  /** Effective date, or last reset. */
+  readonly start: string;
+  /** After as_of. */
+  readonly maturity: string;
+  /** Valuation date; default the latest level held. */
+  readonly as_of?: string | null | undefined;
+  /** Of the return. */
+  readonly direction?: 'receive' | 'pay' | undefined;
+  readonly return_type?: 'total' | 'price' | undefined;
+  readonly reset_frequency?: 'none' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual' | undefined;
+  /** Discount rate and floating index. Annual, continuously compounded, a fraction; default 0. */
+  readonly risk_free_rate?: number | undefined;
+  /** Over the floating rate, simple, ACT/360. */
+  readonly spread?: number | undefined;
+  /** Dividend yield. Annual, continuously compounded, a fraction; default 0. */
+  readonly dividend_yield?: number | undefined;
+  /** Stock borrow. Annual, continuously compounded, a fraction; default 0. */
+  readonly borrow_rate?: number | undefined;
+}
+
+export interface TrsPriceResponse {
+  readonly index_id: string | null;
+  readonly requested_as_of: string | null;
+  readonly as_of: string;
+  readonly start: string;
+  readonly maturity: string;
+  readonly direction: 'receive' | 'pay';
+  readonly return_type: 'total' | 'price';
+  readonly spot: number;
+  readonly initial_level: number;
+  readonly notional: number;
+  /** To the direction. */
+  readonly value: number;
+  readonly equity_leg: number;
+  readonly financing_leg: number;
+  readonly accrued_equity: number;
+  readonly accrued_financing: number;
+  /** The spread that makes the value zero. */
+  readonly par_spread: number;
+  /** Change of the value per point of spot. */
+  readonly delta: number;
+  /** Change of the value per basis point of the risk-free rate. */
+  readonly rho: number;
+  readonly periods: readonly {
+    readonly start: string;
+    readonly end: string;
+    readonly days: number;
+    readonly equity: number;
+    readonly financing: number;
+    readonly discount_factor: number;
+  }[];
+}
+
+export interface TypeSpec {
+  readonly type: string;
+  readonly label: string;
+  readonly category: 'selection' | 'weighting' | 'constraint';
+  readonly help: string | null;
+  readonly parameters: readonly ParameterSpec[];
+  readonly unit: 'fraction' | 'count' | 'value' | null;
+  readonly kind: 'eq' | 'ineq' | null;
+  readonly convex: boolean | null;
+  readonly example: Readonly<Record<string, unknown>> | null;
+}
+
+export interface UnfilledOrderPayload {
+  readonly date: string;
+  readonly asset_id: string;
+  readonly side: 'buy' | 'sell';
+  readonly target_weight: number;
+  readonly held_weight: number;
+  readonly notional: number;
+  readonly reason: 'no_price' | 'stale_price' | 'delisted';
+  readonly filled_on: string | null;
+}
+
+export interface UniverseMembership {
+  readonly universe: string;
+  readonly name: string | null;
+  /** First day; null: always. */
+  readonly start: string | null;
+  /** First day no longer a member; null: still one. */
+  readonly end: string | null;
+  /** Member on as_of, or today. */
+  readonly current: boolean;
+}
+
+export interface UniverseSpec {
+  readonly kind: 'all' | 'named' | 'list' | 'index';
+  readonly id?: string | null | undefined;
+  readonly identifiers?: readonly string[] | undefined;
+}
+
+export interface UniverseSpecInput {
+  readonly kind?: 'all' | 'named' | 'list' | 'index' | undefined;
+  readonly id?: string | null | undefined;
+  readonly identifiers?: readonly string[] | undefined;
+}
+
+export interface ValidationReport {
+  readonly valid: boolean;
+  readonly findings: readonly Finding[];
+}
+
+/** Keeps the names whose annualised volatility lies between two bounds. */
+export interface VolatilityFilterParams {
+  /** Trailing sessions up to the decision date. Unit: sessions. */
+  readonly window?: number | undefined;
+  /** Greatest volatility; null for none. Unit: fraction per year. */
+  readonly maximum?: number | null | undefined;
+  /** Least volatility; null for none. Unit: fraction per year. */
+  readonly minimum?: number | null | undefined;
+  /** What happens to a name whose datapoint is missing; a ranking places an included one last. */
+  readonly missing?: 'exclude' | 'include' | undefined;
+}
+
+export interface VolatilityFilterRule {
+  /** Client-assigned, unique within the pipeline. */
+  readonly id: string;
+  readonly type: 'VolatilityFilter';
+  readonly params?: VolatilityFilterParams | undefined;
+}
+
+export interface Watchlist {
+  readonly watchlist_id: string;
+  readonly name: string;
+  readonly description: string | null;
+  /** In the client's order, unique. */
+  readonly identifiers: readonly string[];
+  readonly updated_at: string;
+  /** Those that the served store does not hold; all of them when none is served. */
+  readonly unknown: readonly string[];
+}
+
+export interface WatchlistCollection {
+  readonly watchlists: readonly Watchlist[];
+  readonly skipped: number;
+  readonly skipped_causes: SkippedCauses;
+}
+
+export interface WatchlistUpsert {
+  readonly name: string;
+  readonly description?: string | null | undefined;
+  /** In the order to keep; each once. */
+  readonly identifiers?: readonly string[] | undefined;
+}
+
+export interface WeightChange {
+  readonly identifier: string;
+  readonly before: number;
+  readonly after: number;
+  readonly change: number;
+}
+
+export interface WeightingSpec {
+  /** Weighting class; see /indices/rule-types. */
+  readonly type: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly cap: number | null;
+  readonly floor: number | null;
+  readonly group_caps: readonly GroupCap[];
+}
+
+export interface WeightsView {
+  readonly index_id: string;
+  readonly requested_as_of: string | null;
+  readonly as_of: string;
+  readonly rebalance_date: string;
+  readonly cap: number | null;
+  readonly weights: readonly ConstituentRow[];
+  readonly concentration: ConcentrationPayload;
+  readonly drift: DriftPayload | null;
+  readonly risk: RiskPayload | null;
+  readonly active_risk: ActiveRiskPayload | null;
+}
+
+/** Exactly one of index_id and document, and exactly one of patch and changed. */
+export interface WhatIfRequest {
+  /** A stored index as the base. */
+  readonly index_id?: string | null | undefined;
+  /** Or a document as the base. */
+  readonly document?: IndexDocumentBody | null | undefined;
+  /** Changes to the base: a JSON merge patch (RFC 7396), arrays replaced whole. */
+  readonly patch?: Readonly<Record<string, unknown>> | null | undefined;
+  /** Or the whole changed document. */
+  readonly changed?: IndexDocumentBody | null | undefined;
+  /** Decision date of both; default the latest date of the store. */
+  readonly as_of?: string | null | undefined;
+}
+
+export interface WhatIfResponse {
+  readonly as_of: string;
+  readonly resolved_date: string | null;
+  readonly before: WhatIfSide;
+  readonly after: WhatIfSide;
+  readonly added: readonly WeightChange[];
+  readonly removed: readonly WeightChange[];
+  readonly changed: readonly WeightChange[];
+  /** One-way: half the sum of absolute changes. */
+  readonly turnover: number;
+  /** Warnings about the changed document. */
+  readonly findings: readonly Finding[];
+}
+
+export interface WhatIfSide {
+  readonly index_id: string;
+  readonly constituents: number;
+  readonly largest: number;
+  readonly effective_assets: number;
+  readonly cap: number | null;
+  readonly cap_redistributed: number;
+}
+
+/** What every operation takes and answers. */
+export interface Operations {
+  /** Version, served data store, jobs, checks and limits. */
+  getHealth: {
+    request: Readonly<Record<never, never>>;
+    answer: Health;
+  };
+  /** Whether the process answers. */
+  getLiveness: {
+    request: Readonly<Record<never, never>>;
+    answer: Liveness;
+  };
+  /** Whether the service takes work. */
+  getReadiness: {
+    request: Readonly<Record<never, never>>;
+    answer: Readiness;
+  };
+  /** Counters and gauges for Prometheus. */
+  getMetrics: {
+    request: Readonly<Record<never, never>>;
+    answer: string;
+  };
+  /** Release notes, newest first. */
+  getChangelog: {
+    request: { readonly query?: { readonly since?: string | undefined } | undefined };
+    answer: ChangelogResponse;
+  };
+  /** The whole contract as an OpenAPI 3.1 document. */
+  getOpenApi: {
+    request: Readonly<Record<never, never>>;
+    answer: OpenApiDocument;
+  };
+  /** The reference as a page to read. */
+  getDocumentation: {
+    request: Readonly<Record<never, never>>;
+    answer: string;
+  };
+  /** First page of the guide. */
+  getGuide: {
+    request: Readonly<Record<never, never>>;
+    answer: string;
+  };
+  /** One page of the guide. */
+  getGuidePage: {
+    request: { readonly params: { readonly page: string } };
+    answer: string;
+  };
+  /** Jobs, newest first. */
+  listJobs: {
+    request: { readonly query?: { readonly kind?: 'backtest' | 'optimise' | 'render' | 'risk' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
+    answer: JobCollection;
+  };
+  /** Status of a job, with its result once it succeeded. */
+  getJob: {
+    request: { readonly params: { readonly job_id: string }; readonly query?: { readonly wait?: number | undefined } | undefined };
+    answer: JobStatus;
+  };
+  /** Cancels a job. */
+  cancelJob: {
+    request: { readonly params: { readonly job_id: string } };
+    answer: JobStatus;
+  };
+  /** Status of a job as server-sent events. */
+  followJob: {
+    request: { readonly params: { readonly job_id: string } };
+    answer: string;
+  };
+  /** Every exchange calendar an index can use. */
+  listCalendars: {
+    request: Readonly<Record<never, never>>;
+    answer: CalendarList;
+  };
+  /** Recent and upcoming rebalance dates of an index. */
+  getSchedule: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly asof?: string | undefined; readonly as_of?: string | undefined; readonly limit?: number | undefined } | undefined };
+    answer: ScheduleView;
+  };
+  /** Stored index definitions. */
+  listIndices: {
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    answer: IndexCollection;
+  };
+  /** Stores a new index definition. */
+  createIndex: {
+    request: { readonly body: IndexDocumentBody };
+    answer: SavedIndex;
+  };
+  /** Every selection and weighting class with its parameters. */
+  listRuleTypes: {
+    request: Readonly<Record<never, never>>;
+    answer: RuleTypes;
+  };
+  /** Everything there is to say about a definition; nothing is stored. */
+  validateIndex: {
+    request: { readonly body: IndexDocumentBody };
+    answer: ValidationReport;
+  };
+  /** Composes a definition as sent on one date; nothing is stored. */
+  previewDocument: {
+    request: { readonly body: PreviewDocumentRequest };
+    answer: PreviewResponse;
+  };
+  /** What a change of a definition would change on one date; nothing is stored. */
+  whatIf: {
+    request: { readonly body: WhatIfRequest };
+    answer: WhatIfResponse;
+  };
+  /** A stored definition, exactly as PUT accepts it. */
+  getIndex: {
+    request: { readonly params: { readonly index_id: string } };
+    answer: IndexDocument;
+  };
+  /** Stores or replaces a definition. */
+  putIndex: {
+    request: { readonly params: { readonly index_id: string }; readonly body: IndexDocumentBody };
+    answer: SavedIndex;
+  };
+  /** Removes a definition, its optimised children and every result of them. */
+  deleteIndex: {
+    request: { readonly params: { readonly index_id: string } };
+    answer: IndexDeletion;
+  };
+  /** Composes a stored definition on one date. */
+  previewIndex: {
+    request: { readonly params: { readonly index_id: string }; readonly body?: PreviewRequest | null | undefined };
+    answer: PreviewResponse;
+  };
+  /** The chain behind one weight. */
+  explainName: {
+    request: { readonly params: { readonly index_id: string; readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined } | undefined };
+    answer: IndexExplanation;
+  };
+  /** The definition in numbered English sentences. */
+  getMethodology: {
+    request: { readonly params: { readonly index_id: string } };
+    answer: Methodology;
+  };
+  /** Backtest an index, or a strategy, as a job. */
+  startBacktest: {
+    request: { readonly params: { readonly index_id: string }; readonly body?: BacktestRequest | null | undefined };
+    answer: BacktestJobStatus;
+  };
+  /** Stored records, by id. */
+  listBacktests: {
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    answer: BacktestRecordCollection;
+  };
+  /** Levels of several stored runs on the dates that all of them have. */
+  compareRuns: {
+    request: { readonly query: { readonly ids: readonly string[] } };
+    answer: CompareView;
+  };
+  /** The stored record of the latest run. */
+  getRecord: {
+    request: { readonly params: { readonly index_id: string } };
+    answer: BacktestResultSummary;
+  };
+  /** Forget the stored run. */
+  deleteRecord: {
+    request: { readonly params: { readonly index_id: string } };
+    answer: null;
+  };
+  /** Level, metrics and concentration of the latest run. */
+  getOverview: {
+    request: { readonly params: { readonly index_id: string } };
+    answer: OverviewView;
+  };
+  /** Contributions of the names to the return of a window, linked so that they add up exactly. */
+  getAttribution: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    answer: AttributionView;
+  };
+  /** One name of a run: its price, its weights, how it moved with the run. */
+  getRunAsset: {
+    request: { readonly params: { readonly index_id: string; readonly identifier: string } };
+    answer: AssetView;
+  };
+  /** What the index holds on a date, with concentration, drift and risk. */
+  getWeights: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly as_of?: string | undefined; readonly benchmark?: string | undefined; readonly risk?: boolean | undefined } | undefined };
+    answer: WeightsView;
+  };
+  /** Active variance against a benchmark index, split into factors and the rest. */
+  getFactorRisk: {
+    request: { readonly params: { readonly index_id: string }; readonly query: { readonly as_of?: string | undefined; readonly benchmark: string; readonly model?: 'market_sector' | 'statistical' | undefined; readonly factors?: number | undefined } };
+    answer: RiskDecomposition;
+  };
+  /** Index levels of the latest run in any return variant, with the divisor. */
+  getLevels: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly variant?: 'price' | 'total' | 'net' | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    answer: LevelsView;
+  };
+  /** Stored risk models, by id. */
+  listRiskModels: {
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    answer: RiskModelCollection;
+  };
+  /** A risk model with its matrices. */
+  getRiskModel: {
+    request: { readonly params: { readonly model_id: string } };
+    answer: RiskModelView;
+  };
+  /** Forget a risk model. */
+  deleteRiskModel: {
+    request: { readonly params: { readonly model_id: string } };
+    answer: null;
+  };
+  /** Estimate a risk model as a job. */
+  estimateRiskModel: {
+    request: { readonly params: { readonly model_id: string }; readonly body?: RiskModelRequest | null | undefined };
+    answer: RiskModelJobStatus;
+  };
+  /** Simulate where the level of a stored run may go, as a job. */
+  simulateIndex: {
+    request: { readonly params: { readonly index_id: string }; readonly body?: SimulationRequest | null | undefined };
+    answer: SimulationJobStatus;
+  };
+  /** Renders a template as a PDF, as a job. */
+  renderReport: {
+    request: { readonly body: RenderRequest };
+    answer: RenderJobStatus;
+  };
+  /** A rendered report. */
+  getRender: {
+    request: { readonly params: { readonly render_id: string } };
+    answer: Uint8Array;
+  };
+  /** Removes a rendered report. */
+  deleteRender: {
+    request: { readonly params: { readonly render_id: string } };
+    answer: null;
+  };
+  /** Stored report templates, and the names of the built-in ones. */
+  listTemplates: {
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    answer: ReportTemplateCollection;
+  };
+  /** A report template, exactly as PUT accepts it. */
+  getTemplate: {
+    request: { readonly params: { readonly template_id: string } };
+    answer: ReportTemplateDocument;
+  };
+  /** Stores or replaces a report template. */
+  putTemplate: {
+    request: { readonly params: { readonly template_id: string }; readonly body: ReportTemplateDocumentInput };
+    answer: SavedReportTemplate;
+  };
+  /** Removes a report template; what was rendered from it stays. */
+  deleteTemplate: {
+    request: { readonly params: { readonly template_id: string } };
+    answer: null;
+  };
+  /** Fair value, carry and sensitivities of an index future. */
+  priceFutures: {
+    request: { readonly body: FuturesPriceRequest };
+    answer: FuturesPriceResponse;
+  };
+  /** Value, par spread and sensitivities of a total return swap. */
+  priceTrs: {
+    request: { readonly body: TrsPriceRequest };
+    answer: TrsPriceResponse;
+  };
+  /** Cost of rolling between two expiries on the latest stored run. */
+  getRoll: {
+    request: { readonly params: { readonly index_id: string }; readonly query: { readonly front_expiry: string; readonly back_expiry: string; readonly as_of?: string | undefined; readonly risk_free_rate?: number | undefined; readonly dividend_yield?: number | undefined; readonly borrow_rate?: number | undefined } };
+    answer: RollResponse;
+  };
+  /** Fair values over several expiries on the latest stored run. */
+  getTermStructure: {
+    request: { readonly params: { readonly index_id: string }; readonly query: { readonly expiries: readonly string[]; readonly as_of?: string | undefined; readonly risk_free_rate?: number | undefined; readonly dividend_yield?: number | undefined; readonly borrow_rate?: number | undefined } };
+    answer: TermStructureResponse;
+  };
+  /** Every data store, and the one being served. */
+  listStores: {
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    answer: DataStoreCollection;
+  };
+  /** Registers a folder or database after reading it in full. */
+  createStore: {
+    request: { readonly body: DataStoreCreate };
+    answer: DataStore;
+  };
+  /** One data store. */
+  getStore: {
+    request: { readonly params: { readonly store_id: string } };
+    answer: DataStore;
+  };
+  /** Renames a store, or changes its source or price basis. */
+  updateStore: {
+    request: { readonly params: { readonly store_id: string }; readonly body: DataStoreUpdate };
+    answer: DataStore;
+  };
+  /** Forgets a store; the folder of a managed store is deleted. */
+  deleteStore: {
+    request: { readonly params: { readonly store_id: string } };
+    answer: null;
+  };
+  /** Reads a store afresh and serves it. */
+  activateStore: {
+    request: { readonly params: { readonly store_id: string } };
+    answer: LoadJobStatus;
+  };
+  /** Brings a store up to date from its own source. */
+  refreshStore: {
+    request: { readonly params: { readonly store_id: string }; readonly body?: RefreshRequest | null | undefined };
+    answer: RefreshJobStatus;
+  };
+  /** Brings the served store up to date. */
+  syncData: {
+    request: { readonly body?: RefreshRequest | null | undefined };
+    answer: SyncJobStatus;
+  };
+  /** Writes tables or an uploaded file into a new store. */
+  importStore: {
+    request: { readonly body: ImportRequest };
+    answer: ImportResult;
+  };
+  /** A blank import template with one example row a sheet. */
+  getImportTemplate: {
+    request: { readonly query?: { readonly format?: 'xlsx' | 'csv' | undefined } | undefined };
+    answer: Uint8Array;
+  };
+  /** Generates a synthetic market into a new store and serves it. */
+  generateSynthetic: {
+    request: { readonly body?: GenerateSyntheticRequest | null | undefined };
+    answer: GenerateJobStatus;
+  };
+  /** Market data of one name. */
+  getPrices: {
+    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly columns?: readonly string[] | undefined; readonly adjust?: 'none' | 'splits' | 'total' | undefined } | undefined };
+    answer: PricesResponse;
+  };
+  /** Reference data and derived figures of many names at one date. */
+  getAssetReferences: {
+    request: { readonly query: { readonly identifiers: readonly string[]; readonly fields?: readonly string[] | undefined; readonly as_of?: string | undefined } };
+    answer: BatchReferenceResponse;
+  };
+  /** Reference data and universes of one name. */
+  getAssetReference: {
+    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined } | undefined };
+    answer: ReferenceResponse;
+  };
+  /** Corporate actions of one name with their sums. */
+  getCorporateActions: {
+    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly as_of?: string | undefined } | undefined };
+    answer: CorporateActionsResponse;
+  };
+  /** What the served store holds, and how old it is. */
+  getCoverage: {
+    request: Readonly<Record<never, never>>;
+    answer: CoverageResponse;
+  };
+  /** Whether a data source is attached. */
+  getDataSource: {
+    request: Readonly<Record<never, never>>;
+    answer: DataSourceStatus;
+  };
+  /** Names of the served store, searched by identifier or name. */
+  searchIdentifiers: {
+    request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    answer: IdentifierSearch;
+  };
+  /** Every watchlist. */
+  listWatchlists: {
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    answer: WatchlistCollection;
+  };
+  /** One watchlist. */
+  getWatchlist: {
+    request: { readonly params: { readonly watchlist_id: string } };
+    answer: Watchlist;
+  };
+  /** Creates or replaces a watchlist. */
+  putWatchlist: {
+    request: { readonly params: { readonly watchlist_id: string }; readonly body: WatchlistUpsert };
+    answer: Watchlist;
+  };
+  /** Deletes a watchlist. */
+  deleteWatchlist: {
+    request: { readonly params: { readonly watchlist_id: string } };
+    answer: null;
+  };
+}
+
+export type OperationId = keyof Operations;
+
+/** Method and path of every operation. */
+export const OPERATIONS: Readonly<Record<OperationId, string>> = {
+  getHealth: 'GET /health',
+  getLiveness: 'GET /health/live',
+  getReadiness: 'GET /health/ready',
+  getMetrics: 'GET /metrics',
+  getChangelog: 'GET /changelog',
+  getOpenApi: 'GET /openapi.json',
+  getDocumentation: 'GET /docs',
+  getGuide: 'GET /docs/guide',
+  getGuidePage: 'GET /docs/guide/{page}',
+  listJobs: 'GET /jobs',
+  getJob: 'GET /jobs/{job_id}',
+  cancelJob: 'DELETE /jobs/{job_id}',
+  followJob: 'GET /jobs/{job_id}/events',
+  listCalendars: 'GET /indices/calendars',
+  getSchedule: 'GET /indices/{index_id}/schedule',
+  listIndices: 'GET /indices',
+  createIndex: 'POST /indices',
+  listRuleTypes: 'GET /indices/rule-types',
+  validateIndex: 'POST /indices/validate',
+  previewDocument: 'POST /indices/preview',
+  whatIf: 'POST /indices/whatif',
+  getIndex: 'GET /indices/{index_id}',
+  putIndex: 'PUT /indices/{index_id}',
+  deleteIndex: 'DELETE /indices/{index_id}',
+  previewIndex: 'POST /indices/{index_id}/preview',
+  explainName: 'GET /indices/{index_id}/explain/{identifier}',
+  getMethodology: 'GET /indices/{index_id}/methodology',
+  startBacktest: 'POST /analytics/{index_id}/backtest',
+  listBacktests: 'GET /analytics/backtests',
+  compareRuns: 'GET /analytics/compare',
+  getRecord: 'GET /analytics/{index_id}/record',
+  deleteRecord: 'DELETE /analytics/{index_id}/record',
+  getOverview: 'GET /analytics/{index_id}/overview',
+  getAttribution: 'GET /analytics/{index_id}/attribution',
+  getRunAsset: 'GET /analytics/{index_id}/assets/{identifier}',
+  getWeights: 'GET /analytics/{index_id}/weights',
+  getFactorRisk: 'GET /analytics/{index_id}/factor-risk',
+  getLevels: 'GET /analytics/{index_id}/levels',
+  listRiskModels: 'GET /risk-models',
+  getRiskModel: 'GET /risk-models/{model_id}',
+  deleteRiskModel: 'DELETE /risk-models/{model_id}',
+  estimateRiskModel: 'POST /risk-models/{model_id}/estimate',
+  simulateIndex: 'POST /analytics/{index_id}/simulate',
+  renderReport: 'POST /reports/render',
+  getRender: 'GET /reports/renders/{render_id}',
+  deleteRender: 'DELETE /reports/renders/{render_id}',
+  listTemplates: 'GET /reports/templates',
+  getTemplate: 'GET /reports/templates/{template_id}',
+  putTemplate: 'PUT /reports/templates/{template_id}',
+  deleteTemplate: 'DELETE /reports/templates/{template_id}',
+  priceFutures: 'POST /derivatives/futures/price',
+  priceTrs: 'POST /derivatives/trs/price',
+  getRoll: 'GET /derivatives/{index_id}/roll',
+  getTermStructure: 'GET /derivatives/{index_id}/term-structure',
+  listStores: 'GET /data/stores',
+  createStore: 'POST /data/stores',
+  getStore: 'GET /data/stores/{store_id}',
+  updateStore: 'PATCH /data/stores/{store_id}',
+  deleteStore: 'DELETE /data/stores/{store_id}',
+  activateStore: 'POST /data/stores/{store_id}/activate',
+  refreshStore: 'POST /data/stores/{store_id}/refresh',
+  syncData: 'POST /data/sync',
+  importStore: 'POST /data/import',
+  getImportTemplate: 'GET /data/import/template',
+  generateSynthetic: 'POST /data/synthetic',
+  getPrices: 'GET /data/prices/{identifier}',
+  getAssetReferences: 'GET /data/reference',
+  getAssetReference: 'GET /data/reference/{identifier}',
+  getCorporateActions: 'GET /data/corporate-actions/{identifier}',
+  getCoverage: 'GET /data/coverage',
+  getDataSource: 'GET /data/source',
+  searchIdentifiers: 'GET /data/identifiers',
+  listWatchlists: 'GET /data/watchlists',
+  getWatchlist: 'GET /data/watchlists/{watchlist_id}',
+  putWatchlist: 'PUT /data/watchlists/{watchlist_id}',
+  deleteWatchlist: 'DELETE /data/watchlists/{watchlist_id}',
+};

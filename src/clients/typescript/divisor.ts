@@ -1,0 +1,200 @@
+import { OPERATIONS, type ErrorDetail, type Finding, type JobStatus, type OperationId, type Operations } from './contract.js';
+
+export type * from './contract.js';
+
+export interface ClientOptions {
+  /** Address of the service, `http://127.0.0.1:8080` for example. */
+  readonly url: string;
+  /** `dvs_...`, when the service has keys. */
+  readonly key?: string | undefined;
+  /** In place of the global `fetch`. */
+  readonly fetch?: typeof fetch | undefined;
+}
+
+export interface CallOptions {
+  /** Gives the request up; what the service has started goes on. */
+  readonly signal?: AbortSignal | undefined;
+  /** Change the document only while this is its etag. */
+  readonly ifMatch?: string | undefined;
+}
+
+export interface WaitOptions {
+  /** Told of every status, the first one too. */
+  readonly onProgress?: ((job: AnyJob) => void) | undefined;
+  /** Stops waiting; the job goes on unless it is cancelled. */
+  readonly signal?: AbortSignal | undefined;
+  /** How long a service that is away or full is asked again before that counts as an error. */
+  readonly patienceSeconds?: number | undefined;
+}
+
+type Request<K extends OperationId> = Operations[K]['request'] & CallOptions;
+/** A request may be left out when nothing in it must be given. */
+type Arguments<K extends OperationId> = Record<never, never> extends Operations[K]['request'] ? [request?: Request<K>] : [request: Request<K>];
+type Answer<K extends OperationId> = Operations[K]['answer'];
+
+/** What every job's status has, whatever its result. */
+export type AnyJob = Pick<JobStatus, 'job_id' | 'kind' | 'status' | 'progress' | 'message' | 'error'> & { readonly result: unknown };
+type ResultOf<J extends AnyJob> = NonNullable<J['result']>;
+
+/** Operations that answer a job. */
+type JobOperation = { [K in OperationId]: Answer<K> extends AnyJob ? K : never }[OperationId];
+type JobResult<K extends JobOperation> = Answer<K> extends AnyJob ? ResultOf<Answer<K>> : never;
+
+export interface DivisorClient {
+  /** The answer of an operation: JSON as its type says, text, bytes of a file, or null where there is none. @throws DivisorError, UnreachableError */
+  call<K extends OperationId>(operation: K, ...[request]: Arguments<K>): Promise<Answer<K>>;
+  /** The answer as bytes, for operations that offer another type than JSON: `application/vnd.apache.arrow.stream` for example. */
+  download<K extends OperationId>(operation: K, type: string, ...[request]: Arguments<K>): Promise<Uint8Array>;
+  /** Follows a job to its end. @returns its result @throws DivisorError with the job's own code when it failed, UNCLASSIFIED_FAILURE when it was cancelled */
+  waitForJob<J extends AnyJob>(job: J, options?: WaitOptions): Promise<ResultOf<J>>;
+  /** Starts a job and follows it to its end. */
+  run<K extends JobOperation>(operation: K, request: Request<K>, options?: WaitOptions): Promise<JobResult<K>>;
+}
+
+/** The service answered with an error, or a job ended with one. Branch on `code`. */
+export class DivisorError extends Error {
+  override readonly name = 'DivisorError';
+  readonly code: ErrorDetail['code'];
+  readonly detail: ErrorDetail['detail'];
+  /** Status of HTTP; null when a job failed. */
+  readonly status: number | null;
+  /** Quote it when asking about the error. */
+  readonly requestId: string | null;
+  /** Seconds after which to try again, with a 503. */
+  readonly retryAfterSeconds: number | null;
+
+  constructor({ code, message, detail }: ErrorDetail, from: { readonly status: number | null; readonly headers?: Headers | undefined }) {
+    super(`${code}: ${message}`);
+    this.code = code;
+    this.detail = detail;
+    this.status = from.status;
+    this.requestId = from.headers?.get('x-request-id') ?? null;
+    const retryAfter = from.headers?.get('retry-after');
+    this.retryAfterSeconds = typeof retryAfter === 'string' ? Number(retryAfter) : null;
+  }
+
+  /** Everything that is wrong with the request or document, worst first; empty when the code has none. */
+  get findings(): readonly Finding[] {
+    // The contract gives every code of validation this member.
+    return (this.detail?.['findings'] ?? []) as readonly Finding[];
+  }
+}
+
+/** Nothing answers at the address, or it does not speak as this service does. */
+export class UnreachableError extends Error {
+  override readonly name = 'UnreachableError';
+}
+
+/** Longest wait of one question about a job; the service allows 60. */
+const POLL_SECONDS = 30;
+const PATIENCE_SECONDS = 60;
+const RETRY_SECONDS = 1;
+
+/** A client of a running service, typed by its contract. It needs nothing but `fetch`. */
+export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOptions): DivisorClient {
+  async function send(operation: OperationId, request: LooseRequest, accept: string): Promise<Response> {
+    const [method = '', template = ''] = OPERATIONS[operation].split(' ');
+    const headers: Record<string, string> = { accept };
+    if (key !== undefined) headers['authorization'] = `Bearer ${key}`;
+    if (request.ifMatch !== undefined) headers['if-match'] = `"${request.ifMatch.replaceAll('"', '')}"`;
+    if (request.body !== undefined) headers['content-type'] = 'application/json';
+    const address = new URL(pathOf(template, request), url.endsWith('/') ? url : `${url}/`);
+    let response: Response;
+    try {
+      response = await ask(address, { method, headers, body: request.body === undefined ? null : JSON.stringify(request.body), signal: request.signal ?? null });
+    } catch (cause) {
+      request.signal?.throwIfAborted();
+      throw new UnreachableError(`Nothing answers at ${url}.`, { cause });
+    }
+    if (!response.ok) throw await errorOf(response);
+    return response;
+  }
+
+  async function call<K extends OperationId>(operation: K, ...[request = {}]: [request?: LooseRequest]): Promise<Answer<K>> {
+    const response = await send(operation, request, 'application/json, */*;q=0.5');
+    // The service's answers satisfy its document, and the types are made from that document.
+    return (await contentOf(response)) as Answer<K>;
+  }
+
+  async function waitForJob<J extends AnyJob>(job: J, { onProgress, signal, patienceSeconds = PATIENCE_SECONDS }: WaitOptions = {}): Promise<ResultOf<J>> {
+    let latest: AnyJob = job;
+    onProgress?.(latest);
+    while (latest.status === 'pending' || latest.status === 'running' || (latest.status === 'succeeded' && latest.result === null)) {
+      latest = await patiently(() => call('getJob', { params: { job_id: job.job_id }, query: { wait: POLL_SECONDS }, signal }), { seconds: patienceSeconds, signal });
+      onProgress?.(latest);
+    }
+    if (latest.status === 'succeeded') return latest.result as ResultOf<J>;
+    throw new DivisorError(latest.error ?? { code: 'UNCLASSIFIED_FAILURE', message: `The job ${job.job_id} was ${latest.status}.`, detail: null }, { status: null });
+  }
+
+  return {
+    call: (operation, ...request) => call(operation, ...(request as [LooseRequest?])),
+    download: async (operation, type, ...request) => new Uint8Array(await (await send(operation, (request[0] ?? {}) as LooseRequest, type)).arrayBuffer()),
+    waitForJob,
+    // A job operation answers a job: its type says so.
+    run: async (operation, request, options) => (await waitForJob((await call(operation, request as LooseRequest)) as AnyJob, options)) as JobResult<typeof operation>,
+  };
+}
+
+/** A request without the types of its operation. */
+interface LooseRequest extends CallOptions {
+  readonly params?: Readonly<Record<string, unknown>> | undefined;
+  readonly query?: Readonly<Record<string, unknown>> | undefined;
+  readonly body?: unknown;
+}
+
+/** Path and query, relative to the address of the service. */
+function pathOf(template: string, { params = {}, query = {} }: LooseRequest): string {
+  const path = template.slice(1).replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
+  const search = new URLSearchParams(
+    Object.entries(query).filter(([, value]) => value !== undefined && value !== null).flatMap(([name, value]) => [value].flat().map((one): [string, string] => [name, String(one)])),
+  ).toString();
+  return search === '' ? path : `${path}?${search}`;
+}
+
+async function contentOf(response: Response): Promise<unknown> {
+  const type = response.headers.get('content-type') ?? '';
+  if (response.status === 204) return null;
+  if (type.startsWith('application/json')) return response.json();
+  return type.startsWith('text/') ? response.text() : new Uint8Array(await response.arrayBuffer());
+}
+
+async function errorOf(response: Response): Promise<Error> {
+  const text = await response.text();
+  try {
+    const { error } = JSON.parse(text) as { readonly error: ErrorDetail };
+    if (typeof error.code === 'string') return new DivisorError(error, response);
+  } catch {
+    // What is no envelope is told below.
+  }
+  return new UnreachableError(`${response.url} answered ${response.status} without an error envelope: is it this service?`);
+}
+
+/** Asks again while the service restarts or is full: a job outlives both. */
+async function patiently<T>(question: () => Promise<T>, { seconds, signal }: { readonly seconds: number; readonly signal: AbortSignal | undefined }): Promise<T> {
+  const until = Date.now() + seconds * 1000;
+  for (;;) {
+    try {
+      return await question();
+    } catch (failure) {
+      const isPassing = failure instanceof UnreachableError || (failure instanceof DivisorError && failure.status === 503);
+      const pause = (failure instanceof DivisorError ? failure.retryAfterSeconds : null) ?? RETRY_SECONDS;
+      if (!isPassing || Date.now() + pause * 1000 > until) throw failure;
+      await delay(pause, signal);
+    }
+  }
+}
+
+function delay(seconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason instanceof Error ? signal.reason : new Error('The wait was given up.'));
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    }, seconds * 1000);
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}

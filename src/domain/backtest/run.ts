@@ -16,7 +16,7 @@ import { bookDays, heldAt, indexBook, indexTerms, isCapped } from './index-run.j
 import type { BacktestPlan, StrategyTerms } from './plan.js';
 import { simulateBook } from './simulate-book.js';
 import { tradesOf, type Trades } from './trades.js';
-import { requestedRange, type CalendarCoverage } from './window.js';
+import { requestedRange, type CalendarCoverage, type RequestedRange } from './window.js';
 
 /** Everything a backtest found out, on typed arrays: T dates of the run. */
 export interface Run {
@@ -73,13 +73,53 @@ export interface RunInput {
  * Deterministic: the same market and plan give the same bits.
  * @throws Refusal of every kind a definition, a range or a market can give
  */
-export function runBacktest({ market, calendars, plan, createDecider, report }: RunInput): Run {
+export function runBacktest(input: RunInput): Run {
+  const { plan, report } = input;
+  const { request } = plan;
+  const simulated = simulateRun(input);
+  const { composer, document, index, portfolio, days, level, indexLevel, rebalances, range, from, to } = simulated;
+  const { compositions } = index;
+  report(0.7, 'measuring');
+  const benchmark = request.benchmark && runBenchmark({ composer, reference: request.benchmark, compositions, level: { days, values: level }, from, to, range });
+  const parent = isDerivedDocument(document) ? parentRun(composer, document.derivation.source_index_id, days.at(-1)!) : null;
+  return {
+    plan, document, days, level, indexLevel, portfolio, index, parent, benchmark, rebalances,
+    trades: tradesOf(portfolio),
+    returns: returnsOf(level),
+    drawdown: drawdownOf(level),
+    annualReturns: annualReturns(days, level),
+    metrics: simulated.metrics,
+    totalCosts: simulated.totalCosts,
+    rebalancesWithin: rebalances.filter(({ session }) => session >= from).length,
+    gaps: gapsWithin([index.book, portfolio], from),
+    findings: findingsOf(index, portfolio),
+    variants: variantsOf(index, to),
+    uncapped: isCapped(compositions) ? indexBook({ compositions, to, uncapped: true, isBrief: true }).value : null,
+  };
+}
+
+/** The part of a run that its metrics need: the index, the portfolio, and how both went. */
+export interface SimulatedRun extends Pick<Run, 'document' | 'days' | 'level' | 'indexLevel' | 'portfolio' | 'index' | 'rebalances' | 'metrics' | 'totalCosts'> {
+  readonly composer: Composer;
+  readonly range: RequestedRange;
+  /** First and last session. */
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface SimulateInput extends RunInput {
+  /** Of another run with the same documents, end and market: its compositions are not decided again. */
+  readonly composer?: Composer;
+}
+
+/** Simulates what a plan describes. @throws Refusal as `runBacktest` does, but for its benchmark */
+export function simulateRun({ market, calendars, plan, createDecider, report, composer: known }: SimulateInput): SimulatedRun {
   const { indexId, request, documents } = plan;
   const document = documents[indexId]!;
   const sm = marketOn({ market, calendars, code: document.calendar });
   const range = requestedRange({ document, calendar: sm.calendar, dates: market.dates, request });
   const to = lastPriced(sm, lastAtMost(sm.sessions, range.end));
-  const composer = createComposer({
+  const composer = known ?? createComposer({
     market, calendars, documents, createDecider,
     until: sm.sessions[to] ?? range.end,
     tick: (fraction) => report(0.5 * fraction, 'deciding compositions'),
@@ -103,27 +143,14 @@ export function runBacktest({ market, calendars, plan, createDecider, report }: 
   };
   const holdsIndex = plan.strategy === undefined || isPlain(plan.strategy);
   const portfolio = (holdsIndex ? followBook(following, index.book) : undefined) ?? simulateBook(following);
-  const days = bookDays(portfolio);
   const level = rebase(portfolio.value, 100);
   const indexLevel = rebase(index.book.value.subarray(from - index.book.from), 100);
-  report(0.7, 'measuring');
-  const benchmark = request.benchmark && runBenchmark({ composer, reference: request.benchmark, compositions, level: { days, values: level }, from, to, range });
-  const parent = isDerivedDocument(document) ? parentRun(composer, document.derivation.source_index_id, days.at(-1)!) : null;
-  const rebalances = own ?? rebalancesOf(compositions, from);
   return {
-    plan, document, days, level, indexLevel, portfolio, index, parent, benchmark,
-    trades: tradesOf(portfolio),
-    returns: returnsOf(level),
-    drawdown: drawdownOf(level),
-    annualReturns: annualReturns(days, level),
+    document, composer, range, from, to, index, portfolio, level, indexLevel,
+    days: bookDays(portfolio),
+    rebalances: own ?? rebalancesOf(compositions, from),
     metrics: backtestMetrics(level, indexLevel),
     totalCosts: portfolio.costs.reduce((sum, cost) => sum + cost, 0),
-    rebalances,
-    rebalancesWithin: rebalances.filter(({ session }) => session >= from).length,
-    gaps: gapsWithin([index.book, portfolio], from),
-    findings: findingsOf(index, portfolio),
-    variants: variantsOf(index, to),
-    uncapped: isCapped(compositions) ? indexBook({ compositions, to, uncapped: true, isBrief: true }).value : null,
   };
 }
 

@@ -154,6 +154,7 @@ export const PortfolioBookPayload = z
     positions: TableFrame,
     positions_total: z.int(),
     transactions: TableFrame,
+    transactions_total: z.int().meta({ description: 'Rows of the whole table: more than served only beyond a million, the most recent being served.' }),
     weights: TableFrame,
     weights_dates_total: z.int(),
   })

@@ -158,6 +158,7 @@ function servedSnapshots(rebalances: readonly Composition[]): readonly Compositi
 const WEIGHT_BYTES = 23;
 const TRANSACTION_BYTES = 150;
 const POSITION_BYTES = 120;
+const TRANSACTIONS_EXPECTED = 1_000_000;
 /** Bytes of a date and of a value of a series. */
 const SERIES_BYTES = 36;
 
@@ -172,5 +173,5 @@ function estimatedBytes(run: Run): number {
   const frames = books.reduce((sum, { length, columns }) => sum + Math.min(length, LIMITS.MAX_WEIGHT_DATES) * columns.length, 0);
   const snapshots = rebalances.reduce((sum, { columns }) => sum + columns.length, 0) * books.length;
   const series = books.reduce((sum, { length }) => sum + 4 * length, 0);
-  return 100_000 + WEIGHT_BYTES * frames + 2.6 * WEIGHT_BYTES * snapshots + TRANSACTION_BYTES * trades.count + POSITION_BYTES * LIMITS.MAX_POSITION_ROWS + SERIES_BYTES * series;
+  return 100_000 + WEIGHT_BYTES * frames + 2.6 * WEIGHT_BYTES * snapshots + TRANSACTION_BYTES * Math.min(trades.count, TRANSACTIONS_EXPECTED) + POSITION_BYTES * LIMITS.MAX_POSITION_ROWS + SERIES_BYTES * series;
 }

@@ -11,6 +11,8 @@ import { tradeBeyond } from './trade-beyond.js';
 /** Notes which of the names held into the session, and of its targets, have a gap. */
 export function findGaps(state: BookState, session: number, targets: Targets | undefined): void {
   const { sm, gaps, absences, treatment } = state;
+  state.missing = NONE;
+  if (!targets && absences.starts[session] === absences.starts[session + 1]) return;
   const missing: number[] = [];
   for (let a = absences.starts[session]!; a < absences.starts[session + 1]!; a++) {
     const column = absences.columns[a]!;
@@ -27,6 +29,8 @@ export function findGaps(state: BookState, session: number, targets: Targets | u
   }
 }
 
+const NONE: readonly number[] = [];
+
 function missingPrice(sm: SessionMarket, { session, column }: Gap): Refusal {
   const identifier = sm.identifiers[column]!;
   const date = formatDay(sm.sessions[session]!);
@@ -41,6 +45,8 @@ export function closeSession(state: BookState, session: number, targets: Targets
     value[0] = input.initialValue;
     cash[0] = 1;
   }
+  const isQuiet = !targets && state.today === undefined && state.missing.length === 0 && state.renamed.size === 0 && state.waiting.length === 0;
+  if (isQuiet) return;
   const conversions = conversionsOn(state, session);
   const leaving = leavingOn(state, session, { targets, conversions });
   const fillable = targets ? [] : fillableOn(state, session);

@@ -27,12 +27,22 @@ export function driftTo(state: BookState, session: number): void {
   if (isStructural) beginStretch(state, session);
 }
 
-/** Value of the book since the stretch began. */
+/** Value of the book since the stretch began. Four sums go side by side, so that no addition waits for the one before. */
 function growUnits({ index, sm, units, heldColumns, count, stretchCash }: BookState, session: number): number {
   const row = session * sm.names;
-  let sum = stretchCash;
-  for (let k = 0; k < count; k++) sum += units[k]! * index[row + heldColumns[k]!]!;
-  return sum;
+  const fours = count & ~3;
+  let a = stretchCash;
+  let b = 0;
+  let c = 0;
+  let d = 0;
+  for (let k = 0; k < fours; k += 4) {
+    a += units[k]! * index[row + heldColumns[k]!]!;
+    b += units[k + 1]! * index[row + heldColumns[k + 1]!]!;
+    c += units[k + 2]! * index[row + heldColumns[k + 2]!]!;
+    d += units[k + 3]! * index[row + heldColumns[k + 3]!]!;
+  }
+  for (let k = fours; k < count; k++) a += units[k]! * index[row + heldColumns[k]!]!;
+  return a + b + (c + d);
 }
 
 function scaleRow({ weights, columns, input, held, count }: BookState, session: number, factor: number): void {

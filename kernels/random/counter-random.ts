@@ -1,4 +1,4 @@
-import { assert } from '../assert.js';
+import { assert, KernelFault } from '../assert.js';
 import { normalQuantile } from './normal-quantile.js';
 
 /** Names one stream of random numbers: the same key gives the same numbers on every machine, in any order of use. */
@@ -59,7 +59,7 @@ export function counterRandom(key: RandomKey): CounterRandom {
     uniform,
     normal: () => normalQuantile(uniform()),
     integer(bound) {
-      assert(bound >= 1 && bound <= WORD, `bound: ${bound}, 1 to 2^32 needed`);
+      if (!(bound >= 1 && bound <= WORD)) throw new KernelFault(`bound: ${bound}, 1 to 2^32 needed`);
       const fair = WORD - (WORD % bound);
       for (;;) {
         const value = word();
@@ -81,7 +81,7 @@ export function counterRandom(key: RandomKey): CounterRandom {
  * @source         Salmon, Moraes, Dror & Shaw (2011), SC'11, section 4.2.
  */
 export function philox(counter: Uint32Array, key: Uint32Array, out: Uint32Array): void {
-  assert(counter.length === 4 && key.length === 2 && out.length === 4, `counter ${counter.length}, key ${key.length}, out ${out.length} words`);
+  if (counter.length !== 4 || key.length !== 2 || out.length !== 4) throw new KernelFault(`counter ${counter.length}, key ${key.length}, out ${out.length} words`);
   let c0 = counter[0]! | 0;
   let c1 = counter[1]! | 0;
   let c2 = counter[2]! | 0;

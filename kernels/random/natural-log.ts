@@ -1,9 +1,13 @@
-import { assert } from '../assert.js';
+import { KernelFault } from '../assert.js';
 
 const LN2_HIGH = 0.6931471803691238;
 const LN2_LOW = 1.9082149292705877e-10;
 
-const bits = new DataView(new ArrayBuffer(8));
+/** One double seen as two words, the upper one where this machine puts it. */
+const double = new Float64Array(1);
+const words = new Int32Array(double.buffer);
+double[0] = 1;
+const UPPER = words[1] === 0 ? 0 : 1;
 
 /**
  * Natural logarithm in basic operations alone: unlike `Math.log` it gives the same bits on every engine by specification.
@@ -15,13 +19,13 @@ const bits = new DataView(new ArrayBuffer(8));
  * @source   Sun Microsystems (1993), fdlibm e_log.c.
  */
 export function naturalLog(x: number): number {
-  assert(x >= 2.2250738585072014e-308 && x < Infinity, `x: ${x}, a positive normal number needed`);
-  bits.setFloat64(0, x);
-  const high = bits.getInt32(0);
+  if (!(x >= 2.2250738585072014e-308 && x < Infinity)) throw new KernelFault(`x: ${x}, a positive normal number needed`);
+  double[0] = x;
+  const high = words[UPPER]!;
   const shift = ((high & 0xfffff) + 0x95f64) & 0x100000;
-  bits.setInt32(0, (high & 0xfffff) | (shift ^ 0x3ff00000));
+  words[UPPER] = (high & 0xfffff) | (shift ^ 0x3ff00000);
   const k = (high >> 20) - 1023 + (shift >> 20);
-  const f = bits.getFloat64(0) - 1;
+  const f = double[0]! - 1;
   if (f === 0) return k === 0 ? 0 : k * LN2_HIGH + k * LN2_LOW;
 
   const s = f / (2 + f);

@@ -1,4 +1,4 @@
-import { assert } from '../assert.js';
+import { KernelFault } from '../assert.js';
 import { naturalLog } from './natural-log.js';
 
 /**
@@ -11,7 +11,7 @@ import { naturalLog } from './natural-log.js';
  * @source   Wichura (1988), Algorithm AS 241: the percentage points of the normal distribution, Applied Statistics 37(3), PPND16.
  */
 export function normalQuantile(p: number): number {
-  assert(p > 0 && p < 1, `p: ${p}, a probability inside (0, 1) needed`);
+  if (!(p > 0 && p < 1)) throw new KernelFault(`p: ${p}, a probability inside (0, 1) needed`);
   const q = p - 0.5;
   if (Math.abs(q) <= 0.425) return q * central(0.180625 - q * q);
   const r = Math.sqrt(-naturalLog(q < 0 ? p : 1 - p));

@@ -5,7 +5,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
-import { binQuantile, levelBins } from '#kernels/simulation/level-bins.js';
+import { levelBins } from '#kernels/simulation/level-bins.js';
 import type { PathModel, PathTallies } from '#kernels/simulation/simulate-paths.js';
 
 const BINS = 64;
@@ -95,30 +95,5 @@ describe('a path', () => {
       expect(() => engine.simulatePaths({ ...request, model: { kind: 'block_bootstrap', growth: new Float64Array(3), block: 4 } }, tallies(1, 5))).toThrow(KernelFault);
       expect(() => engine.simulatePaths({ ...request, model: models[1]! }, { ...tallies(2, 5), lows: new Float64Array(1) })).toThrow(KernelFault);
     }
-  });
-});
-
-describe('bins', () => {
-  test('give the quantiles of the sorted levels to a fraction of a bin', () => {
-    const horizon = 60;
-    const paths = 4000;
-    const { counts, finals } = simulate(wasmEngine(), models[1]!, { paths, horizon, bins: 2048 });
-    const bins = levelBins({ mean: MEAN, deviation: DEVIATION, horizon, count: 2048 });
-    const sorted = [...finals].sort((a, b) => a - b);
-    for (const share of [0.01, 0.05, 0.5, 0.95, 0.99]) {
-      expect(Math.abs(binQuantile(bins, counts, horizon - 1, share) - sorted[Math.floor(share * paths)]!)).toBeLessThan(2 / bins.scale[horizon - 1]! + 0.004);
-    }
-  });
-
-  test('hold a path without any movement', () => {
-    const bins = levelBins({ mean: 0, deviation: 0, horizon: 3, count: 10 });
-    const counts = new Uint32Array(30);
-    counts[25] = 4;
-    expect(binQuantile(bins, counts, 2, 0.5)).toBeCloseTo(1, 8);
-  });
-
-  test('are refused without a horizon, and have no quantile of nothing', () => {
-    expect(() => levelBins({ mean: 0, deviation: -1, horizon: 3, count: 10 })).toThrow(KernelFault);
-    expect(() => binQuantile(levelBins({ mean: 0, deviation: 1, horizon: 1, count: 2 }), new Uint32Array(2), 0, 0.5)).toThrow(KernelFault);
   });
 });

@@ -26,7 +26,7 @@ const SECRET_NAMES = ['authorization', '["x-api-key"]', 'password', 'secret', 'a
 const SECRETS = SECRET_NAMES.flatMap((name) => (name.startsWith('[') ? [name.slice(0), `*${name}`, `*.*${name}`] : [name, `*.${name}`, `*.*.${name}`]));
 
 /** A password in a URL, and a key of the service anywhere. */
-const URL_PASSWORD = /([a-z][a-z0-9+.-]*:\/\/[^\s/:@"\\]*):[^\s/@"\\]+@/gi;
+const URL_PASSWORD = /(:\/\/[^\s/:@"\\]*):[^\s/@"\\]+@/g;
 const KEY = /dvs_([A-Za-z0-9]{12})_[A-Za-z0-9_-]{43}/g;
 
 export function withoutPasswords(line: string): string {

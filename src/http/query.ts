@@ -8,7 +8,7 @@ export type QueryReader = (search: string) => Record<string, unknown>;
 
 type Kind = 'text' | 'number' | 'boolean' | 'list';
 
-const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 /**
  * The reader of a route's query: text becomes numbers, booleans and lists where the schema wants them, and the schema

@@ -8,7 +8,7 @@ export interface CellBatch {
   readonly rows: readonly (readonly Cell[])[];
 }
 
-const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2})([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
 const MISSING = new Set(['', 'nan', 'NaN', 'NAN']);
 const MS_PER_DAY = 86_400_000;

@@ -278,7 +278,7 @@ function numberOf(record: CsvRecord, cell: number): number {
   return first === 0x2d ? -value : value;
 }
 
-const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 
 function slowNumber(record: CsvRecord, cell: number): number {
   const text = cellText(record, cell);

@@ -41,10 +41,10 @@ export async function performImport(bytes: Uint8Array, problems: Problems, ask: 
   return merged && { content: merged, rows: read.rows, folder, isServed };
 }
 
-const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/;
+const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}$/;
 
 /** The bytes of a file in base64. @throws Refusal VALIDATION_FAILED */
 function decoded(text: string): Uint8Array {
-  if (BASE64.test(text)) return Buffer.from(text, 'base64');
+  if (BASE64.test(text.trimEnd())) return Buffer.from(text, 'base64');
   throw refuseWithFindings('request', [{ severity: 'error', code: 'WRONG_TYPE', message: 'content is not base64.', path: 'content' }]);
 }

@@ -122,7 +122,7 @@ async function readDateStyles(member: ZipMember | undefined): Promise<readonly b
 
 /** Whether a format code has a part of a date outside of quoted text and brackets. */
 function isDateFormat(code: string | undefined): boolean {
-  return code !== undefined && /[dmyDMY]/.test(code.replace(/"[^"]*"|\[[^\]]*\]|\\./g, '').replace(/General|Standard/gi, ''));
+  return code !== undefined && /[dmyDMY]/.test(code.replace(/"[^"]*"|\[[^[\]]*\]|\\./g, '').replace(/General|Standard/gi, ''));
 }
 
 interface SheetContext {

@@ -477,7 +477,7 @@ const refusedData = (findings: readonly Finding[], code?: 'STORE_READ_FAILED') =
 
 /** An id made of a name: lower case, what is neither letter nor digit as single dashes. */
 export function slugOf(name: string): string {
-  const slug = name.toLowerCase().replace(/[^a-z0-9]+/g, '-').slice(0, 64).replace(/^-+|-+$/g, '');
+  const slug = name.toLowerCase().replace(/[^a-z0-9]+/g, '-').slice(0, 64).replace(/^-|-$/g, '');
   return slug === '' ? 'store' : slug;
 }
 

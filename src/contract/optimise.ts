@@ -112,7 +112,7 @@ const example = {
     { id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.05 } },
     { id: 'sec', type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.02, upper: 0.02 } },
     { id: 'turn', type: 'Turnover', params: { limit: 0.15, reference: 'index', priority: 2 } },
-    { id: 'n', type: 'Cardinality', params: { maximum: 60 } },
+    { id: 'n', type: 'Cardinality', params: { maximum: 90 } },
   ],
 };
 const tag = 'optimise';

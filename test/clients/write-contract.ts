@@ -25,7 +25,7 @@ ${table.join('')}};
 function declaration(name: string, schema: JsonSchema): string {
   const head = comment(schema['description'], '');
   const type = typeOf(schema, '');
-  return type.startsWith('{') ? `${head}export interface ${name} ${type}\n` : `${head}export type ${name} = ${type};\n`;
+  return Object.keys(schema['properties'] ?? {}).length > 0 ? `${head}export interface ${name} ${type}\n` : `${head}export type ${name} = ${type};\n`;
 }
 
 function comment(text: unknown, indent: string): string {

@@ -30,6 +30,16 @@ export const STORY: readonly string[] = [
   ...LAST.filter(isDeletion),
 ];
 
+/** Operations whose example needs a store of another kind than the one that the document names. */
+const OTHER_STORES: Readonly<Record<string, string>> = { refreshStore: 'market', repairStore: 'doubtful' };
+
+/** Daily prices of a name that was split three for one, told by nobody. */
+function withoutItsSplit() {
+  const days = Array.from({ length: 150 }, (_, i) => new Date(Date.UTC(2011, 3, 1 + i))).filter((day) => day.getUTCDay() % 6 !== 0).map((day) => day.toISOString().slice(0, 10));
+  const data = days.map((day, i) => ['CSX', day, Number(((day < '2011-06-16' ? 75 : 25) * (1 + 0.01 * Math.sin(i))).toFixed(2))]);
+  return { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
+}
+
 export interface Teller {
   /** Sends the example of an operation; follows the job it starts to its end. */
   tell(id: string): Promise<Told>;
@@ -60,6 +70,7 @@ export function createTeller(service: LiveService): Teller {
       await mkdir(join(service.folder, 'us-large'));
       await writeFile(join(service.folder, 'us-large', 'market.csv'), 'identifier,date,CLOSE\nA,2024-01-02,100\nA,2024-01-03,101\n');
     },
+    repairStore: () => service.ok('POST', '/data/import', { name: 'Doubtful', tables: { market: withoutItsSplit() } }),
     compareRuns: async () => {
       const document = { id: 'EQUAL-100', name: 'Equal hundred', calendar: 'XNYS', base_date: '2019-01-02', pipeline: { weighting: { type: 'EqualWeight' } } };
       await service.ok('PUT', '/indices/EQUAL-100', document);
@@ -71,7 +82,8 @@ export function createTeller(service: LiveService): Teller {
   /** An example that names what only its reader has: a folder of their own, a store that can be refreshed. */
   function adapted(id: string, request: ExampleRequest): ExampleRequest {
     if (id === 'createStore') return { ...request, body: { ...(request.body as object), location: join(service.folder, 'us-large'), activate: false } };
-    if (id === 'refreshStore') return { ...request, path: request.path.replace('two-names', 'market') };
+    const store = OTHER_STORES[id];
+    if (store !== undefined) return { ...request, path: request.path.replace('two-names', store) };
     return request;
   }
 

@@ -1,5 +1,47 @@
 // Written from the OpenAPI document by `node dist/test/generate.js`; edit the contract instead.
 
+/** Each active weight, weight less index weight, lies between two bounds. */
+export interface ActiveBoundsParams {
+  /** Smallest active weight. Unit: fraction. */
+  readonly lower: number;
+  /** Largest active weight. Unit: fraction. */
+  readonly upper: number;
+  /** Names the row covers; null covers all. */
+  readonly identifiers?: readonly string[] | null | undefined;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface ActiveBoundsRow {
+  readonly type: 'ActiveBounds';
+  readonly id?: string | undefined;
+  readonly params?: ActiveBoundsParams | undefined;
+}
+
+/** The active weight of each group, its weight less its index weight, lies between two bounds. */
+export interface ActiveGroupBoundsParams {
+  /** Reference column that groups the names. */
+  readonly field: string;
+  /** Groups the row covers; null covers each group. */
+  readonly groups?: readonly string[] | null | undefined;
+  /** Smallest active weight of a group. Unit: fraction. */
+  readonly lower: number;
+  /** Largest active weight of a group. Unit: fraction. */
+  readonly upper: number;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface ActiveGroupBoundsRow {
+  readonly type: 'ActiveGroupBounds';
+  readonly id?: string | undefined;
+  readonly params?: ActiveGroupBoundsParams | undefined;
+}
+
 export interface ActiveRiskPayload {
   readonly benchmark: string;
   readonly tracking_error: number;
@@ -8,6 +50,22 @@ export interface ActiveRiskPayload {
   readonly uncovered: readonly string[];
   readonly window_start: string | null;
   readonly window_end: string | null;
+}
+
+/** Active share, half the sum of absolute active weights, is at most a limit. */
+export interface ActiveShareParams {
+  /** Largest active share. Unit: fraction. */
+  readonly limit: number;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface ActiveShareRow {
+  readonly type: 'ActiveShare';
+  readonly id?: string | undefined;
+  readonly params?: ActiveShareParams | undefined;
 }
 
 /** Every operand must pass. */
@@ -111,16 +169,12 @@ export interface BacktestRecordRow {
   readonly run_at: string | null;
 }
 
+/** A field that is not given is that of the strategy, when one is run, else its default. */
 export interface BacktestRequest {
-  /** External benchmark: a second comparison beside the tracked index. */
   readonly benchmark?: BenchmarkRefInput | null | undefined;
-  /** First day; the base date of the index by default, and never before it. */
   readonly start?: string | null | undefined;
-  /** Last day; the last of the served store by default. */
   readonly end?: string | null | undefined;
-  /** Money the portfolio starts with, in the index currency. */
   readonly initial_capital?: number | undefined;
-  /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
 }
 
@@ -221,6 +275,24 @@ export interface BenchmarkRefInput {
   readonly price_column?: string | undefined;
 }
 
+/** The beta of the portfolio to the index, by the covariance of the problem, lies between two bounds. */
+export interface BetaParams {
+  /** Smallest beta. */
+  readonly lower?: number | null | undefined;
+  /** Largest beta. */
+  readonly upper?: number | null | undefined;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface BetaRow {
+  readonly type: 'Beta';
+  readonly id?: string | undefined;
+  readonly params?: BetaParams | undefined;
+}
+
 export interface BookPayload {
   /** Index points from the base value on; a bare series is rebased to 100. */
   readonly levels: SeriesPayload;
@@ -294,6 +366,24 @@ export interface CalendarOption {
   /** IANA time zone. */
   readonly tz: string;
   readonly coverage: CalendarCoverage;
+}
+
+/** The number of names held lies between two bounds. */
+export interface CardinalityParams {
+  /** Fewest names held. Unit: names. */
+  readonly minimum?: number | undefined;
+  /** Most names held. Unit: names. */
+  readonly maximum: number;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface CardinalityRow {
+  readonly type: 'Cardinality';
+  readonly id?: string | undefined;
+  readonly params?: CardinalityParams | undefined;
 }
 
 export interface CarryDecomposition {
@@ -421,6 +511,26 @@ export interface CompositeScoreRule {
   readonly params?: CompositeScoreParams | undefined;
 }
 
+/** UCITS limits: no name above `single`; the names above `trigger` sum to at most `aggregate`. */
+export interface Concentration5_10_40Params {
+  /** Largest weight of one name. Unit: fraction. */
+  readonly single?: number | undefined;
+  /** Weight above which a name counts towards the aggregate. Unit: fraction. */
+  readonly trigger?: number | undefined;
+  /** Largest sum of the names above the trigger. Unit: fraction. */
+  readonly aggregate?: number | undefined;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface Concentration5_10_40Row {
+  readonly type: 'Concentration5_10_40';
+  readonly id?: string | undefined;
+  readonly params?: Concentration5_10_40Params | undefined;
+}
+
 export interface ConcentrationPayload {
   readonly constituents: number;
   readonly effective_assets: number;
@@ -428,6 +538,26 @@ export interface ConcentrationPayload {
   readonly largest: number;
   /** Combined weight of the largest 1, 5, 10 and 20. */
   readonly top_weights: Readonly<Record<string, number>>;
+}
+
+/** United States RIC limits: no name above `single`; the names above `trigger` sum to at most `aggregate`. */
+export interface ConcentrationRICParams {
+  /** Largest weight of one name. Unit: fraction. */
+  readonly single?: number | undefined;
+  /** Weight above which a name counts towards the aggregate. Unit: fraction. */
+  readonly trigger?: number | undefined;
+  /** Largest sum of the names above the trigger. Unit: fraction. */
+  readonly aggregate?: number | undefined;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface ConcentrationRICRow {
+  readonly type: 'ConcentrationRIC';
+  readonly id?: string | undefined;
+  readonly params?: ConcentrationRICParams | undefined;
 }
 
 export interface ConstituentRow {
@@ -451,11 +581,42 @@ export interface ConstraintRow {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
+export type ConstraintRowBody = FullInvestmentRow | WeightSumRow | LongOnlyRow | PositionBoundsRow | RelativePositionBoundsRow | ActiveBoundsRow | GroupBoundsRow | ActiveGroupBoundsRow | TurnoverRow | TradeSizeRow | TrackingErrorRow | VolatilityRow | ActiveShareRow | EffectiveNumberRow | FactorExposureRow | WeightedAverageRow | BetaRow | LiquidityRow | LinearConstraintRow | ExcludeRow | FreezeRow | CardinalityRow | MinimumHoldingRow | GroupCardinalityRow | Concentration5_10_40Row | ConcentrationRICRow;
+
 export interface ConstraintRowInput {
   /** Constraint class; see /optimise/constraint-types. */
   readonly type: string;
   readonly id?: string | undefined;
   readonly params?: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface ConstraintSet {
+  /** Used in the path. */
+  readonly id: string;
+  readonly name: string;
+  /** Rows in order; none leaves the full-investment default. */
+  readonly constraints: readonly ConstraintRow[];
+}
+
+/** A ConstraintSet with the parameters of every constraint class. */
+export interface ConstraintSetBody {
+  /** Used in the path. */
+  readonly id: string;
+  readonly name: string;
+  readonly constraints?: readonly ConstraintRowBody[] | undefined;
+}
+
+export interface ConstraintSetCollection {
+  readonly constraint_sets: readonly ConstraintSet[];
+  readonly skipped: number;
+  readonly skipped_causes: SkippedCauses;
+}
+
+export interface ConstraintTypes {
+  /** Constraint class to the parameter names it accepts, in form order. */
+  readonly types: Readonly<Record<string, readonly string[]>>;
+  /** The same classes in the richer form. */
+  readonly specs: readonly TypeSpec[];
 }
 
 export interface ContributionPayload {
@@ -523,6 +684,70 @@ export interface CumulativeCoverageRule {
   readonly type: 'CumulativeCoverage';
   readonly params?: CumulativeCoverageParams | undefined;
 }
+
+export interface DataAudit {
+  readonly store_id: string;
+  /** Of the content that was looked through. */
+  readonly content_hash: string;
+  /** By date and identifier, at most 1000: the most certain ones. */
+  readonly doubts: readonly DataDoubt[];
+  readonly total: number;
+}
+
+export interface DataDoubt {
+  /** Names the doubt in a request for repairs; the same data has the same ids. */
+  readonly id: string;
+  readonly kind: 'unexplained_jump' | 'missed_split' | 'currency_flip' | 'duplicate_bar' | 'stale_tail' | 'volume_without_trade' | 'dividend_size' | 'dividend_duplicate' | 'dividend_not_adjusted';
+  readonly identifier: string;
+  readonly date: string;
+  readonly confidence: number;
+  readonly message: string;
+  /** The figures it rests on. */
+  readonly evidence: Readonly<Record<string, number | string>>;
+  /** Null where the data itself does not say what is right. */
+  readonly repair: DataRepair | null;
+}
+
+/** A change that would settle a doubt; days are inclusive. */
+export type DataRepair = {
+  readonly kind: 'scale';
+  readonly identifier: string;
+  readonly from: string;
+  readonly to: string;
+  readonly columns: readonly string[];
+  readonly factor: number;
+} | {
+  readonly kind: 'remove_values';
+  readonly identifier: string;
+  readonly from: string;
+  readonly to: string;
+  readonly columns: readonly string[];
+} | {
+  readonly kind: 'insert_action';
+  readonly action: {
+    readonly identifier: string;
+    readonly type: string;
+    readonly value: number;
+    readonly ex_date: string;
+  };
+} | {
+  readonly kind: 'replace_action';
+  readonly action: {
+    readonly identifier: string;
+    readonly type: string;
+    readonly value: number;
+    readonly ex_date: string;
+  };
+  readonly value: number;
+} | {
+  readonly kind: 'remove_action';
+  readonly action: {
+    readonly identifier: string;
+    readonly type: string;
+    readonly value: number;
+    readonly ex_date: string;
+  };
+};
 
 export interface DataSourceStatus {
   /** A data source is attached. */
@@ -686,6 +911,22 @@ export interface DriftPayload {
   readonly turnover: number;
 }
 
+/** The effective number of names, one over the sum of squared weights, is at least a minimum. */
+export interface EffectiveNumberParams {
+  /** Smallest effective number. Unit: names. */
+  readonly minimum: number;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface EffectiveNumberRow {
+  readonly type: 'EffectiveNumber';
+  readonly id?: string | undefined;
+  readonly params?: EffectiveNumberParams | undefined;
+}
+
 /** Weights under which every constituent contributes the same risk. */
 export interface EqualRiskWeightParams {
   /** Trailing returns behind the covariance. Unit: sessions. */
@@ -736,6 +977,22 @@ export interface ExcludeListRule {
   readonly id: string;
   readonly type: 'ExcludeList';
   readonly params?: ExcludeListParams | undefined;
+}
+
+/** The names have no weight. */
+export interface ExcludeParams {
+  /** Names the row covers. */
+  readonly identifiers: readonly string[];
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface ExcludeRow {
+  readonly type: 'Exclude';
+  readonly id?: string | undefined;
+  readonly params?: ExcludeParams | undefined;
 }
 
 export interface ExplainedDatapoint {
@@ -798,6 +1055,30 @@ export interface ExpressionFilterRule {
 /** A condition on the datapoints of one name. */
 export type ExpressionNode = AllNode | AnyNode | NotNode | ComparisonNode;
 
+/** The exposure of the portfolio, or of its active weights, to a datapoint lies between two bounds. A missing value counts as the mean. */
+export interface FactorExposureParams {
+  /** Datapoint, as of the rebalance date. */
+  readonly field: string;
+  /** Smallest exposure. */
+  readonly lower?: number | null | undefined;
+  /** Largest exposure. */
+  readonly upper?: number | null | undefined;
+  /** Exposures are z-scores over the names. */
+  readonly standardise?: boolean | undefined;
+  /** Bounds hold for active weights. */
+  readonly active?: boolean | undefined;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface FactorExposureRow {
+  readonly type: 'FactorExposure';
+  readonly id?: string | undefined;
+  readonly params?: FactorExposureParams | undefined;
+}
+
 /** Keeps the names whose datapoint meets one comparison: the short form of an expression. */
 export interface FieldFilterParams {
   /** Column or derived datapoint. */
@@ -853,7 +1134,7 @@ export interface FieldWeightWeighting {
 /** What a check has to say about one place. */
 export interface Finding {
   readonly severity: 'error' | 'warning' | 'info';
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'NOT_SUPPORTED' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL';
   readonly message: string;
   readonly path: string;
   readonly row_id?: string | null | undefined;
@@ -890,6 +1171,54 @@ export interface FreeFloatFilterRule {
   readonly id: string;
   readonly type: 'FreeFloatFilter';
   readonly params?: FreeFloatFilterParams | undefined;
+}
+
+/** The names keep their weight in the reference portfolio. */
+export interface FreezeParams {
+  /** Names the row covers. */
+  readonly identifiers: readonly string[];
+  /** Trades are measured from the index weights or from the previous solved weights. */
+  readonly reference?: 'index' | 'previous' | undefined;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface FreezeRow {
+  readonly type: 'Freeze';
+  readonly id?: string | undefined;
+  readonly params?: FreezeParams | undefined;
+}
+
+export interface FrontierPayload {
+  /** From least variance to largest expected return within the constraints, equally spaced in expected return. */
+  readonly points: readonly {
+    readonly expected_return: number;
+    readonly volatility: number;
+    readonly tracking_error: number;
+  }[];
+  /** Largest excess return over the risk-free rate per unit of volatility; null where none is positive. */
+  readonly tangency: {
+    readonly expected_return: number;
+    readonly volatility: number;
+    readonly tracking_error: number;
+    readonly sharpe: number;
+  } | null;
+}
+
+/** The weights sum to one. Present by default unless a WeightSum row replaces it. */
+export interface FullInvestmentParams {
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface FullInvestmentRow {
+  readonly type: 'FullInvestment';
+  readonly id?: string | undefined;
+  readonly params?: FullInvestmentParams | undefined;
 }
 
 export interface FuturesPriceRequest {
@@ -1013,6 +1342,62 @@ export interface GenerateSyntheticRequest {
   readonly activate?: boolean | undefined;
 }
 
+export interface GroupAttributionRow {
+  readonly group: string;
+  readonly average_weight: number;
+  /** Mean weight of the group in the benchmark. Null without a benchmark. */
+  readonly benchmark_average_weight: number | null;
+  /** What the group added to the total return; the groups sum to it. */
+  readonly contribution: number;
+  /** From holding another weight of the group than the benchmark. Null without a benchmark. */
+  readonly allocation: number | null;
+  /** From the group's names doing otherwise than the benchmark's. Null without a benchmark. */
+  readonly selection: number | null;
+  /** From both together. Null without a benchmark. */
+  readonly interaction: number | null;
+}
+
+export interface GroupAttributionView {
+  readonly index_id: string;
+  /** Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested. */
+  readonly by: string;
+  readonly benchmark: string | null;
+  readonly groups: readonly GroupAttributionRow[];
+  readonly total_return: number;
+  readonly benchmark_return: number | null;
+  /** total_return less benchmark_return; the effects of all groups sum to it. */
+  readonly active_return: number | null;
+  readonly periods: number;
+  readonly residual: number;
+  readonly reconciles: boolean;
+  readonly requested_start: string;
+  readonly requested_end: string;
+  readonly start: string;
+  readonly end: string;
+}
+
+/** The weight of each group lies between two bounds. Names without a group form one of their own. */
+export interface GroupBoundsParams {
+  /** Reference column that groups the names. */
+  readonly field: string;
+  /** Groups the row covers; null covers each group. */
+  readonly groups?: readonly string[] | null | undefined;
+  /** Smallest weight of a group. Unit: fraction. */
+  readonly lower?: number | undefined;
+  /** Largest weight of a group. Unit: fraction. */
+  readonly upper?: number | undefined;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface GroupBoundsRow {
+  readonly type: 'GroupBounds';
+  readonly id?: string | undefined;
+  readonly params?: GroupBoundsParams | undefined;
+}
+
 export interface GroupCap {
   readonly field: string;
   readonly cap: number;
@@ -1023,6 +1408,28 @@ export interface GroupCapInput {
   readonly field: string;
   readonly cap: number;
   readonly groups?: readonly string[] | null | undefined;
+}
+
+/** The number of names held in each group lies between two bounds. */
+export interface GroupCardinalityParams {
+  /** Reference column that groups the names. */
+  readonly field: string;
+  /** Groups the row covers; null covers each group. */
+  readonly groups?: readonly string[] | null | undefined;
+  /** Fewest names held in a group. Unit: names. */
+  readonly minimum?: number | undefined;
+  /** Most names held in a group. Unit: names. */
+  readonly maximum: number;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface GroupCardinalityRow {
+  readonly type: 'GroupCardinality';
+  readonly id?: string | undefined;
+  readonly params?: GroupCardinalityParams | undefined;
 }
 
 /** Keeps at most so many names of each group, the best by a field. */
@@ -1370,6 +1777,26 @@ export interface LevelsView {
   readonly divisor: SeriesPayload;
 }
 
+/** A weighted sum of weights lies between two bounds; names without a coefficient count nought. */
+export interface LinearConstraintParams {
+  /** Coefficient of each name. */
+  readonly coefficients: Readonly<Record<string, number>>;
+  /** Smallest sum. */
+  readonly lower?: number | null | undefined;
+  /** Largest sum. */
+  readonly upper?: number | null | undefined;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface LinearConstraintRow {
+  readonly type: 'LinearConstraint';
+  readonly id?: string | undefined;
+  readonly params?: LinearConstraintParams | undefined;
+}
+
 /** Keeps the names whose value traded per day is high enough; constituents may have a lower bound of their own. */
 export interface LiquidityFilterParams {
   /** Least value traded per day. Unit: money per day in index currency. */
@@ -1389,6 +1816,28 @@ export interface LiquidityFilterRule {
   readonly id: string;
   readonly type: 'LiquidityFilter';
   readonly params?: LiquidityFilterParams | undefined;
+}
+
+/** No trade from the previous solved weights takes more than a share of the median value traded over some days. A name without a known value traded is not traded. */
+export interface LiquidityParams {
+  /** Size of the portfolio, in the index currency. Unit: money. */
+  readonly notional: number;
+  /** Largest share of the value traded. Unit: fraction. */
+  readonly participation?: number | undefined;
+  /** Days a trade may take. Unit: days. */
+  readonly days?: number | undefined;
+  /** Trailing sessions of the median. Unit: sessions. */
+  readonly window?: number | undefined;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface LiquidityRow {
+  readonly type: 'Liquidity';
+  readonly id?: string | undefined;
+  readonly params?: LiquidityParams | undefined;
 }
 
 /** A table in pandas "split" form. */
@@ -1429,6 +1878,20 @@ export interface LoadJobStatus {
   readonly input_hash: string;
   /** Set exactly when the job succeeded. */
   readonly result: DataStore | null;
+}
+
+/** No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the names it covers. */
+export interface LongOnlyParams {
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface LongOnlyRow {
+  readonly type: 'LongOnly';
+  readonly id?: string | undefined;
+  readonly params?: LongOnlyParams | undefined;
 }
 
 /** Keeps the names whose market capitalisation lies between two bounds; constituents may have a lower bound of their own. */
@@ -1474,6 +1937,22 @@ export interface Methodology {
     readonly number: number;
     readonly text: string;
   }[];
+}
+
+/** A name is held with at least a threshold of weight, or not at all. */
+export interface MinimumHoldingParams {
+  /** Smallest weight of a held name. Unit: fraction. */
+  readonly threshold: number;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface MinimumHoldingRow {
+  readonly type: 'MinimumHolding';
+  readonly id?: string | undefined;
+  readonly params?: MinimumHoldingParams | undefined;
 }
 
 /** Long-only weights of least variance. */
@@ -1543,6 +2022,98 @@ export interface OnePerIssuerRule {
 /** An OpenAPI 3.1 document. */
 export type OpenApiDocument = Readonly<Record<string, unknown>>;
 
+export interface OptimisationJobStatus {
+  /** {kind}:{id}, for example backtest:GOLD4. */
+  readonly job_id: string;
+  readonly kind: 'optimise';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** Set exactly when the job succeeded. */
+  readonly result: OptimisationRunResult | null;
+}
+
+export interface OptimisationRunRequest {
+  /** Index whose weights are the target. */
+  readonly index_id: string;
+  readonly constraint_set_id: string;
+  /** Rebalance to target: the latest on or before this day; null takes the latest. */
+  readonly as_of?: string | null | undefined;
+  /** First day of the window of the risk model. */
+  readonly start?: string | null | undefined;
+  /** Last day of the window of the risk model; never past the decision of the rebalance. */
+  readonly end?: string | null | undefined;
+  /** Annual rate for the frontier's tangency point. */
+  readonly risk_free_rate?: number | undefined;
+}
+
+export interface OptimisationRunResult {
+  readonly run_id: string;
+  readonly index_id: string;
+  readonly constraint_set_id: string;
+  /** First date the price frame of the constituents carries. */
+  readonly start: string;
+  /** Last date the price frame of the constituents carries. */
+  readonly end: string;
+  /** Rebalance whose weights are the target. */
+  readonly rebalance_date: string;
+  /** Whether the conditions of optimality hold on the original rows. */
+  readonly converged: boolean;
+  /** A non-convex constraint forced a restricted re-solve: feasible, not proven optimal. */
+  readonly heuristic: boolean;
+  readonly holdings: number;
+  readonly iterations: number;
+  /** Attained annualised tracking variance. */
+  readonly objective: number;
+  /** Objective of the relaxation without the non-convex rows. */
+  readonly bound: number | null;
+  /** (objective - bound) / objective. */
+  readonly gap: number | null;
+  readonly tracking_error: number;
+  /** One-way, against the index weights. */
+  readonly turnover: number;
+  /** Sum of active weights; zero under full investment. */
+  readonly active_sum: number;
+  readonly solver_message: string;
+  /** Every name, largest active position first. */
+  readonly weights: readonly WeightRow[];
+  /** Constraints the answer sits on: id, index, type, label, side, unit and shadow_price as text. */
+  readonly binding: readonly (Readonly<Record<string, string>> | null)[];
+  readonly frontier: FrontierPayload | null;
+  readonly findings: readonly Finding[];
+}
+
+export interface OptimiseRequest {
+  /** Id of the new index. */
+  readonly id: string;
+  /** Display name. */
+  readonly name: string;
+  /** Null inherits nothing from the parent. */
+  readonly description?: string | null | undefined;
+  /** min_tracking_error is the only accepted value. */
+  readonly objective?: string | undefined;
+  /** Rows of the catalogue; none leaves the full-investment default. */
+  readonly constraints?: readonly ConstraintRowBody[] | undefined;
+}
+
 export interface OverviewView {
   readonly index_id: string;
   readonly name: string;
@@ -1589,8 +2160,30 @@ export interface PortfolioBookPayload {
   readonly positions: TableFrame;
   readonly positions_total: number;
   readonly transactions: TableFrame;
+  /** Rows of the whole table: more than served only beyond a million, the most recent being served. */
+  readonly transactions_total: number;
   readonly weights: TableFrame;
   readonly weights_dates_total: number;
+}
+
+/** Each weight lies between two bounds. A negative lower bound lifts LongOnly for the names it covers. */
+export interface PositionBoundsParams {
+  /** Smallest weight. Unit: fraction. */
+  readonly lower?: number | undefined;
+  /** Largest weight. Unit: fraction. */
+  readonly upper?: number | undefined;
+  /** Names the row covers; null covers all. */
+  readonly identifiers?: readonly string[] | null | undefined;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface PositionBoundsRow {
+  readonly type: 'PositionBounds';
+  readonly id?: string | undefined;
+  readonly params?: PositionBoundsParams | undefined;
 }
 
 export interface PreviewAsset {
@@ -1816,6 +2409,24 @@ export interface RebalanceSpecInput {
   readonly dates?: readonly string[] | undefined;
 }
 
+export interface ReconciliationCheck {
+  readonly name: string;
+  readonly meaning: string;
+  /** The side that was computed again; null where bytes are compared. */
+  readonly left: number | null;
+  readonly right: number | null;
+  readonly residual: number;
+  /** Relative to the larger side, at least to 1. */
+  readonly tolerance: number;
+  readonly holds: boolean;
+}
+
+export interface ReconciliationView {
+  readonly index_id: string;
+  readonly reconciles: boolean;
+  readonly checks: readonly ReconciliationCheck[];
+}
+
 export interface ReferenceEntry {
   readonly identifier: string;
   /** False leaves fields empty without failing the batch. */
@@ -1908,6 +2519,26 @@ export interface RelativeMetricsPayload {
   readonly return_variant: 'price' | 'total' | 'net' | 'raw';
 }
 
+/** Each weight lies between two multiples of its index weight. */
+export interface RelativePositionBoundsParams {
+  /** Smallest multiple of the index weight. Unit: multiple. */
+  readonly lower?: number | undefined;
+  /** Largest multiple of the index weight. Unit: multiple. */
+  readonly upper: number;
+  /** Names the row covers; null covers all. */
+  readonly identifiers?: readonly string[] | null | undefined;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface RelativePositionBoundsRow {
+  readonly type: 'RelativePositionBounds';
+  readonly id?: string | undefined;
+  readonly params?: RelativePositionBoundsParams | undefined;
+}
+
 export interface RenderJobStatus {
   /** {kind}:{id}, for example backtest:GOLD4. */
   readonly job_id: string;
@@ -1957,6 +2588,67 @@ export interface RenderResult {
   /** Wall-clock time of the rendering, ISO-8601 UTC with offset; not an as-of date of the content. */
   readonly rendered_at: string;
   readonly pages: number;
+}
+
+export interface RepairRequest {
+  /** Ids of the doubts whose repairs to apply. */
+  readonly doubts: readonly string[];
+  /** Id of the new store; default {store_id}-repaired-{n}. */
+  readonly store_id?: string | undefined;
+  readonly name?: string | undefined;
+  /** Serve the new store at once. */
+  readonly activate?: boolean | undefined;
+}
+
+export interface ReplayJobStatus {
+  /** {kind}:{id}, for example backtest:GOLD4. */
+  readonly job_id: string;
+  readonly kind: 'replay';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** Set exactly when the job succeeded. */
+  readonly result: ReplayView | null;
+}
+
+export interface ReplayView {
+  readonly index_id: string;
+  /** Whether everything that is stored of the run came out again, bit for bit. */
+  readonly equal: boolean;
+  /** Where the two part first; null when they are equal. */
+  readonly first_difference: RunDifference | null;
+  /** Whether both runs have the same run_hash. */
+  readonly inputs_equal: boolean;
+  readonly stored_run_hash: string;
+  readonly replayed_run_hash: string;
+  readonly stored_engine_version: string;
+  readonly replayed_engine_version: string;
+  /** Hash of the store the run was made on. */
+  readonly stored_content_hash: string;
+  /** Hash of the store that is served now. */
+  readonly replayed_content_hash: string;
+  /** Whether what is stored under the id would be run differently today; the replay runs what was run. */
+  readonly definition_changed: boolean;
+  /** Capture time of the stored run. */
+  readonly run_at: string | null;
 }
 
 /** `bar_chart`: Bars with their values: returns by year, the largest weights, weights by sector, the largest and smallest contributions, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; drawdown and rolling volatility have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle and the last date of the run. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run (constituents, rebalances, returns by year or month, attribution, risk), or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `. */
@@ -2155,6 +2847,16 @@ export interface RollResponse {
   readonly annualised_roll: number;
 }
 
+export interface RollingRiskView {
+  readonly index_id: string;
+  /** Returns of a window; null with a half-life. */
+  readonly window: number | null;
+  /** Sessions after which the weight of a return halves; null with a window. */
+  readonly half_life: number | null;
+  /** By date: volatility of the run and of the index it tracks, tracking error, beta and correlation to the index, annualised. */
+  readonly risk: TableFrame;
+}
+
 export interface RuleSpec {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
@@ -2166,6 +2868,23 @@ export interface RuleSpec {
 export interface RuleTypes {
   readonly selection: readonly TypeSpec[];
   readonly weighting: readonly TypeSpec[];
+}
+
+export interface RunDifference {
+  /** What differs: a series, the weights, the names, or result, record and overview. */
+  readonly part: string;
+  /** Earliest date on which it does; null for what has none. */
+  readonly date: string | null;
+  /** First name on that date, for what has one value a name. */
+  readonly name: string | null;
+  readonly stored: number | string | null;
+  readonly replayed: number | string | null;
+}
+
+export interface SavedConstraintSet {
+  readonly constraint_set: ConstraintSet;
+  /** Warnings that did not prevent the save. */
+  readonly findings: readonly Finding[];
 }
 
 export interface SavedIndex {
@@ -2184,6 +2903,12 @@ export interface SavedReportTemplate {
   readonly page: ReportPage;
   /** Warnings that did not prevent the save; absent when there are none. */
   readonly findings?: readonly Finding[] | undefined;
+}
+
+export interface SavedStrategy {
+  readonly strategy: StrategyDocument;
+  /** Warnings that did not prevent the save. */
+  readonly findings: readonly Finding[];
 }
 
 /** The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD. */
@@ -2358,6 +3083,83 @@ export interface StatGridBlockInput {
   readonly columns?: number | undefined;
   /** Label to text, printed as given after the figures. */
   readonly values?: Readonly<Record<string, string>> | null | undefined;
+}
+
+export interface StoredStrategy {
+  readonly strategy: StrategyDocument;
+  /** What the strategy refers to and does not find any more, as an index that was deleted. */
+  readonly problems: readonly Finding[];
+  /** Whether a backtest record is stored. */
+  readonly has_run: boolean;
+  /** Capture time of that record. */
+  readonly run_at: string | null;
+}
+
+export interface StrategyCollection {
+  readonly strategies: readonly StoredStrategy[];
+  readonly skipped: number;
+  readonly skipped_causes: SkippedCauses;
+}
+
+export interface StrategyDeletion {
+  readonly strategy_id: string;
+  readonly backtest_record_deleted: boolean;
+  /** Job records and persisted run results forgotten. */
+  readonly backtest_results_deleted: number;
+}
+
+export interface StrategyDocument {
+  /** Not the id of an index: runs and views of both share their paths. */
+  readonly id: string;
+  readonly name: string;
+  readonly description: string | null;
+  /** Index it follows. */
+  readonly index_id: string;
+  /** External benchmark: a second comparison beside the tracked index. */
+  readonly benchmark: BenchmarkRef | null;
+  /** First day; the base date of the index by default, and never before it. */
+  readonly start: string | null;
+  /** Last day; the last of the served store by default. */
+  readonly end: string | null;
+  /** Money the portfolio starts with, in the index currency. */
+  readonly initial_capital: number;
+  /** Cost of a trade in basis points of its notional. */
+  readonly transaction_cost_bps: number;
+  /** Constraint set applied to the targets at each rebalance. */
+  readonly constraint_set_id: string | null;
+  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing. */
+  readonly rebalance: RebalanceSpec | null;
+  /** A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades. */
+  readonly drift_tolerance: number | null;
+  /** Fraction invested at each rebalance; the rest is cash at zero interest. */
+  readonly exposure: number;
+}
+
+export interface StrategyDocumentInput {
+  /** Not the id of an index: runs and views of both share their paths. */
+  readonly id: string;
+  readonly name: string;
+  readonly description?: string | null | undefined;
+  /** Index it follows. */
+  readonly index_id: string;
+  /** External benchmark: a second comparison beside the tracked index. */
+  readonly benchmark?: BenchmarkRefInput | null | undefined;
+  /** First day; the base date of the index by default, and never before it. */
+  readonly start?: string | null | undefined;
+  /** Last day; the last of the served store by default. */
+  readonly end?: string | null | undefined;
+  /** Money the portfolio starts with, in the index currency. */
+  readonly initial_capital?: number | undefined;
+  /** Cost of a trade in basis points of its notional. */
+  readonly transaction_cost_bps?: number | undefined;
+  /** Constraint set applied to the targets at each rebalance. */
+  readonly constraint_set_id?: string | null | undefined;
+  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing. */
+  readonly rebalance?: RebalanceSpecInput | null | undefined;
+  /** A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades. */
+  readonly drift_tolerance?: number | null | undefined;
+  /** Fraction invested at each rebalance; the rest is cash at zero interest. */
+  readonly exposure?: number | undefined;
 }
 
 export interface SyncJobStatus {
@@ -2537,6 +3339,40 @@ export interface TopNRule {
   readonly params?: TopNParams | undefined;
 }
 
+/** The annualised tracking error against the index is at most a limit. */
+export interface TrackingErrorParams {
+  /** Largest annualised tracking error. Unit: fraction a year. */
+  readonly limit: number;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface TrackingErrorRow {
+  readonly type: 'TrackingError';
+  readonly id?: string | undefined;
+  readonly params?: TrackingErrorParams | undefined;
+}
+
+/** No weight moves further than a bound from the reference portfolio. */
+export interface TradeSizeParams {
+  /** Largest change of one weight. Unit: fraction. */
+  readonly upper: number;
+  /** Trades are measured from the index weights or from the previous solved weights. */
+  readonly reference?: 'index' | 'previous' | undefined;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface TradeSizeRow {
+  readonly type: 'TradeSize';
+  readonly id?: string | undefined;
+  readonly params?: TradeSizeParams | undefined;
+}
+
 export interface TreatmentSpec {
   readonly dividends: 'price' | 'total' | 'net';
   readonly withholding_tax: number;
@@ -2620,6 +3456,24 @@ export interface TrsPriceResponse {
   }[];
 }
 
+/** One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Names of the reference that left the index count as sold. */
+export interface TurnoverParams {
+  /** Largest one-way turnover. Unit: fraction. */
+  readonly limit: number;
+  /** Trades are measured from the index weights or from the previous solved weights. */
+  readonly reference?: 'index' | 'previous' | undefined;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface TurnoverRow {
+  readonly type: 'Turnover';
+  readonly id?: string | undefined;
+  readonly params?: TurnoverParams | undefined;
+}
+
 export interface TypeSpec {
   readonly type: string;
   readonly label: string;
@@ -2690,6 +3544,22 @@ export interface VolatilityFilterRule {
   readonly params?: VolatilityFilterParams | undefined;
 }
 
+/** The annualised volatility of the portfolio is at most a limit. */
+export interface VolatilityParams {
+  /** Largest annualised volatility. Unit: fraction a year. */
+  readonly limit: number;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface VolatilityRow {
+  readonly type: 'Volatility';
+  readonly id?: string | undefined;
+  readonly params?: VolatilityParams | undefined;
+}
+
 export interface Watchlist {
   readonly watchlist_id: string;
   readonly name: string;
@@ -2719,6 +3589,62 @@ export interface WeightChange {
   readonly before: number;
   readonly after: number;
   readonly change: number;
+}
+
+export interface WeightRow {
+  readonly identifier: string;
+  /** Optimised weight. */
+  readonly weight: number;
+  /** Target index weight. */
+  readonly index_weight: number;
+  /** weight - index_weight. */
+  readonly active_weight: number;
+  /** Contribution to the tracking error; they sum to it. */
+  readonly risk_contribution: number;
+  /** A position bound holds this name. */
+  readonly at_bound: 'lower' | 'upper' | null;
+}
+
+/** The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. */
+export interface WeightSumParams {
+  /** Smallest sum. Unit: fraction. */
+  readonly lower?: number | undefined;
+  /** Largest sum. Unit: fraction. */
+  readonly upper?: number | undefined;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface WeightSumRow {
+  readonly type: 'WeightSum';
+  readonly id?: string | undefined;
+  readonly params?: WeightSumParams | undefined;
+}
+
+/** The weighted average of a datapoint over the invested weight lies between two bounds, or between two multiples of the average of the index. */
+export interface WeightedAverageParams {
+  /** Datapoint, as of the rebalance date. */
+  readonly field: string;
+  /** Smallest average, or multiple of the average of the index. */
+  readonly lower?: number | null | undefined;
+  /** Largest average, or multiple of the average of the index. */
+  readonly upper?: number | null | undefined;
+  /** Bounds are multiples of the average of the index. */
+  readonly relative?: boolean | undefined;
+  /** A missing value counts as nought, or its name is left out of the average. */
+  readonly missing?: 'zero' | 'renormalise' | undefined;
+  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  readonly priority?: number | undefined;
+}
+
+export interface WeightedAverageRow {
+  readonly type: 'WeightedAverage';
+  readonly id?: string | undefined;
+  readonly params?: WeightedAverageParams | undefined;
 }
 
 export interface WeightingSpec {
@@ -2952,6 +3878,16 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: AttributionView;
   };
+  /** Contributions by group, and allocation, selection and interaction against a benchmark index. */
+  getGroupAttribution: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly by?: string | undefined; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    answer: GroupAttributionView;
+  };
+  /** The identities of the stored run, computed again. */
+  reconcileRun: {
+    request: { readonly params: { readonly index_id: string } };
+    answer: ReconciliationView;
+  };
   /** One name of a run: its price, its weights, how it moved with the run. */
   getRunAsset: {
     request: { readonly params: { readonly index_id: string; readonly identifier: string } };
@@ -2971,6 +3907,56 @@ export interface Operations {
   getLevels: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly variant?: 'price' | 'total' | 'net' | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: LevelsView;
+  };
+  /** Stored constraint sets, by id. */
+  listConstraintSets: {
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    answer: ConstraintSetCollection;
+  };
+  /** Stores a new constraint set. */
+  createConstraintSet: {
+    request: { readonly body: ConstraintSetBody };
+    answer: SavedConstraintSet;
+  };
+  /** Everything there is to say about a constraint set; nothing is stored. */
+  validateConstraintSet: {
+    request: { readonly body: ConstraintSetBody };
+    answer: ValidationReport;
+  };
+  /** A stored constraint set, exactly as PUT accepts it. */
+  getConstraintSet: {
+    request: { readonly params: { readonly constraint_set_id: string } };
+    answer: ConstraintSet;
+  };
+  /** Stores or replaces a constraint set. */
+  putConstraintSet: {
+    request: { readonly params: { readonly constraint_set_id: string }; readonly body: ConstraintSetBody };
+    answer: SavedConstraintSet;
+  };
+  /** Forgets a constraint set. */
+  deleteConstraintSet: {
+    request: { readonly params: { readonly constraint_set_id: string } };
+    answer: null;
+  };
+  /** Every constraint class with its parameters. */
+  listConstraintTypes: {
+    request: Readonly<Record<never, never>>;
+    answer: ConstraintTypes;
+  };
+  /** Optimises the weights of an index under a constraint set, as a job. */
+  startOptimisation: {
+    request: { readonly body: OptimisationRunRequest };
+    answer: OptimisationJobStatus;
+  };
+  /** The result of a finished optimisation. */
+  getOptimisation: {
+    request: { readonly params: { readonly run_id: string } };
+    answer: OptimisationRunResult;
+  };
+  /** Stores a new index that optimises this one at each of its rebalances. */
+  optimiseIndex: {
+    request: { readonly params: { readonly index_id: string }; readonly body: OptimiseRequest };
+    answer: SavedIndex;
   };
   /** Stored risk models, by id. */
   listRiskModels: {
@@ -2992,10 +3978,20 @@ export interface Operations {
     request: { readonly params: { readonly model_id: string }; readonly body?: RiskModelRequest | null | undefined };
     answer: RiskModelJobStatus;
   };
+  /** Run a stored run again, as a job, and say whether it comes out equal. */
+  replayRun: {
+    request: { readonly params: { readonly index_id: string }; readonly body?: Readonly<Record<string, never>> | null | undefined };
+    answer: ReplayJobStatus;
+  };
   /** Simulate where the level of a stored run may go, as a job. */
   simulateIndex: {
     request: { readonly params: { readonly index_id: string }; readonly body?: SimulationRequest | null | undefined };
     answer: SimulationJobStatus;
+  };
+  /** Volatility, tracking error, beta and correlation of a run as they moved. */
+  getRollingRisk: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly window?: number | undefined; readonly half_life?: number | undefined } | undefined };
+    answer: RollingRiskView;
   };
   /** Renders a template as a PDF, as a job. */
   renderReport: {
@@ -3052,6 +4048,36 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query: { readonly expiries: readonly string[]; readonly as_of?: string | undefined; readonly risk_free_rate?: number | undefined; readonly dividend_yield?: number | undefined; readonly borrow_rate?: number | undefined } };
     answer: TermStructureResponse;
   };
+  /** Stored strategies, each with its problems. */
+  listStrategies: {
+    request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    answer: StrategyCollection;
+  };
+  /** Stores a new strategy. */
+  createStrategy: {
+    request: { readonly body: StrategyDocumentInput };
+    answer: SavedStrategy;
+  };
+  /** Everything a save would refuse a strategy for; nothing is stored. */
+  validateStrategy: {
+    request: { readonly body: StrategyDocumentInput };
+    answer: ValidationReport;
+  };
+  /** A stored strategy. */
+  getStrategy: {
+    request: { readonly params: { readonly strategy_id: string } };
+    answer: StoredStrategy;
+  };
+  /** Stores or replaces a strategy. */
+  putStrategy: {
+    request: { readonly params: { readonly strategy_id: string }; readonly body: StrategyDocumentInput };
+    answer: SavedStrategy;
+  };
+  /** Removes a strategy, its saved run and every result of its backtests. */
+  deleteStrategy: {
+    request: { readonly params: { readonly strategy_id: string } };
+    answer: StrategyDeletion;
+  };
   /** Every data store, and the one being served. */
   listStores: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
@@ -3091,6 +4117,16 @@ export interface Operations {
   syncData: {
     request: { readonly body?: RefreshRequest | null | undefined };
     answer: SyncJobStatus;
+  };
+  /** What is probably wrong in a store. */
+  auditStore: {
+    request: { readonly params: { readonly store_id: string } };
+    answer: DataAudit;
+  };
+  /** Writes a new store with chosen repairs applied; the old one is kept. */
+  repairStore: {
+    request: { readonly params: { readonly store_id: string }; readonly body: RepairRequest };
+    answer: ImportResult;
   };
   /** Writes tables or an uploaded file into a new store. */
   importStore: {
@@ -3202,15 +4238,29 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   deleteRecord: 'DELETE /analytics/{index_id}/record',
   getOverview: 'GET /analytics/{index_id}/overview',
   getAttribution: 'GET /analytics/{index_id}/attribution',
+  getGroupAttribution: 'GET /analytics/{index_id}/attribution/groups',
+  reconcileRun: 'GET /analytics/{index_id}/reconcile',
   getRunAsset: 'GET /analytics/{index_id}/assets/{identifier}',
   getWeights: 'GET /analytics/{index_id}/weights',
   getFactorRisk: 'GET /analytics/{index_id}/factor-risk',
   getLevels: 'GET /analytics/{index_id}/levels',
+  listConstraintSets: 'GET /optimise/constraint-sets',
+  createConstraintSet: 'POST /optimise/constraint-sets',
+  validateConstraintSet: 'POST /optimise/constraint-sets/validate',
+  getConstraintSet: 'GET /optimise/constraint-sets/{constraint_set_id}',
+  putConstraintSet: 'PUT /optimise/constraint-sets/{constraint_set_id}',
+  deleteConstraintSet: 'DELETE /optimise/constraint-sets/{constraint_set_id}',
+  listConstraintTypes: 'GET /optimise/constraint-types',
+  startOptimisation: 'POST /optimise/runs',
+  getOptimisation: 'GET /optimise/runs/{run_id}',
+  optimiseIndex: 'POST /indices/{index_id}/optimise',
   listRiskModels: 'GET /risk-models',
   getRiskModel: 'GET /risk-models/{model_id}',
   deleteRiskModel: 'DELETE /risk-models/{model_id}',
   estimateRiskModel: 'POST /risk-models/{model_id}/estimate',
+  replayRun: 'POST /analytics/{index_id}/replay',
   simulateIndex: 'POST /analytics/{index_id}/simulate',
+  getRollingRisk: 'GET /analytics/{index_id}/rolling',
   renderReport: 'POST /reports/render',
   getRender: 'GET /reports/renders/{render_id}',
   deleteRender: 'DELETE /reports/renders/{render_id}',
@@ -3222,6 +4272,12 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   priceTrs: 'POST /derivatives/trs/price',
   getRoll: 'GET /derivatives/{index_id}/roll',
   getTermStructure: 'GET /derivatives/{index_id}/term-structure',
+  listStrategies: 'GET /strategies',
+  createStrategy: 'POST /strategies',
+  validateStrategy: 'POST /strategies/validate',
+  getStrategy: 'GET /strategies/{strategy_id}',
+  putStrategy: 'PUT /strategies/{strategy_id}',
+  deleteStrategy: 'DELETE /strategies/{strategy_id}',
   listStores: 'GET /data/stores',
   createStore: 'POST /data/stores',
   getStore: 'GET /data/stores/{store_id}',
@@ -3230,6 +4286,8 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   activateStore: 'POST /data/stores/{store_id}/activate',
   refreshStore: 'POST /data/stores/{store_id}/refresh',
   syncData: 'POST /data/sync',
+  auditStore: 'GET /data/stores/{store_id}/audit',
+  repairStore: 'POST /data/stores/{store_id}/repairs',
   importStore: 'POST /data/import',
   getImportTemplate: 'GET /data/import/template',
   generateSynthetic: 'POST /data/synthetic',

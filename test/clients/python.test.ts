@@ -1,0 +1,133 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { liveService, type LiveService } from '../real/live.js';
+
+const isPythonHere = spawnSync('python3', ['--version']).error === undefined;
+if (!isPythonHere) console.log('The Python client is not run: this machine has no python3.');
+const has = (module: string) => spawnSync('python3', ['-c', `import ${module}`]).status === 0;
+const hasPandas = isPythonHere && has('pandas');
+if (isPythonHere && !hasPandas) console.log('The Python client is not run with pandas: this machine has none.');
+
+const CLIENTS = resolve('src/clients/python');
+
+let service: LiveService;
+let folder: string;
+beforeAll(async () => {
+  if (!isPythonHere) return;
+  service = await liveService();
+  folder = await mkdtemp(join(tmpdir(), 'divisor-python-'));
+  await service.job('/data/synthetic', { store_id: 'market', assets: 10, start: '2019-01-02', end: '2020-12-31' });
+  await service.ok('PUT', '/indices/PY', { id: 'PY', name: 'Python', calendar: 'XNYS', base_date: '2020-01-02', pipeline: { weighting: { type: 'EqualWeight' } } });
+});
+afterAll(async () => {
+  if (!isPythonHere) return;
+  await service.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+interface Ran {
+  readonly status: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs Python as its user would; the service answers in this process meanwhile. */
+function python(words: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Ran> {
+  return new Promise((done, reject) => {
+    const child = spawn('python3', words, { cwd: folder, env: { ...process.env, PYTHONPATH: CLIENTS, DIVISOR_URL: service.url, PYTHONDONTWRITEBYTECODE: '1', ...environment } });
+    const texts = { out: '', err: '' };
+    child.stdout.setEncoding('utf8').on('data', (text: string) => void (texts.out += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => void (texts.err += text));
+    child.on('error', reject).on('close', (status) => done({ status, ...texts }));
+  });
+}
+
+/** What a script says as JSON on its last line. */
+async function told(script: string): Promise<unknown> {
+  const { status, out, err } = await python(['-c', `import json\nfrom divisor import *\nd = Divisor(frames=False)\n${script}`]);
+  expect(status, err).toBe(0);
+  return JSON.parse(out.trimEnd().split('\n').at(-1)!);
+}
+
+describe.skipIf(!isPythonHere)('the Python client', () => {
+  test('backtests, and its numbers are those of the service', async () => {
+    const said = await told(`
+seen = []
+run = d.backtest("PY", progress=lambda job: seen.append((job["status"], job["progress"])), transaction_cost_bps=5)
+print(json.dumps([run["metrics"], len(run["level"]), run["level"].last, seen[-1]]))`);
+    const overview = await service.ok<{ metrics: unknown; level: { data: number[] } }>('GET', '/analytics/PY/overview');
+    expect(said).toEqual([overview.metrics, overview.level.data.length, overview.level.data.at(-1), ['succeeded', 1]]);
+  });
+
+  test('reads prices, reference data and weights', async () => {
+    const said = await told(`
+name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
+prices = d.prices(name, start="2020-12-30", columns=["CLOSE"])
+held = d.weights("PY", as_of="2020-06-30")["weights"]
+print(json.dumps([prices.column("CLOSE") == [row[0] for row in prices["data"]], list(d.reference([name, "NOBODY"], ["NAME"])) == [name], round(sum(row["weight"] for row in held), 12)]))`);
+    expect(said).toEqual([true, true, 1]);
+  });
+
+  test('imports rows, dates and lists of dictionaries', async () => {
+    const said = await told(`
+from datetime import date
+rows = [{"identifier": "A", "date": date(2024, 1, day), "CLOSE": 100 + day} for day in (2, 3, 4)]
+print(json.dumps(d.import_tables("Rows", {"market": rows}, store_id="rows")["rows"]["market"]))`);
+    expect(said).toBe(3);
+  });
+
+  test('raises refusals with their code and every finding', async () => {
+    const said = await told(`
+try:
+    d.put_index({"id": "BAD", "name": "", "calendar": "XNYS", "base_date": "2024-02-30", "pipeline": {"weighting": {"type": "EqualWeight"}}})
+except DivisorError as refused:
+    print(json.dumps([refused.code, refused.status, [f["path"] for f in refused.findings], "BAD_DATE" in str(refused)]))`);
+    expect(said).toEqual(['VALIDATION_FAILED', 422, ['base_date', 'name'], true]);
+  });
+
+  test('raises the error of a failed job, and nobody at the address as such', async () => {
+    const said = await told(`
+codes = []
+name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
+try:
+    d.estimate_risk_model("short", identifiers=[name], start="2020-12-28")
+except JobFailed as failed:
+    codes.append(failed.code)
+try:
+    Divisor("http://127.0.0.1:9").health()
+except Unreachable as gone:
+    codes.append(str(gone))
+print(json.dumps(codes))`);
+    expect(said).toEqual(['RISK_INSUFFICIENT_DATA', 'Nothing answers at http://127.0.0.1:9.']);
+  });
+
+  test('prices a future as worked by hand', async () => {
+    const said = await told('print(d.price_future(spot=4000, as_of="2024-01-02", expiry="2024-03-15", risk_free_rate=0.05, dividend_yield=0.015, borrow_rate=0.002)["fair_value"])');
+    expect(said).toBeCloseTo(4000 * Math.exp((0.05 - 0.015 - 0.002) * 0.2), 9);
+  });
+
+  test.skipIf(!hasPandas)('hands over series and tables as pandas objects, and takes frames', async () => {
+    const said = await told(`
+import pandas
+d = Divisor()
+level = d.levels("PY")
+frame = d.prices(d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"])
+table = pandas.DataFrame({"identifier": ["A", "A"], "date": pandas.to_datetime(["2024-01-02", "2024-01-03"]), "CLOSE": [1.0, 2.0], "VOLUME": [float("nan"), 3.0]})
+imported = d.import_tables("Frame", {"market": table}, store_id="frame")
+print(json.dumps([isinstance(level, pandas.Series), isinstance(level.index, pandas.DatetimeIndex), isinstance(frame, pandas.DataFrame), "CLOSE" in frame.columns, imported["rows"]["market"]]))`);
+    expect(said).toEqual([true, true, true, true, 2]);
+  });
+
+  test('its example ends in a chart', async () => {
+    const { status, out, err } = await python([join(CLIENTS, 'example.py')]);
+    expect(status, err).toBe(0);
+    const chart = /Chart written to (\S+)/.exec(out)![1]!;
+    expect(existsSync(join(folder, chart))).toBe(true);
+    if (chart.endsWith('.svg')) expect(readFileSync(join(folder, chart), 'utf8').match(/<polyline/g)).toHaveLength(2);
+    expect(err.match(/100%/g)!.length).toBeGreaterThanOrEqual(3);
+  });
+});

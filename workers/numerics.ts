@@ -16,7 +16,7 @@ export function numerics(): Promise<Engine> {
   return opened;
 }
 
-/** Runs a task on the engine of this thread; what it allocated is given back, all of it when it was much. */
+/** Runs synchronous work on the engine of this thread; what it allocated is given back, all of it when it was much. */
 export async function onEngine<T>(work: (engine: Engine) => T): Promise<T> {
   const engine = await numerics();
   try {

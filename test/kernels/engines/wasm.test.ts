@@ -48,6 +48,19 @@ describe('the arena', () => {
   });
 });
 
+test('permuting names permutes a product bit for bit: each pair is summed in an order of its own', () => {
+  const columns = 75;
+  const x = randomPanel(400, columns);
+  const order = Array.from({ length: columns }, (_, i) => (i * 32) % columns); // 32 and 75 share no divisor
+  const permuted = Float64Array.from(x, (_, at) => x[Math.floor(at / columns) * columns + order[at % columns]!]!);
+  const engine = wasmEngine();
+  const plain = new Float64Array(columns * columns);
+  const moved = new Float64Array(columns * columns);
+  engine.symmetricRankK(x, columns, plain);
+  engine.symmetricRankK(permuted, columns, moved);
+  for (let i = 0; i < columns; i++) for (let j = 0; j < columns; j++) expect(moved[i * columns + j]).toBe(plain[order[i]! * columns + order[j]!]);
+});
+
 test('tile rows shared among workers give the bits of one', async () => {
   const { instantiateForTest } = await import('./tile-rows.js');
   const [whole, parts] = instantiateForTest(randomPanel(400, 75), 75, [0, 3, 10, 19]);

@@ -64,9 +64,17 @@ function leastLinearViolation(solver: Solver, program: Program): FeasibilityAnsw
   };
   const { point, status } = solver.solve(elastic);
   const violation = totalViolation(elastic, point.x);
-  const certificate = { rows: point.rowMultipliers, kinks: Float64Array.from(kinks, (kink, k) => (isHard(kink) ? point.kinkMultipliers[k]! : 0)), norms: new Float64Array(program.norms.length), around: point.x };
+  const certificate = { rows: withEmptyRows(elastic, point.rowMultipliers), kinks: Float64Array.from(kinks, (kink, k) => (isHard(kink) ? point.kinkMultipliers[k]! : 0)), norms: new Float64Array(program.norms.length), around: point.x };
   const isProven = violation > FEASIBILITY_TOLERANCE && infeasibilityGap(program, certificate) > 0;
   return { violation, x: point.x, certificate: isProven ? certificate : null, isReliable: isProven || violation <= FEASIBILITY_TOLERANCE || status === 'solved' };
+}
+
+/** A row without coefficients holds or does not, whatever the names do: its multiplier is its price when it does not. */
+function withEmptyRows({ n, rows }: Program, multipliers: Float64Array): Float64Array {
+  return multipliers.map((multiplier, r) => {
+    if (largestEntry(rows.coefficients, r * n, n) > 0) return multiplier;
+    return rows.upper[r]! < 0 ? 1 : rows.lower[r]! > 0 ? -1 : 0;
+  });
 }
 
 /** Makes norm q as small as the rows and the norms before it allow. */

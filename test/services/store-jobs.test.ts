@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { StoreDocument } from '#domain/documents/store-document.js';
@@ -71,6 +72,15 @@ async function end(store: Store, completion: Completion, refusal?: Error): Promi
   completion.committed?.();
 }
 
+/** A synthetic store of ten names and a quarter. */
+const GENERATE = {
+  store_id: 'made', name: 'made', created_at: AT,
+  request: {
+    assets: 10, start: '2020-01-01', end: '2020-03-31', seed: 1, calendar: 'XNYS', currency: 'USD', sectors: 2, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.25,
+    dividend_yield: 0.02, splits_per_year: 0.03, delistings_per_year: 0.01, listings_per_year: 0.01, missing_rate: 0, activate: false,
+  },
+};
+
 const bodyOf = (store: Store, id: string) => StoreDocument.parse((store.documents.get('store', id) as { readonly body: unknown }).body);
 
 test('a load whose end cannot be written leaves the served store in memory and on disk as they were', () =>
@@ -99,15 +109,10 @@ test('a refresh whose end cannot be written serves the version before it, and on
 
 test('a synthetic refresh removes the folder it replaced once the new one is the store, and only then', () =>
   withJobs(async ({ store, jobs, folder }) => {
-    const request = {
-      assets: 3, start: '2020-01-01', end: '2020-03-31', seed: 1, calendar: 'XNYS', currency: 'USD', sectors: 2, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.25,
-      dividend_yield: 0.02, splits_per_year: 0.03, delistings_per_year: 0.01, listings_per_year: 0.01, missing_rate: 0, activate: false,
-    };
-    const generated = await jobs.generate.run({ store_id: 'made', name: 'made', created_at: AT, request }, attempt());
-    await end(store, generated);
+    await end(store, await jobs.generate.run(GENERATE, attempt()));
     const before = bodyOf(store, 'made').location!;
     const report = { rows_added: 1 };
-    const refreshed = await jobs.refresh.run({ store_id: 'made', until: '2020-06-30', full: false }, attempt({ handle: handleOf('made', 1), report, identifiers: 3, warnings: [] }));
+    const refreshed = await jobs.refresh.run({ store_id: 'made', until: '2020-06-30', full: false }, attempt({ handle: handleOf('made', 1), report, identifiers: 10, warnings: [] }));
     expect(existsSync(before)).toBe(true);
     await end(store, refreshed);
     const after = bodyOf(store, 'made').location!;
@@ -115,4 +120,27 @@ test('a synthetic refresh removes the folder it replaced once the new one is the
     expect(after).not.toBe(before);
     await expect.poll(() => existsSync(before)).toBe(false);
     expect(existsSync(join(after, 'market.parquet'))).toBe(true);
+  }));
+
+test('a refresh that fills the disk says so, removes what it had written, and the store stays as it was', ({ skip }) =>
+  withJobs(async ({ store, markets, jobs, folder }) => {
+    const stores = join(folder, 'stores');
+    mkdirSync(stores);
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=192k', 'tmpfs', stores], { stdio: 'pipe' });
+    } catch {
+      return skip('mounting a small volume needs more rights than this user has');
+    }
+    try {
+      await end(store, await jobs.generate.run(GENERATE, attempt()));
+      const before = bodyOf(store, 'made');
+      // Five years of the same names are some ten times of what the volume holds.
+      await expect(jobs.refresh.run({ store_id: 'made', until: '2024-12-31', full: false }, attempt())).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+      expect(bodyOf(store, 'made')).toEqual(before);
+      expect(readdirSync(stores).map((name) => join(stores, name))).toEqual([before.location]);
+      expect(existsSync(join(before.location!, 'market.parquet'))).toBe(true);
+      expect(markets.served()?.handle.storeId).toBe('old');
+    } finally {
+      execFileSync('umount', ['-l', stores]);
+    }
   }));

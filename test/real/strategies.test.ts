@@ -129,6 +129,20 @@ describe('strategies over HTTP', () => {
     expect((await service.ask('GET', '/strategies/S2')).headers.get('etag')).not.toBe(etag);
   });
 
+  test('a constraint set must be there, is applied, and is a problem once it is gone', async () => {
+    expect((await refusal('POST', '/strategies', strategy('S3', { constraint_set_id: 'limits' }))).findings).toMatchObject([{ code: 'CONSTRAINT_SET_NOT_FOUND', path: 'constraint_set_id' }]);
+    await service.ok('POST', '/optimise/constraint-sets', { id: 'limits', name: 'Limits', constraints: [{ type: 'PositionBounds', params: { upper: 0.3 } }] });
+    await service.ok('POST', '/strategies', strategy('S3', { constraint_set_id: 'limits' }));
+    const { error, result } = await service.job<Result & { rebalances: { weights: Record<string, number> }[] }>('/analytics/S3/backtest');
+    expect(error).toBeNull();
+    expect(result.rebalances.length).toBe(2);
+    for (const { weights } of result.rebalances) expect(Math.max(...Object.values(weights))).toBeLessThanOrEqual(0.3 + 1e-9);
+    await service.ok('DELETE', '/optimise/constraint-sets/limits');
+    expect((await service.ok<{ problems: readonly Found[] }>('GET', '/strategies/S3')).problems).toMatchObject([{ code: 'CONSTRAINT_SET_NOT_FOUND', path: 'constraint_set_id' }]);
+    expect((await refusal('POST', '/analytics/S3/backtest', {})).findings).toMatchObject([{ code: 'CONSTRAINT_SET_NOT_FOUND' }]);
+    await service.ok('DELETE', '/strategies/S3');
+  });
+
   test('when its index is deleted it stays, says so, keeps its run and runs no more', async () => {
     await service.ok('DELETE', '/indices/FOUR');
     const { problems } = await service.ok<{ problems: readonly Found[] }>('GET', '/strategies/S1');

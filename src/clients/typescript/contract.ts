@@ -1,4 +1,4 @@
-// Written from the OpenAPI document by `node dist/test/generate.js`; edit the contract instead.
+// Written from the OpenAPI document by `npm run generate`; edit the contract instead.
 
 /** Each active weight, weight less index weight, lies between two bounds. */
 export interface ActiveBoundsParams {
@@ -171,10 +171,15 @@ export interface BacktestRecordRow {
 
 /** A field that is not given is that of the strategy, when one is run, else its default. */
 export interface BacktestRequest {
+  /** External benchmark: a second comparison beside the tracked index. */
   readonly benchmark?: BenchmarkRefInput | null | undefined;
+  /** First day; the base date of the index by default, and never before it. */
   readonly start?: string | null | undefined;
+  /** Last day; the last of the served store by default. */
   readonly end?: string | null | undefined;
+  /** Money the portfolio starts with, in the index currency. */
   readonly initial_capital?: number | undefined;
+  /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
 }
 
@@ -1134,7 +1139,7 @@ export interface FieldWeightWeighting {
 /** What a check has to say about one place. */
 export interface Finding {
   readonly severity: 'error' | 'warning' | 'info';
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'NOT_SUPPORTED' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL';
   readonly message: string;
   readonly path: string;
   readonly row_id?: string | null | undefined;
@@ -3162,6 +3167,144 @@ export interface StrategyDocumentInput {
   readonly exposure?: number | undefined;
 }
 
+export interface SweepJobStatus {
+  /** {kind}:{id}, for example backtest:GOLD4. */
+  readonly job_id: string;
+  readonly kind: 'sweep';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** Set exactly when the job succeeded. */
+  readonly result: SweepView | null;
+}
+
+/** Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016). */
+export interface SweepOverfitting {
+  /** Share of the selections by Sharpe ratio whose choice is no better than the median out of sample. */
+  readonly probability: number;
+  /** Share whose choice has a negative Sharpe ratio out of sample. */
+  readonly probability_of_loss: number;
+  /** Median logit of the relative rank out of sample; below 0 when choices tend to disappoint. */
+  readonly median_logit: number;
+  /** Selections: every half of the blocks of time, against the other half. */
+  readonly combinations: number;
+  readonly partitions: number;
+  /** Returns on dates that all variants have; the oldest are left out so that the blocks are equal. */
+  readonly observations: number;
+}
+
+/** Exactly one of index_id and document, and exactly one of grid and patches. */
+export interface SweepRequest {
+  /** Second half of the id of the job; made up by default. */
+  readonly sweep_id?: string | null | undefined;
+  /** A stored index as the base. */
+  readonly index_id?: string | null | undefined;
+  /** Or an IndexDocument as the base. */
+  readonly document?: Readonly<Record<string, unknown>> | null | undefined;
+  /** Terms of the backtests. */
+  readonly request?: SweepTerms | undefined;
+  /** Terms of a strategy that follows the index; by default the index is simply held. */
+  readonly strategy?: SweepStrategy | null | undefined;
+  /** Values by JSON pointer: every combination is a variant, the last pointer varying fastest. Pointers begin with /document, /request or /strategy. */
+  readonly grid?: Readonly<Record<string, readonly unknown[]>> | null | undefined;
+  /** Or the variants one by one, each as values by JSON pointer. */
+  readonly patches?: readonly Readonly<Record<string, unknown>>[] | null | undefined;
+  /** Metric of the ranking; ties keep the order of the variants. */
+  readonly rank_by?: 'sharpe_ratio' | 'total_return' | 'annualised_return' | 'max_drawdown' | 'volatility' | 'tracking_error' | 'tracking_difference' | undefined;
+  /** Blocks of time that the estimate of overfitting divides the returns into; every half of them selects once. */
+  readonly partitions?: number | undefined;
+}
+
+export interface SweepRow {
+  /** Null for a variant that was refused. */
+  readonly rank: number | null;
+  /** Position among the variants as they were asked for. */
+  readonly variant: number;
+  /** What the variant changes, by JSON pointer. */
+  readonly patch: Readonly<Record<string, unknown>>;
+  /** Those of a single run of the variant, bit for bit. */
+  readonly metrics: BacktestMetrics | null;
+  readonly total_costs: number | null;
+  readonly start: string | null;
+  readonly end: string | null;
+  /** Dates of the run. */
+  readonly observations: number | null;
+  readonly deflated_sharpe_ratio: number | null;
+  /** Why the variant was refused, as its single run would be. */
+  readonly error: ErrorDetail | null;
+}
+
+export interface SweepSelection {
+  /** Variants that ran. They count as independent, which makes the deflation strict where they are alike. */
+  readonly trials: number;
+  /** Of the variant ranked first; of a session, as all ratios here. */
+  readonly sharpe_ratio: number;
+  readonly skewness: number;
+  /** 3 for normal returns. */
+  readonly kurtosis: number;
+  /** Its returns. */
+  readonly observations: number;
+  /** Variance of the Sharpe ratios of the variants. */
+  readonly sharpe_variance: number;
+  /** What the best of as many variants without skill is expected to show. */
+  readonly expected_maximum_sharpe_ratio: number;
+  readonly deflated_sharpe_ratio: number | null;
+}
+
+export interface SweepStrategy {
+  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing. */
+  readonly rebalance?: RebalanceSpecInput | null | undefined;
+  /** A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades. */
+  readonly drift_tolerance?: number | null | undefined;
+  /** Fraction invested at each rebalance; the rest is cash at zero interest. */
+  readonly exposure?: number | undefined;
+}
+
+export interface SweepTerms {
+  /** First day; the base date of the index by default, and never before it. */
+  readonly start?: string | null | undefined;
+  /** Last day; the last of the served store by default. */
+  readonly end?: string | null | undefined;
+  /** Money the portfolio starts with, in the index currency. */
+  readonly initial_capital?: number | undefined;
+  /** Cost of a trade in basis points of its notional. */
+  readonly transaction_cost_bps?: number | undefined;
+}
+
+export interface SweepView {
+  readonly sweep_id: string;
+  readonly index_id: string;
+  readonly variants: number;
+  readonly refused: number;
+  readonly rank_by: 'sharpe_ratio' | 'total_return' | 'annualised_return' | 'max_drawdown' | 'volatility' | 'tracking_error' | 'tracking_difference';
+  /** By rank, those that were refused last. */
+  readonly rows: readonly SweepRow[];
+  /** Null when every variant was refused. */
+  readonly selection: SweepSelection | null;
+  /** Null with fewer than two variants, or fewer than two returns a block. */
+  readonly overfitting: SweepOverfitting | null;
+  readonly store_content_hash: string;
+  readonly engine_version: string;
+}
+
 export interface SyncJobStatus {
   /** {kind}:{id}, for example backtest:GOLD4. */
   readonly job_id: string;
@@ -3983,6 +4126,11 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly body?: Readonly<Record<string, never>> | null | undefined };
     answer: ReplayJobStatus;
   };
+  /** Run many variants of an index and rank them, as one job. */
+  startSweep: {
+    request: { readonly body: SweepRequest };
+    answer: SweepJobStatus;
+  };
   /** Simulate where the level of a stored run may go, as a job. */
   simulateIndex: {
     request: { readonly params: { readonly index_id: string }; readonly body?: SimulationRequest | null | undefined };
@@ -4259,6 +4407,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   deleteRiskModel: 'DELETE /risk-models/{model_id}',
   estimateRiskModel: 'POST /risk-models/{model_id}/estimate',
   replayRun: 'POST /analytics/{index_id}/replay',
+  startSweep: 'POST /analytics/sweeps',
   simulateIndex: 'POST /analytics/{index_id}/simulate',
   getRollingRisk: 'GET /analytics/{index_id}/rolling',
   renderReport: 'POST /reports/render',

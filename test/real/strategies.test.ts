@@ -109,6 +109,7 @@ describe('strategies over HTTP', () => {
     for (const view of ['record', 'overview', 'attribution', 'weights', 'levels', 'weights?risk=false&as_of=2024-01-05']) expect((await service.ask('GET', `/analytics/S2/${view}`)).status, view).toBe(200);
     const { reconciles } = await service.ok<{ reconciles: boolean }>('GET', '/analytics/S2/attribution');
     expect(reconciles).toBe(true);
+    expect(await service.ok('GET', '/analytics/S2/reconcile')).toMatchObject({ reconciles: true });
     const { weights } = await service.ok<{ weights: { weight: number }[] }>('GET', '/analytics/S2/weights');
     expect(weights.reduce((sum, { weight }) => sum + weight, 0)).toBeGreaterThan(0.45);
     expect(weights.reduce((sum, { weight }) => sum + weight, 0)).toBeLessThan(0.55);
@@ -136,6 +137,8 @@ describe('strategies over HTTP', () => {
     const { error, result } = await service.job<Result & { rebalances: { weights: Record<string, number> }[] }>('/analytics/S3/backtest');
     expect(error).toBeNull();
     expect(result.rebalances.length).toBe(2);
+    expect(await service.ok('GET', '/analytics/S3/reconcile')).toMatchObject({ reconciles: true });
+    expect((await service.job('/analytics/S3/replay')).result).toMatchObject({ equal: true, inputs_equal: true });
     for (const { weights } of result.rebalances) expect(Math.max(...Object.values(weights))).toBeLessThanOrEqual(0.3 + 1e-9);
     await service.ok('DELETE', '/optimise/constraint-sets/limits');
     expect((await service.ok<{ problems: readonly Found[] }>('GET', '/strategies/S3')).problems).toMatchObject([{ code: 'CONSTRAINT_SET_NOT_FOUND', path: 'constraint_set_id' }]);

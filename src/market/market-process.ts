@@ -56,9 +56,9 @@ export async function runMarketTask<K extends MarketTaskName>(task: K, input: Ma
     if (report.kind === 'unwritten') throw new Refusal(report.isFull ? 'STORAGE_FULL' : 'STORE_WRITE_FAILED', report.message);
     if (report.kind === 'refusal') throw new Refusal(report.error.code, report.error.message, report.error.detail);
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
-    const { summary, layout } = report;
+    const { summary, layout, digests } = report;
     if (load === null || layout === null || sharedFile === null) return { kind: 'accepted', summary, handle: null };
-    const handle = await readSharedFile(sharedFile, layout, { ...load, contentHash: summary.contentHash }, signal);
+    const handle = await readSharedFile(sharedFile, layout, { ...load, contentHash: summary.contentHash, digests }, signal);
     return { kind: 'accepted', summary, handle };
   } finally {
     await rm(folder, { recursive: true, force: true });

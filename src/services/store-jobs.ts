@@ -82,7 +82,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       const result = await runMarketTask('generate', { spec, folder }, { load, onProgress: attempt.report, signal: attempt.signal });
       if (result.kind === 'refused') throw readFailed(result.findings);
       const at = timestamp();
-      const served = result.handle === null ? undefined : servedMarket(result.handle, at);
+      const served = result.handle === null ? undefined : await servedMarket(result.handle, at);
       const after: StoreDocument = { ...writingStore(payload), ...loadedFields(result.summary, at), writing: false, location: folder, active: served !== undefined };
       return {
         result: { value: toDataStore(after, { isServed: served !== undefined, activity: undefined }) },
@@ -126,7 +126,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       content_hash: handle.contentHash,
       rows: { ...read.summary.rows, market: (full ? 0 : (document.rows?.['market'] ?? 0)) + read.summary.rows.market },
     };
-    const served = servedMarket(handle, at);
+    const served = await servedMarket(handle, at);
     return {
       result: { value: { store_id: storeId, ...report } },
       effect(tx) {
@@ -165,7 +165,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       const changes: Partial<StoreDocument> = {
         ...loadedFields({ ...made.summary, warnings }, at), last_refreshed_at: at, location: folder, synthetic: { generator: GENERATOR, request: { ...request, end } },
       };
-      const next = isServed ? servedMarket(made.handle!, at) : undefined;
+      const next = isServed ? await servedMarket(made.handle!, at) : undefined;
       let isStillServed = false;
       return {
         result: { value: { store_id: storeId, ...report } },

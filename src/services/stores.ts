@@ -289,7 +289,7 @@ export function createStores(dependencies: StoresDependencies): Stores {
 
   /** Writes an imported store, serves it when it was read for that, and removes the folder it replaced. */
   async function commit(document: StoreDocument, handle: MarketHandle | null, previous: StoreDocument | undefined): Promise<void> {
-    const served = handle === null ? undefined : servedMarket(handle, document.last_loaded_at!);
+    const served = handle === null ? undefined : await servedMarket(handle, document.last_loaded_at!);
     await documents.transaction((tx) => {
       if (previous === undefined) assertFree(document.store_id);
       if (served === undefined) tx.put('store', document.store_id, document);

@@ -39,7 +39,7 @@ async function withJobs(work: (parts: { readonly store: Store; readonly markets:
   const loading: StoreLoading = {
     async read({ store_id }) {
       const summary = { contentHash: '2'.repeat(64), identifiers: 1, start: 19_724, end: 19_724, rows: { market: 1, reference: 0, corporate_actions: 0, universes: 0 }, bytes: 1, files: [], warnings: [] };
-      return { kind: 'loaded', summary, served: servedMarket(handleOf(store_id, 2), AT) };
+      return { kind: 'loaded', summary, served: await servedMarket(handleOf(store_id, 2), AT) };
     },
   };
   const folders = createManagedFolders(join(folder, 'stores'));
@@ -48,7 +48,7 @@ async function withJobs(work: (parts: { readonly store: Store; readonly markets:
     tx.put('store', 'old', documentOf('old', true));
     tx.put('store', 'new', documentOf('new', false));
   });
-  markets.serve(servedMarket(handleOf('old', 1), AT));
+  markets.serve(await servedMarket(handleOf('old', 1), AT));
   try {
     await work({ store, markets, jobs, folder });
   } finally {

@@ -12,7 +12,7 @@ import { generateMarket } from './synthetic/generate-market.js';
 import { warnOfMarket } from './market-warnings.js';
 import { writeMarket } from './write-market.js';
 
-/** The door of the process that `runMarketTask` forks: one request, reports, then the end. */
+/** The door of the process that `runMarketTask` has started: one request, reports, then the end. */
 process.once('message', (request: MarketTaskRequest) => {
   void run(request).then(report, (error: unknown) => report(ended(error))).finally(() => process.disconnect());
 });

@@ -26,8 +26,8 @@ export interface ContentDigests {
   readonly tables: Uint8Array;
 }
 
-/** Rows of a table on one line of JSON: a millisecond or two of parsing. */
-const LINE_ROWS = 2000;
+/** Rows of a table on one line of JSON: a millisecond of parsing at most. */
+const LINE_ROWS = 500;
 
 interface Axes {
   readonly identifiers: string[];

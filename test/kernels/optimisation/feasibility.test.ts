@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/algebra.js';
-import { infeasibilityGap, leastViolation } from '#kernels/optimisation/feasibility.js';
+import { FEASIBILITY_TOLERANCE, infeasibilityGap, leastViolation } from '#kernels/optimisation/feasibility.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { randomProgram } from './random-programs.js';
 import { programOf, trackingCases } from './tracking-cases.js';
@@ -20,7 +20,7 @@ describe('leastViolation', () => {
 
   test('every reference problem with an answer violates nothing', () => {
     for (const problem of trackingCases.filter(({ expected }) => expected.status === 'optimal')) {
-      expect(leastViolation(solver, programOf(problem).program).violation, problem.id).toBeLessThan(1e-12);
+      expect(leastViolation(solver, programOf(problem).program).violation, problem.id).toBeLessThan(FEASIBILITY_TOLERANCE);
     }
   });
 

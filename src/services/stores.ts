@@ -20,6 +20,7 @@ import type { ContentSummary } from '#market/market-tasks.js';
 import { createProblems } from '#market/problems.js';
 import { servedMarket, type ServedMarkets } from '#market/served-markets.js';
 import type { DocumentStore } from '#store/documents.js';
+import { createGate } from './gate.js';
 import { assertPrecondition, type Precondition } from './preconditions.js';
 import { createStoreAudits, type Repaired } from './store-audits.js';
 import { allStores, isRefreshable, readStore, requireStore, storeNotFound, toDataStore, toListedStore, withoutPassword, type Activity } from './store-documents.js';
@@ -81,11 +82,16 @@ export interface Stores {
 /** Memory that reading a store takes beside its panels: the reader and its buffers. */
 const READER_BYTES = 512 << 20;
 
+/** Requests that read or import a store at once, each in a process of its own; those that wait hold their bodies, of up to 64 MiB. */
+const READERS_MAX = 2;
+const READERS_WAITING_MAX = 8;
+
 export function createStores(dependencies: StoresDependencies): Stores {
   const { documents, jobs, kinds, markets, loading, locations, databases, folders, calendars, timestamp } = dependencies;
   /** Stores that are read outside a job: by a registration, an import or at start. */
   const reading = new Set<string>();
   const closing = new AbortController();
+  const readers = createGate({ name: 'imports', runningMax: READERS_MAX, waitingMax: READERS_WAITING_MAX });
   let resuming: Promise<void> = Promise.resolve();
 
   function activityOf(storeId: string): Activity | undefined {
@@ -140,7 +146,7 @@ export function createStores(dependencies: StoresDependencies): Stores {
     assertNoneLoads();
     const source = { store_id: storeId, kind: request.kind, location, tables: request.tables, adjustment: request.adjustment };
     return asReader(storeId, async () => {
-      const loaded = await loading.read(source, { serve: request.activate, signal: closing.signal });
+      const loaded = await readers(() => loading.read(source, { serve: request.activate, signal: closing.signal }));
       if (loaded.kind === 'refused') throw refusedData(loaded.findings);
       const at = timestamp();
       const document: StoreDocument = {
@@ -237,7 +243,7 @@ export function createStores(dependencies: StoresDependencies): Stores {
     };
     try {
       // The store has no id before its header is read; its panels are loaded under the one it turns out to have.
-      const result = await toldAsFindings(runMarketTask('importBody', {}, { load: { storeId: '', adjustment: 'none' }, body, onImport, signal: closing.signal }));
+      const result = await readers(() => toldAsFindings(runMarketTask('importBody', {}, { load: { storeId: '', adjustment: 'none' }, body, onImport, signal: closing.signal })));
       if (result.kind === 'refused') throw refusedData(result.findings);
       const { header, storeId, previous, folder } = work!; // answered, or nothing would have been accepted
       const document = importedStore(storeId, header, previous, folder, result.summary);

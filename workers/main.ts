@@ -6,6 +6,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   backtest: async () => (await import('./backtest.js')).backtest,
   replay: async () => (await import('./replay.js')).replay,
   'view-run': async () => (await import('./view-run.js')).viewRun,
+  'run-record': async () => (await import('./run-record.js')).runRecord,
   'run-levels': async () => (await import('./run-levels.js')).runLevels,
   preview: async () => (await import('./preview.js')).preview,
   explain: async () => (await import('./explain.js')).explain,

@@ -11,7 +11,7 @@ import { formatDay } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { openCalendars } from '#market/calendar-files.js';
-import { runOverviewJson, runRecordJson, runResultJson } from '#views/run-json.js';
+import { runOverviewJson, runResultJson } from '#views/run-json.js';
 
 /**
  * Whole backtests as a worker runs them, monthly, capped, total return, with costs: decisions, books, columns, JSON and hashes.
@@ -71,7 +71,7 @@ function once(market: MarketData): Timed {
   });
   const simulation = since(begin);
   const stamp = { runAt: '2026-01-01T00:00:00+00:00', runHash: '', storeContentHash: '', engineVersion: '' };
-  const outputs = [runToColumns(run, { contentHash: '' }), runResultJson(run, stamp), runRecordJson(run, stamp), runOverviewJson(run)];
+  const outputs = [runToColumns(run, { contentHash: '' }), runResultJson(run, stamp), runOverviewJson(run)];
   for (const bytes of outputs) createHash('sha256').update(bytes).digest('hex');
   return { run, simulation, decided, total: since(begin), bytes: outputs.reduce((sum, { length }) => sum + length, 0) };
 }

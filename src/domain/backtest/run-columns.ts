@@ -89,6 +89,10 @@ export const BLOCKS = {
   benchmarkDays: 'days that run and benchmark share, [K]',
   benchmarkLevel: 'benchmark rebased to 100 on those days, [K]',
   labels: 'RunLabels as JSON, [bytes]',
+  record: 'what the record tells beside the other blocks, as JSON that refers to the following ones: see `record-columns.ts`, [bytes]',
+  recordF64: 'numbers of the record',
+  recordI32: 'days and places of names of the record',
+  recordU8: 'marks of the record',
 } as const;
 export type BlockName = keyof typeof BLOCKS;
 

@@ -5,6 +5,8 @@ import { referenceAt } from '../market/market-data.js';
 import type { Book } from './book.js';
 import { indexTerms } from './index-run.js';
 import type { Run } from './run.js';
+import { packRecord } from './record-columns.js';
+import { recordOf } from './run-record.js';
 import { createColumns, type BlockName, type ColumnsWriter, type RunLabels } from './run-columns.js';
 
 /**
@@ -20,6 +22,10 @@ export function runToColumns(run: Run, { contentHash }: { readonly contentHash: 
   const foreign = [...names].filter((column) => !rates.isNative(column));
   const effects = effectsOf(run, names);
   const labels = new TextEncoder().encode(JSON.stringify(labelsOf(run, names)));
+  const record = packRecord(recordOf(run), new Map<Float64Array | Int32Array, BlockName>([
+    [run.days, 'days'], [portfolio.value, 'value'], [portfolio.cash, 'cash'],
+    [index.days, 'indexDays'], [index.book.value, 'indexLevel'], [index.book.divisor, 'divisor'],
+  ]));
   const T = portfolio.length;
   const H = names.length;
   const R = rebalances.length;
@@ -61,6 +67,8 @@ export function runToColumns(run: Run, { contentHash }: { readonly contentHash: 
       ...(uncapped ? { uncapped: f64(B) } : {}),
       ...(benchmark ? { benchmarkDays: { type: 'i32', length: benchmark.relative.days.length }, benchmarkLevel: f64(benchmark.relative.days.length) } : {}),
       labels: { type: 'u8', length: labels.length },
+      record: { type: 'u8', length: record.description.length },
+      recordF64: f64(record.f64.length), recordI32: { type: 'i32', length: record.i32.length }, recordU8: { type: 'u8', length: record.u8.length },
     },
   );
   columns.i32('days').set(run.days);
@@ -90,6 +98,10 @@ export function runToColumns(run: Run, { contentHash }: { readonly contentHash: 
     columns.f64('benchmarkLevel').set(benchmark.relative.level);
   }
   columns.u8('labels').set(labels);
+  columns.u8('record').set(record.description);
+  record.f64.writeTo(columns.f64('recordF64'));
+  record.i32.writeTo(columns.i32('recordI32'));
+  record.u8.writeTo(columns.u8('recordU8'));
   return columns.bytes;
 }
 

@@ -6,8 +6,9 @@ import { runToColumns } from '#domain/backtest/run-to-columns.js';
 import { formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
-import { runRecordJson, runResultJson } from '#views/run-json.js';
+import { runResultJson } from '#views/run-json.js';
 import { randomMarket } from './random-market.js';
+import { runRecordJson } from './run-record.js';
 import { randomDocument, randomRequest, tryRun } from './random-run.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 100);

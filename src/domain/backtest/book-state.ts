@@ -40,6 +40,10 @@ export interface BookState extends EventTerms {
   /** Units of the value index and column of each place: what is held since the stretch began. */
   readonly units: Float64Array;
   readonly heldColumns: Int32Array;
+  /** Weights asked for and held, and the slots with either, of the targets being taken; kept between rebalances for their memory, [H]. */
+  readonly asked: Float64Array;
+  readonly before: Float64Array;
+  readonly slots: Int32Array;
   /** Value and cash at the beginning of the stretch, and growth since. */
   stretchValue: number;
   stretchCash: number;
@@ -96,6 +100,9 @@ export function openBook(input: BookInput): BookState {
     count: 0,
     units: new Float64Array(H),
     heldColumns: new Int32Array(H),
+    asked: new Float64Array(H),
+    before: new Float64Array(H),
+    slots: new Int32Array(H),
     stretchValue: input.initialValue,
     stretchCash: 1,
     path: 1,

@@ -78,5 +78,6 @@ export function tradePrices({ portfolio, index, document, trades }: Run, first =
 
 function pricesIn({ sm }: Book, currency: string): (session: number, column: number) => number {
   const rates = exchangeRates(sm, currency);
+  if (!rates.isForeign) return sm.carriedClose;
   return (session, column) => sm.carriedClose(session, column) * rates.rateAt(session, column);
 }

@@ -202,7 +202,13 @@ function dayBefore({ sm, from }: Book): number {
 function positionsOf(run: Run): RecordedPositions {
   const { portfolio } = run;
   const { total, session, slot, units, price, value, weight } = latestPositions(run, LIMITS.MAX_POSITION_ROWS);
-  return { total, units, price, value, weight, at: session.map((position) => position - portfolio.from), columns: slot.map((position) => portfolio.columns[position]!) };
+  return { total, units, price, value, weight, at: session.map((position) => position - portfolio.from), columns: columnsAt(portfolio, slot) };
+}
+
+function columnsAt({ columns }: Book, slots: Int32Array): Int32Array {
+  const found = new Int32Array(slots.length);
+  for (let i = 0; i < slots.length; i++) found[i] = columns[slots[i]!]!;
+  return found;
 }
 
 /** Rows of the transactions table, most recent first served: some 130 MB of text, 20 years of daily trades in 200 names. */
@@ -214,7 +220,7 @@ function transactionsOf(run: Run): RecordedTransactions {
   return {
     total: trades.count,
     at: trades.at.subarray(first, trades.count),
-    columns: Int32Array.from(trades.slot.subarray(first, trades.count), (slot) => portfolio.columns[slot]!),
+    columns: columnsAt(portfolio, trades.slot.subarray(first, trades.count)),
     notional: trades.notional.subarray(first, trades.count),
     price: tradePrices(run, first),
     reason: trades.reason.subarray(first, trades.count),

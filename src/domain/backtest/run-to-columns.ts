@@ -169,8 +169,17 @@ function copyRows({ book, names, into, from, count }: CopyInput): void {
 
 /** Slot in the book of each name, -1 where the book does not have it. */
 function slotsIn({ columns }: Book, names: Int32Array): Int32Array {
-  const slots = new Map([...columns].map((column, slot) => [column, slot]));
-  return names.map((column) => slots.get(column) ?? -1);
+  return slotsOf(columns, names);
+}
+
+/** Position among ascending columns of each of some others, ascending too; -1 where it is not among them. */
+function slotsOf(columns: Int32Array, others: Int32Array): Int32Array {
+  const slots = new Int32Array(others.length).fill(-1);
+  for (let i = 0, slot = 0; i < others.length; i++) {
+    while (slot < columns.length && columns[slot]! < others[i]!) slot++;
+    if (columns[slot] === others[i]) slots[i] = slot;
+  }
+  return slots;
 }
 
 function scatter(row: Float64Array, slots: Int32Array, into: Float64Array): void {
@@ -192,39 +201,47 @@ function writeEvents({ portfolio, trades, plan }: Run, names: Int32Array, column
 function writeCosts({ portfolio, trades, plan }: Pick<Run, 'portfolio' | 'trades' | 'plan'>, names: Int32Array, columns: ColumnsWriter): void {
   const costs = columns.f64('eventCosts');
   const rate = plan.request.transaction_cost_bps / 10_000;
-  const places = new Map([...names].map((column, i) => [column, i]));
-  const placeOf = Int32Array.from(portfolio.columns, (column) => places.get(column) ?? -1);
-  const eventOf = new Map(portfolio.events.map((event, e) => [event.at, e]));
-  for (let i = 0; i < trades.count; i++) {
-    const at = trades.at[i]!;
-    if (trades.isFree[i] === 1 || at === 0) continue;
-    costs[eventOf.get(at)! * names.length + placeOf[trades.slot[i]!]!] = (rate * Math.abs(trades.notional[i]!)) / portfolio.value[at - 1]!;
+  const placeOf = slotsOf(names, portfolio.columns);
+  const { at, slot, notional, isFree } = trades;
+  const { events, value } = portfolio;
+  // Trades and events are both by date.
+  for (let i = 0, e = 0; i < trades.count; i++) {
+    const date = at[i]!;
+    if (isFree[i] === 1 || date === 0) continue;
+    while (events[e]!.at < date) e++;
+    costs[e * names.length + placeOf[slot[i]!]!] = (rate * Math.abs(notional[i]!)) / value[date - 1]!;
   }
 }
 
-function writeRebalances({ rebalances, plan }: Run, names: Int32Array, columns: ColumnsWriter): void {
-  const position = new Map([...names].map((column, i) => [column, i]));
+function writeRebalances({ rebalances, plan, portfolio }: Run, names: Int32Array, columns: ColumnsWriter): void {
   const exposure = plan.strategy?.exposure ?? 1;
   const targets = columns.f64('targets');
   const raw = columns.f64('raw');
   const capped = columns.u8('capped');
-  rebalances.forEach((rebalance, r) => {
+  const placeOf = new Int32Array(portfolio.sm.names);
+  for (let i = 0; i < names.length; i++) placeOf[names[i]!] = i;
+  for (let r = 0; r < rebalances.length; r++) {
+    const rebalance = rebalances[r]!;
     const row = r * names.length;
-    rebalance.columns.forEach((column, k) => {
-      targets[row + position.get(column)!] = exposure * rebalance.weights[k]!;
-      raw[row + position.get(column)!] = rebalance.uncapped[k]!;
-    });
-    for (const column of rebalance.capped) capped[row + position.get(column)!] = 1;
-  });
+    for (let k = 0; k < rebalance.columns.length; k++) {
+      const at = row + placeOf[rebalance.columns[k]!]!;
+      targets[at] = exposure * rebalance.weights[k]!;
+      raw[at] = rebalance.uncapped[k]!;
+    }
+    for (const column of rebalance.capped) capped[row + placeOf[column]!] = 1;
+  }
 }
 
 function writePrices({ portfolio }: Run, names: Int32Array, into: Float64Array): void {
   const { sm, from, length } = portfolio;
   const close = sm.market.fields.get('CLOSE')!;
+  // Names that are neighbours in the store are copied together.
+  const isOneRun = names.length > 0 && names.at(-1)! - names[0]! === names.length - 1;
   for (let t = 0; t < length; t++) {
     const row = sm.rowOf[from + t]! * sm.names;
     const at = t * names.length;
     if (row < 0) into.fill(Number.NaN, at, at + names.length);
+    else if (isOneRun) into.set(close.subarray(row + names[0]!, row + names[0]! + names.length), at);
     else for (let i = 0; i < names.length; i++) into[at + i] = close[row + names[i]!]!;
   }
 }

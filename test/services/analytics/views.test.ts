@@ -84,7 +84,7 @@ describe('other views of a run', () => {
     const { body } = await service.checked('reconcileRun', '/analytics/MAIN/reconcile');
     expect(body.checks.filter(({ holds }: { holds: boolean }) => !holds)).toEqual([]);
     expect(body.reconciles).toBe(true);
-    expect(body.checks.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(['stored record', 'returns', 'weights', 'contributions']));
+    expect(body.checks.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(['stored columns', 'returns', 'weights', 'contributions']));
   });
 
   test('a name shows its weights at the rebalances it was in', async () => {

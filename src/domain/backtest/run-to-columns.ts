@@ -266,7 +266,14 @@ function effectsOf({ portfolio, index }: Run, names: Int32Array): Float64Array {
     for (let e = starts[from + t]!; e < starts[from + t + 1]!; e++) {
       const { column, ratio, cash, rights, subscription } = effects[e]!;
       const place = places[column]!;
-      if (place >= 0) rows.set([place, t, ratio, cash, rights, subscription], EFFECT_WIDTH * ends[place]!++);
+      if (place < 0) continue;
+      const at = EFFECT_WIDTH * ends[place]!++;
+      rows[at] = place;
+      rows[at + 1] = t;
+      rows[at + 2] = ratio;
+      rows[at + 3] = cash;
+      rows[at + 4] = rights;
+      rows[at + 5] = subscription;
     }
   }
   return rows;

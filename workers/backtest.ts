@@ -39,13 +39,14 @@ export function runForStore(engine: Engine, { market: handle, plan, engineVersio
     calendars: openedCalendars(),
     plan,
     createDecider: indexDeciders(engine),
+    inPlace: true,
     report: (fraction, message) => control.report(0.8 * fraction, message),
   });
   control.report(0.8, 'writing the result');
   const runAt = timestamp();
   const runHash = hashOf({ plan, engineVersion, storeContentHash: market.contentHash });
   const stamp = given ?? { runAt, runHash, storeContentHash: market.contentHash, engineVersion };
-  const columns = runToColumns(run, { contentHash: stamp.storeContentHash });
+  const columns = runToColumns(run, { contentHash: stamp.storeContentHash, inPlace: true });
   return {
     outputs: { result: runResultJson(run, stamp), overview: runOverviewJson(run), columns },
     runAt,

@@ -60,7 +60,7 @@ function once(market: MarketData): Timed {
   const begin = process.cpuUsage();
   let decided = 0;
   const run = runBacktest({
-    market, calendars, createDecider: indexDecider,
+    market, calendars, createDecider: indexDecider, inPlace: true,
     report: (_fraction, message) => {
       if (message === 'simulating the index') decided = since(begin);
     },
@@ -71,7 +71,7 @@ function once(market: MarketData): Timed {
   });
   const simulation = since(begin);
   const stamp = { runAt: '2026-01-01T00:00:00+00:00', runHash: '', storeContentHash: '', engineVersion: '' };
-  const outputs = [runToColumns(run, { contentHash: '' }), runResultJson(run, stamp), runOverviewJson(run)];
+  const outputs = [runToColumns(run, { contentHash: '', inPlace: true }), runResultJson(run, stamp), runOverviewJson(run)];
   for (const bytes of outputs) createHash('sha256').update(bytes).digest('hex');
   return { run, simulation, decided, total: since(begin), bytes: outputs.reduce((sum, { length }) => sum + length, 0) };
 }

@@ -94,7 +94,7 @@ export function openBook(input: BookInput): BookState {
     begins: new Uint8Array(length),
     divisor: new Float64Array(length).fill(1),
     costs: new Float64Array(length),
-    weights: new Float64Array((isBrief ? 1 : length) * H),
+    weights: input.roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H),
     cash: new Float64Array(length),
     counts: new Int32Array(length),
     everHeld: new Uint8Array(H),
@@ -168,7 +168,7 @@ export function beginStretch(state: BookState, session: number): void {
     units[k] = weights[row + slot]! / index[session * sm.names + column]!;
   }
   // Both ascend, and slots are never further apart than columns.
-  state.isOneRun = count > 0 && heldColumns[count - 1]! - heldColumns[0]! === count - 1;
+  state.isOneRun = count > 0 && heldColumns[count - 1]! - (heldColumns[0]!) === count - 1;
   state.begins[at] = 1;
   state.stretchValue = value[at]!;
   state.stretchCash = cash[at]!;

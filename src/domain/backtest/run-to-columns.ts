@@ -9,11 +9,17 @@ import { packRecord } from './record-columns.js';
 import { recordOf } from './run-record.js';
 import { createColumns, type BlockName, type ColumnsWriter, type RunLabels } from './run-columns.js';
 
+export interface ColumnsOptions {
+  readonly contentHash: string;
+  /** Writes around the weights of the run where there is room: the bytes share memory with the run, and only one such call may be made. */
+  readonly inPlace?: boolean;
+}
+
 /**
  * Writes a run as columns.
  * @cost one pass over [T x H] weights and prices
  */
-export function runToColumns(run: Run, { contentHash }: { readonly contentHash: string }): Uint8Array<ArrayBuffer> {
+export function runToColumns(run: Run, { contentHash, inPlace = false }: ColumnsOptions): Uint8Array<ArrayBuffer> {
   const { portfolio, index, rebalances, plan, document, variants, uncapped, benchmark } = run;
   // Views of a strategy show what it holds itself.
   const indexRows = run.plan.strategy !== undefined || sameWeights(run) ? null : index.book;
@@ -70,6 +76,7 @@ export function runToColumns(run: Run, { contentHash }: { readonly contentHash: 
       record: { type: 'u8', length: record.description.length },
       recordF64: f64(record.f64.length), recordI32: { type: 'i32', length: record.i32.length }, recordU8: { type: 'u8', length: record.u8.length },
     },
+    inPlace && isPlaced(run, names) ? { name: 'weights', values: portfolio.weights } : undefined,
   );
   columns.i32('days').set(run.days);
   columns.f64('level').set(run.level);
@@ -77,7 +84,7 @@ export function runToColumns(run: Run, { contentHash }: { readonly contentHash: 
   columns.f64('gross').set(portfolio.gross);
   columns.f64('costs').set(portfolio.costs);
   columns.f64('cash').set(portfolio.cash);
-  copyRows({ book: portfolio, names, into: columns.f64('weights'), from: 0, count: T });
+  if (columns.bytes.buffer !== portfolio.weights.buffer) copyRows({ book: portfolio, names, into: columns.f64('weights'), from: 0, count: T });
   if (indexRows) copyRows({ book: indexRows, names, into: columns.f64('indexWeights'), from: portfolio.from - indexRows.from, count: T });
   writeEvents(run, names, columns, hasCosts);
   writeRebalances(run, names, columns);
@@ -132,6 +139,13 @@ function noteHeld(held: Uint8Array, { columns, weights }: Book, from: number): v
   for (let at = from * names; at < weights.length; at += names) {
     for (let slot = 0; slot < names; slot++) if (weights[at + slot]! > 0) held[columns[slot]!] = 1;
   }
+}
+
+/** Whether the weights of the portfolio are those of its index from the first date on, in the room made for them, by the names of the columns. */
+function isPlaced({ portfolio, index }: Run, names: Int32Array): boolean {
+  const { weights, columns } = portfolio;
+  const isWhole = weights.buffer === index.book.weights.buffer && weights.length === index.book.weights.length;
+  return isWhole && columns.length === names.length && columns.every((column, slot) => column === names[slot]);
 }
 
 function sameColumns(a: Book, b: Book): boolean {
@@ -236,7 +250,7 @@ function writePrices({ portfolio }: Run, names: Int32Array, into: Float64Array):
   const { sm, from, length } = portfolio;
   const close = sm.market.fields.get('CLOSE')!;
   // Names that are neighbours in the store are copied together.
-  const isOneRun = names.length > 0 && names.at(-1)! - names[0]! === names.length - 1;
+  const isOneRun = names.length > 0 && names.at(-1)! - (names[0]!) === names.length - 1;
   for (let t = 0; t < length; t++) {
     const row = sm.rowOf[from + t]! * sm.names;
     const at = t * names.length;

@@ -8,7 +8,7 @@ import { recordAnswers } from './guide/record-answers.js';
 import { withTables } from './guide/tables.js';
 import { liveService } from './real/live.js';
 
-/** Writes again what is made from the code and kept with it: `npm run build && node dist/test/generate.js`. */
+/** Writes again what is made from the code and kept with it: `npm run generate`. */
 writeFileSync('src/clients/typescript/contract.ts', contractSource(openApiDocument(API, '')));
 for (const { file, text } of guideSources()) writeFileSync(`data/guide/${file}`, withTables(text));
 

@@ -39,6 +39,7 @@ export function runForStore(engine: Engine, { market: handle, plan, engineVersio
     calendars: openedCalendars(),
     plan,
     createDecider: indexDeciders(engine),
+    engine,
     inPlace: true,
     report: (fraction, message) => control.report(0.8 * fraction, message),
   });

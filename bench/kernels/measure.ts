@@ -45,8 +45,9 @@ const limits = JSON.parse(process.env['BENCH_LIMITS'] ?? 'null') as Limits | nul
 /** Times a kernel on every engine there is, prints a line each and tells the parent process. */
 export async function measure(kernel: string, cases: readonly KernelCase[], names: readonly EngineName[] = ['wasm', 'openblas', 'tensorflow', 'reference']): Promise<void> {
   const engines = await openAll(names);
-  for (const each of cases) {
-    for (const engine of engines) {
+  // Engine by engine: what one leaves in the shared cache would slow the next on panels that nearly fill it.
+  for (const engine of engines) {
+    for (const each of cases) {
       if (each.without?.includes(engine.name) === true) continue;
       report({ kernel, size: each.size, engine: engine.name, ...time(engine, each) });
     }

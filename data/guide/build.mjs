@@ -1,5 +1,6 @@
 // Turns the guide into HTML at build: dist/guide.json, served at /docs/guide.
 import { readFileSync, writeFileSync } from 'node:fs';
+import { Marked } from 'marked';
 import { API } from '../../dist/src/contract/api.js';
 
 const folder = new URL('./', import.meta.url);
@@ -13,16 +14,9 @@ const nameOf = (file) => (file === 'README.md' ? '' : file.replace('.md', ''));
 const operations = new Map(Object.entries(API).map(([id, { method, path }]) => [`${method} ${path}`, id]));
 const slug = (text) => text.toLowerCase().replaceAll(/<[^>]*>|&[a-z#0-9]+;/g, '').replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-|-$/g, '');
 
-const { Marked } = await import('marked').catch(() => ({ Marked: undefined }));
 const escape = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-/** Without the Markdown package the pages are shown as they are written. */
-function asWritten(text) {
-  return `<pre><code>${escape(text)}</code></pre>`;
-}
-
 function toHtml(text) {
-  if (Marked === undefined) return asWritten(text);
   const marked = new Marked({
     renderer: {
       heading({ tokens, depth }) {

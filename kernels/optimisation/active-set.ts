@@ -53,9 +53,12 @@ export interface ActiveSetOptions {
 const PRIMAL_TOLERANCE = 1e-13;
 const DUAL_TOLERANCE = 1e-12;
 
-/** Newton corrections with one factor: the second removes the rounding of the first, more are for a regularised one. */
-const REFINEMENTS = 2;
+/** Newton corrections with one factor: a few remove rounding from the final answer, more are for a regularised factor. */
+const REFINEMENTS = 3;
 const REFINEMENTS_REGULARISED = 12;
+
+/** Gradient left on a free name, relative to the largest force, below which there is nothing to refine. */
+const REFINED = 1e-15;
 
 /** Proximal terms tried where the curvature is singular on the free names, relative to its mean. */
 const PROXIMAL = [0, 1e-9, 1e-6];
@@ -99,13 +102,12 @@ export function runActiveSet(program: Program, curvature: Curvature, state: Acti
   for (let iteration = 1; iteration <= options.iterationsMax; iteration++) {
     placeNames(program, state, iterate, work);
     if (!solveState(program, curvature, state, iterate, work)) return { status: 'stuck', iterations: iteration };
-    if (!options.nearby && exceedsKinks(program, state, iterate.x)) {
-      const flips = flipStates(program, state, iterate, work, false);
-      if (flips === 0) return { status: 'kinked', iterations: iteration };
-      continue;
+    let flips = flipStates(program, state, iterate, work, options.nearby);
+    if (flips === 0) {
+      refineState(program, curvature, state, iterate, work);
+      flips = flipStates(program, state, iterate, work, options.nearby);
     }
-    const flips = flipStates(program, state, iterate, work, options.nearby);
-    if (flips === 0) return { status: 'solved', iterations: iteration };
+    if (flips === 0) return { status: !options.nearby && exceedsKinks(program, state, iterate.x) ? 'kinked' : 'solved', iterations: iteration };
     if (flips < fewest) {
       fewest = flips;
       sinceFewer = 0;
@@ -124,6 +126,10 @@ interface Work {
   readonly offset: Float64Array;
   readonly product: Float64Array;
   readonly gradient: Float64Array;
+  /** P (x - centre) at the point `forcedAt`. */
+  readonly force: Float64Array;
+  readonly forcedAt: Float64Array;
+  hasForce: boolean;
   gradientScale: number;
   /** Forces below this are rounding: those of a step of a thousandth. */
   readonly leastForce: number;
@@ -149,6 +155,9 @@ function workFor(program: Program): Work {
     offset: new Float64Array(n),
     product: new Float64Array(n),
     gradient: new Float64Array(n),
+    force: new Float64Array(n),
+    forcedAt: new Float64Array(n),
+    hasForce: false,
     gradientScale: 0,
     leastForce: 1e-3 * mean,
     meanCurvature: mean > 0 ? mean : 1,
@@ -196,20 +205,34 @@ function placeNames({ n, lower, upper, kinks, rows }: Program, state: ActiveStat
   }
 }
 
-/** Solves the equality problem of the state; false when it is singular or, with norms, does not settle. */
+/**
+ * Solves the equality problem of the state, leaving the gradient at its answer; false when it is singular or, with norms, does not
+ * settle. A first answer is as good as its rounding: `refineState` removes that once the state is final.
+ */
 function solveState(program: Program, curvature: Curvature, state: ActiveState, iterate: Iterate, work: Work): boolean {
   const curved = state.norms.some((held) => held !== IDLE);
+  gradientAt(program, state, iterate, work);
   for (let newton = 0; newton < (curved ? NEWTON_MAX : 1); newton++) {
     const proximal = PROXIMAL.find((share) => factorState(program, curvature, state, iterate, work, share));
     if (proximal === undefined) return false;
-    const refinements = proximal > 0 ? REFINEMENTS_REGULARISED : curved ? 1 : REFINEMENTS;
-    let moved = 0;
-    for (let refinement = 0; refinement < refinements; refinement++) moved = newtonStep(program, curvature, state, iterate, work);
+    let moved = newtonStep(program, curvature, state, iterate, work);
+    for (let refinement = 1; refinement < (proximal > 0 ? REFINEMENTS_REGULARISED : 1); refinement++) moved = newtonStep(program, curvature, state, iterate, work);
     if (!Number.isFinite(moved)) return false;
     if (curved && moved <= 1e-15) break;
   }
-  gradientAt(program, state, iterate, work);
   return true;
+}
+
+/** Removes the rounding of a solve with the factors at hand. */
+function refineState(program: Program, curvature: Curvature, state: ActiveState, iterate: Iterate, work: Work): void {
+  for (let refinement = 0; refinement < REFINEMENTS && freeResidual(work) > REFINED * work.gradientScale; refinement++) newtonStep(program, curvature, state, iterate, work);
+}
+
+/** Largest gradient on the free names, nought at an exact answer. */
+function freeResidual({ gradient, free, freeCount }: Work): number {
+  let worst = 0;
+  for (let p = 0; p < freeCount; p++) worst = Math.max(worst, Math.abs(gradient[free[p]!]!));
+  return worst;
 }
 
 /** Factors the curvature of the Lagrangian on the free names and the Schur complement of the active rows. */
@@ -279,11 +302,8 @@ function gradientAt(program: Program, state: ActiveState, iterate: Iterate, work
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = iterate;
   const { gradient, offset, product } = work;
   let largest = work.leastForce;
-  for (let i = 0; i < n; i++) offset[i] = x[i]! - centre[i]!;
-  if (metric !== null && curvature !== 0) {
-    metricTimes(metric, offset, product);
-    for (let i = 0; i < n; i++) gradient[i] = curvature * product[i]! + ridge * offset[i]! + linear[i]!;
-  } else for (let i = 0; i < n; i++) gradient[i] = ridge * offset[i]! + linear[i]!;
+  const force = metric !== null && curvature !== 0 ? forceAt(program, x, work) : undefined;
+  for (let i = 0; i < n; i++) gradient[i] = (force === undefined ? 0 : curvature * force[i]!) + ridge * (x[i]! - centre[i]!) + linear[i]!;
   for (let i = 0; i < n; i++) largest = Math.max(largest, Math.abs(gradient[i]!), Math.abs(linear[i]!));
   for (let r = 0; r < rows.count; r++) {
     const y = rowMultipliers[r]!;
@@ -312,10 +332,27 @@ function gradientAt(program: Program, state: ActiveState, iterate: Iterate, work
   work.gradientScale = largest;
 }
 
-/** One Newton step with the factors at hand; returns its largest change of a name. */
+/** P (x - centre), from the last one where only few names have moved since. */
+function forceAt({ n, metric, centre }: Program, x: Float64Array, work: Work): Float64Array {
+  const { offset, product, force, forcedAt } = work;
+  let moved = work.hasForce ? 0 : n;
+  for (let i = 0; i < n && moved < n / 2; i++) if (x[i] !== forcedAt[i]) moved++;
+  if (moved < n / 2) {
+    for (let i = 0; i < n; i++) offset[i] = x[i]! - forcedAt[i]!;
+    metricTimes(metric!, offset, product);
+    for (let i = 0; i < n; i++) force[i]! += product[i]!;
+  } else {
+    for (let i = 0; i < n; i++) offset[i] = x[i]! - centre[i]!;
+    metricTimes(metric!, offset, force);
+  }
+  work.hasForce = true;
+  for (let i = 0; i < n; i++) forcedAt[i] = x[i]!;
+  return force;
+}
+
+/** One Newton step from the gradient and with the factors at hand, and the gradient after it; returns its largest change of a name. */
 function newtonStep(program: Program, curvature: Curvature, state: ActiveState, iterate: Iterate, work: Work): number {
   const { freeCount: f, activeCount: m, free, active, columns, solved, step, change } = work;
-  gradientAt(program, state, iterate, work);
   for (let p = 0; p < f; p++) step[p] = -work.gradient[free[p]!]!;
   curvature.solve(step, 1);
   for (let a = 0; a < m; a++) {
@@ -333,6 +370,7 @@ function newtonStep(program: Program, curvature: Curvature, state: ActiveState, 
     if (Number.isNaN(total)) return Number.NaN;
   }
   for (let a = 0; a < m; a++) addMultiplier(program, iterate, active[a]!, change[a]!);
+  gradientAt(program, state, iterate, work);
   return moved;
 }
 

@@ -37,6 +37,10 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
       form = 'diagonal';
       return invertDiagonal(diagonal, free, count, inverse);
     }
+    if (metric.form === 'factor' && metric.factors === 0) {
+      form = 'diagonal';
+      return invertDiagonal(diagonal.map((value, i) => value + scale * metric.specific[i]!), free, count, inverse);
+    }
     if (metric.form === 'factor' && count > NAMES_PER_FACTOR * metric.factors) {
       form = 'factor';
       return factorLowRank(metric, scale, diagonal, free, count);

@@ -1,5 +1,5 @@
 import { metricTimes } from './metric.js';
-import { kinkSum, type Kink, type Norm, type Program } from './program.js';
+import { kinkSum, type Kink, type Norm, type Point, type Program } from './program.js';
 import type { Solver } from './solve-program.js';
 
 /** Multipliers that prove a programme infeasible: see `infeasibilityGap`. */
@@ -64,9 +64,23 @@ function leastLinearViolation(solver: Solver, program: Program): FeasibilityAnsw
   };
   const { point, status } = solver.solve(elastic);
   const violation = totalViolation(elastic, point.x);
-  const certificate = { rows: point.rowMultipliers, kinks: Float64Array.from(kinks, (kink, k) => (isHard(kink) ? point.kinkMultipliers[k]! : 0)), norms: new Float64Array(program.norms.length), around: point.x };
+  const certificate = { rows: withEmptyRows(elastic, point), kinks: Float64Array.from(kinks, (kink, k) => (isHard(kink) ? point.kinkMultipliers[k]! : 0)), norms: new Float64Array(program.norms.length), around: point.x };
   const isProven = violation > FEASIBILITY_TOLERANCE && infeasibilityGap(program, certificate) > 0;
   return { violation, x: point.x, certificate: isProven ? certificate : null, isReliable: isProven || violation <= FEASIBILITY_TOLERANCE || status === 'solved' };
+}
+
+/** A row without a name that can move holds or does not, whatever the others do: its multiplier is its price when it does not. */
+function withEmptyRows({ n, rows, lower, upper }: Program, { x, rowMultipliers }: Point): Float64Array {
+  return rowMultipliers.map((multiplier, r) => {
+    let value = 0;
+    for (let i = 0; i < n; i++) {
+      const coefficient = rows.coefficients[r * n + i]!;
+      if (coefficient !== 0 && lower[i]! < upper[i]!) return multiplier;
+      value += coefficient * x[i]!;
+    }
+    if (value > rows.upper[r]!) return rows.penalty[r]!;
+    return value < rows.lower[r]! ? -rows.penalty[r]! : 0;
+  });
 }
 
 /** Makes norm q as small as the rows and the norms before it allow. */
@@ -90,7 +104,7 @@ function leastNorm(solver: Solver, program: Program, q: number): FeasibilityAnsw
   norms[q] = 1;
   const certificate = { rows: point.rowMultipliers, kinks: Float64Array.from(program.kinks, (kink, k) => (isHard(kink) ? point.kinkMultipliers[k]! : 0)), norms, around: point.x };
   const isProven = violation > FEASIBILITY_TOLERANCE && infeasibilityGap(program, certificate) > 0;
-  return { violation, x: point.x, certificate: isProven ? certificate : null, isReliable: isProven || (status === 'solved' && violation <= FEASIBILITY_TOLERANCE) };
+  return { violation, x: point.x, certificate: isProven ? certificate : null, isReliable: isProven || status === 'solved' || violation <= FEASIBILITY_TOLERANCE };
 }
 
 /** Soft rows bind nothing. */

@@ -229,7 +229,7 @@ function prepare(program: Program, far: boolean): Work {
     rowError: new Float64Array(columnCount),
     trial: new Float64Array(f),
     trialChange: new Float64Array(columnCount),
-    refinements: far ? 2 : 0,
+    refinements: 2,
     normExcess: new Float64Array(Q),
     normGradient: new Float64Array(Q * f),
     normRadius: Float64Array.from(norms, ({ radius }) => Math.max(radius, RADIUS_MIN)),

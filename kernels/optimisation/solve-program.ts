@@ -1,10 +1,11 @@
-import { coldState, runActiveSet, type ActiveState, type Iterate } from './active-set.js';
+import { coldState, LOWER, PINNED, runActiveSet, UPPER, type ActiveState, type Iterate } from './active-set.js';
 import type { DenseAlgebra } from './algebra.js';
 import { createCurvature, type Curvature } from './curvature.js';
 import { withoutFixedNames } from './fixed-names.js';
 import { runInteriorPoint } from './interior-point.js';
 import { equilibrate } from './equilibrate.js';
 import { checkKkt, isOptimal, type KktReport } from './kkt.js';
+import { metricDiagonal } from './metric.js';
 import { assertProgram, type Point, type Program } from './program.js';
 
 /** A solver with the arrays it works in: kept by whoever solves a sequence of programmes. */
@@ -30,8 +31,8 @@ export interface ProgramAnswer {
   readonly route: 'centre' | 'active-set' | 'interior-point' | 'interior-point-unpolished';
 }
 
-/** Iterations of block pivoting from a cold or warm state; three to six are usual. */
-const COLD_ITERATIONS = 24;
+/** Iterations of block pivoting; three to six are usual, about a dozen with a limit on kinks that binds. */
+const ACTIVE_SET_ITERATIONS = 40;
 
 /** Violation at which the centre still counts as feasible: rounding of its own sums. */
 const CENTRE_TOLERANCE = 1e-14;
@@ -57,31 +58,94 @@ function solveProgram(program: Program, curvature: Curvature, options: SolveOpti
 }
 
 function solveFree(program: Program, curvature: Curvature, { warm, effort = 'thorough' }: SolveOptions): ProgramAnswer {
-  const state = warm === undefined ? coldState(program) : copyState(warm);
-  const iterate = newIterate(program);
   let iterations = 0;
   if (program.curvature > 0 || program.ridge > 0) {
-    const outcome = runActiveSet(program, curvature, state, iterate, { iterationsMax: COLD_ITERATIONS, nearby: false });
-    iterations += outcome.iterations;
-    const answer = judge(program, state, iterate, iterations, 'active-set');
-    if (outcome.status === 'solved' && answer.status === 'solved') return answer;
+    for (const { state, nearby } of beginnings(program, warm)) {
+      const iterate = newIterate(program);
+      iterate.x.set(program.centre);
+      const outcome = runActiveSet(program, curvature, state, iterate, { iterationsMax: ACTIVE_SET_ITERATIONS, nearby });
+      iterations += outcome.iterations;
+      const answer = judge(program, state, iterate, iterations, 'active-set');
+      if (outcome.status === 'solved' && answer.status === 'solved') return answer;
+      if (outcome.status === 'stuck' && !nearby) break;
+    }
   }
-  const answer = solveInside(program, curvature, iterations, 'near');
-  if (answer.status === 'solved' || effort === 'quick') return answer;
+  const answer = solveInside(program, curvature, { before: iterations, beginning: 'near' });
+  if (answer.status === 'solved') return answer;
+  const elastic = solveInside(program, curvature, { before: answer.iterations, beginning: 'near', elastic: elasticProgram(program) });
+  if (elastic.status === 'solved' || effort === 'quick') return better(elastic, answer);
   const scaled = equilibrate(program);
-  if (scaled === null) return answer;
-  const other = solveInside(scaled.program, curvature, answer.iterations, 'far');
-  const again = judge(program, other.state, scaled.toOriginal(other.point), other.iterations, other.route);
-  return worst(again.kkt) < worst(answer.kkt) ? again : answer;
+  if (scaled === null) return better(elastic, answer);
+  const other = solveInside(scaled.program, curvature, { before: elastic.iterations, beginning: 'far' });
+  return better(judge(program, other.state, scaled.toOriginal(other.point), other.iterations, other.route), better(elastic, answer));
+}
+
+function better(one: ProgramAnswer, other: ProgramAnswer): ProgramAnswer {
+  return worst(one.kkt) < worst(other.kkt) ? one : other;
+}
+
+/** Price of a violation in the elastic form, in multiples of the mean curvature: above any multiplier that a portfolio meets. */
+const ELASTIC_PRICE = 1e3;
+
+/** The programme with every row and limit for sale: it has an interior where the rows themselves leave none. */
+function elasticProgram(program: Program): Program {
+  const { metric, curvature, ridge, linear, n } = program;
+  const mean = metric === null ? 0 : metricDiagonal(metric).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
+  const price = ELASTIC_PRICE * Math.max(curvature * mean + ridge, ...linear.map(Math.abs), Number.MIN_VALUE);
+  return {
+    ...program,
+    rows: { ...program.rows, penalty: program.rows.penalty.map((penalty) => Math.min(penalty, price)) },
+    kinks: program.kinks.map((kink) => (kink.limit === null ? kink : { ...kink, penalty: Math.min(kink.penalty, price) })),
+  };
+}
+
+interface Beginning {
+  readonly state: ActiveState;
+  /** Whether limits on kinks take part from the start. */
+  readonly nearby: boolean;
+}
+
+/**
+ * Where block pivoting begins: at the state of a similar programme; with every name free, limits on kinks left aside; and where
+ * those bind, with every name pinned to its kink.
+ */
+function* beginnings(program: Program, warm: ActiveState | undefined): Generator<Beginning> {
+  if (warm !== undefined) yield { state: copyState(warm), nearby: warm.kinks.includes(UPPER) };
+  if (warm === undefined || warm.kinks.includes(UPPER)) yield { state: coldState(program), nearby: false };
+  if (program.kinks.some(({ limit }) => limit !== null) && program.norms.length === 0) yield { state: pinnedState(program), nearby: true };
+}
+
+/** Every name on the kink of the first limit, where that lies between its bounds. */
+function pinnedState(program: Program): ActiveState {
+  const state = coldState(program);
+  const { n, lower, upper, kinks } = program;
+  const first = kinks.findIndex(({ limit }) => limit !== null);
+  kinks.forEach(({ limit }, k) => {
+    if (limit !== null) state.kinks[k] = UPPER;
+  });
+  for (let i = 0; i < n; i++) {
+    const at = kinks[first]!.at[i]!;
+    state.names[i] = at <= lower[i]! ? LOWER : at >= upper[i]! ? UPPER : PINNED + first;
+    for (let k = 0; k < kinks.length; k++) state.sides[k * n + i] = Math.min(Math.max(at, lower[i]!), upper[i]!) < kinks[k]!.at[i]! ? -1 : 1;
+  }
+  return state;
 }
 
 const worst = ({ primal, stationarity, multipliers }: KktReport) => Math.max(primal, stationarity, multipliers);
 
+interface Inside {
+  /** Iterations spent before. */
+  readonly before: number;
+  readonly beginning: 'near' | 'far';
+  /** What the interior point sees instead of the programme. */
+  readonly elastic?: Program;
+}
+
 /** The interior point, polished: with states that may change, else as they are, else not at all. */
-function solveInside(program: Program, curvature: Curvature, before: number, beginning: 'near' | 'far'): ProgramAnswer {
+function solveInside(program: Program, curvature: Curvature, { before, beginning, elastic = program }: Inside): ProgramAnswer {
   const inner = newIterate(program);
   const state = coldState(program);
-  const outcome = runInteriorPoint(program, curvature, state, inner, beginning);
+  const outcome = runInteriorPoint(elastic, curvature, state, inner, beginning);
   let best: ProgramAnswer | undefined;
   for (const [iterationsMax, route] of POLISHES) {
     const polished = copyIterate(inner);

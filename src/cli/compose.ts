@@ -28,6 +28,7 @@ import { memoryBudget } from '#jobs/memory-budget.js';
 import { createPool, heapMegabytes } from '#jobs/pool.js';
 import { dataHandlers } from '#http/routes/data.js';
 import { storeHandlers } from '#http/routes/stores.js';
+import { sweepHandlers } from '#http/routes/sweeps.js';
 import { strategyHandlers } from '#http/routes/strategies.js';
 import { watchlistHandlers } from '#http/routes/watchlists.js';
 import { openCalendars } from '#market/calendar-files.js';
@@ -52,6 +53,8 @@ import { createRenderJob } from '#services/render-job.js';
 import { createReplayJob, createReplays } from '#services/replays.js';
 import { createReports } from '#services/reports.js';
 import { findIndex, requireIndex } from '#services/stored-indices.js';
+import { createSweepJob } from '#services/sweep-job.js';
+import { createSweeps } from '#services/sweeps.js';
 import { createStrategies } from '#services/strategies.js';
 import { createWatchlists } from '#services/watchlists.js';
 import { openHome, type Home } from '#store/home.js';
@@ -178,6 +181,8 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   });
   const replayJob = createReplayJob({ documents: store.documents, artifacts: store.artifacts, markets, planOf: analytics.planOf });
   jobs.register(replayJob);
+  const sweepJob = createSweepJob({ markets, workers: settings.workers });
+  jobs.register(sweepJob);
   const simulationJob = createSimulationJob({ documents: store.documents, artifacts: store.artifacts, markets });
   jobs.register(simulationJob);
   const riskModelJob = createRiskModelJob({ documents: store.documents, artifacts: store.artifacts, markets });
@@ -209,6 +214,11 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...indexHandlers(indices, indexQuestions),
     ...analyticsHandlers(analytics),
     ...replayHandlers(createReplays({ documents: store.documents, jobs, markets, kind: replayJob, engineVersion: version, estimatedBytes: analytics.estimatedBytes })),
+    ...sweepHandlers(
+      createSweeps({
+        documents: store.documents, jobs, markets, calendars, kind: sweepJob, engineVersion: version, workers: settings.workers, estimatedBytes: analytics.estimatedBytes, now: Date.now,
+      }),
+    ),
     ...strategyHandlers(createStrategies({ documents: store.documents, jobs, markets })),
     ...optimiseHandlers(optimise, indices),
     ...riskModelHandlers(riskModels),

@@ -83,6 +83,26 @@ const INDEX = {
   },
 };
 
+const CHILD = {
+  id: 'DEMO-50-LITE',
+  name: 'Demo 50 lite',
+  description: 'The parent followed with at most twenty of its names, none above 10 %.',
+  constraints: [
+    { id: 'few', type: 'Cardinality', params: { maximum: 20 } },
+    { id: 'size', type: 'PositionBounds', params: { upper: 0.1 } },
+  ],
+};
+
+interface ChildResult {
+  readonly rebalances: readonly { readonly weights: Record<string, number> }[];
+  readonly benchmark: { readonly tracking_error: number; readonly correlation: number };
+}
+
+function childOutcome({ rebalances, benchmark }: ChildResult): string {
+  const names = Object.keys(rebalances.at(-1)?.weights ?? {}).length;
+  return `${names} names follow ${INDEX.id} with ${percent(benchmark.tracking_error)} tracking error`;
+}
+
 interface Overview {
   readonly start: string;
   readonly end: string;
@@ -127,16 +147,53 @@ async function tour(client: Client, screen: Screen): Promise<WrittenFile[]> {
     (view) => `${view.contributions.length} contributions sum to ${percent(view.total_return)}, residual ${view.residual.toExponential(0)}`,
   );
 
+  await said(
+    screen,
+    'Derive an optimised child',
+    () => client.call('POST', `/indices/${INDEX.id}/optimise`, CHILD),
+    () => `${CHILD.id}: ${CHILD.description}`,
+  );
+  await run<ChildResult>(
+    'Backtest it against its parent',
+    () => client.call('POST', `/analytics/${CHILD.id}/backtest`, { transaction_cost_bps: 5, benchmark: { id: INDEX.id, kind: 'index' } }),
+    childOutcome,
+  );
+  await run<{ diagnostics: { assets: number; observations: number; condition_number: number } }>(
+    'Estimate a risk model',
+    () => client.call('POST', `/risk-models/${INDEX.id}/estimate`, { index_id: INDEX.id, start: '2022-01-03' }),
+    ({ diagnostics }) => `${diagnostics.assets} names, ${diagnostics.observations} returns, condition ${diagnostics.condition_number.toExponential(1)}`,
+  );
+  await said(
+    screen,
+    'Price a future on it',
+    () => client.call<{ fair_value: number; basis: number; expiry: string }>('POST', '/derivatives/futures/price', { index_id: INDEX.id, expiry: '2025-03-21', risk_free_rate: 0.045, dividend_yield: 0.018 }),
+    (future) => `${future.expiry} at ${decimal(future.fair_value)}, basis ${decimal(future.basis)}`,
+  );
+  const render = await run<{ render_id: string; bytes: number }>(
+    'Render the factsheet',
+    () => client.call('POST', '/reports/render', { template_id: 'FACTSHEET-A4', index_id: INDEX.id }),
+    ({ bytes }) => `${whole(bytes)} bytes of PDF`,
+  );
+
   screen.write(`\n${INDEX.name}\n${summary(overview)}\nLargest contributions\n${contributions(attribution)}`);
-  return write(client);
+  return write(client, render.render_id);
 }
 
-async function write(client: Client): Promise<WrittenFile[]> {
+/** Writes what the service made into ./demo. */
+async function write(client: Client, renderId: string): Promise<WrittenFile[]> {
   const folder = resolve('demo');
   await mkdir(folder, { recursive: true });
-  const path = join(folder, `${INDEX.id}.record.json`);
-  await writeFile(path, await client.download(`/analytics/${INDEX.id}/record`));
-  return [{ path, what: 'the stored record: levels, weights, rebalances, trades' }];
+  const files = [
+    { name: `${INDEX.id}.factsheet.pdf`, from: `/reports/renders/${renderId}`, what: 'the factsheet' },
+    { name: `${INDEX.id}.record.json`, from: `/analytics/${INDEX.id}/record`, what: 'the stored record: levels, weights, rebalances, trades' },
+  ];
+  return Promise.all(
+    files.map(async ({ name, from, what }) => {
+      const path = join(folder, name);
+      await writeFile(path, await client.download(from));
+      return { path, what };
+    }),
+  );
 }
 
 async function job<T>(client: Client, screen: Screen, { name, submit, outcome }: { name: string; submit: () => Promise<JobStatus>; outcome: (result: T) => string }): Promise<T> {

@@ -5,7 +5,7 @@ import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { LIMITS } from '#domain/limits.js';
 import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
-import { Finding, listingQuery, SeriesPayload, skippedFields, TableFrame } from './common.js';
+import { compositionErrors, Finding, listingQuery, SeriesPayload, skippedFields, TableFrame } from './common.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
 
@@ -13,14 +13,18 @@ const fraction = (description: string) => z.number().meta({ description: `${desc
 const date = (description: string) => z.string().meta({ description, format: 'date' });
 const weightMap = (description: string) => z.record(z.string(), z.number()).meta({ description });
 
+/** A field that may be left out, with what stands for it then unless a strategy has its own. */
+const given = (field: z.ZodDefault) => ({ ...field.meta(), default: field.def.defaultValue });
+const terms = BacktestFields.shape;
+
 /** What is not given is the strategy's, or for an index the default. */
 export const BacktestRequest = z
   .strictObject({
-    benchmark: BacktestFields.shape.benchmark.removeDefault().optional(),
-    start: BacktestFields.shape.start.removeDefault().optional(),
-    end: BacktestFields.shape.end.removeDefault().optional(),
-    initial_capital: BacktestFields.shape.initial_capital.removeDefault().optional(),
-    transaction_cost_bps: BacktestFields.shape.transaction_cost_bps.removeDefault().optional(),
+    benchmark: terms.benchmark.unwrap().optional().meta(given(terms.benchmark)),
+    start: terms.start.unwrap().optional().meta(given(terms.start)),
+    end: terms.end.unwrap().optional().meta(given(terms.end)),
+    initial_capital: terms.initial_capital.unwrap().optional().meta(given(terms.initial_capital)),
+    transaction_cost_bps: terms.transaction_cost_bps.unwrap().optional().meta(given(terms.transaction_cost_bps)),
   })
   .meta({ id: 'BacktestRequest', description: 'A field that is not given is that of the strategy, when one is run, else its default.' });
 export type BacktestRequest = z.infer<typeof BacktestRequest>;
@@ -376,10 +380,7 @@ const window = {
 };
 const runErrors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'] as const;
 /** What can come of running the benchmark from its definition, beside its risk. */
-const benchmarkErrors = [
-  'NO_DATA_AT_DATE', 'BENCHMARK_NOT_FOUND', 'RISK_INSUFFICIENT_DATA', 'NO_DATA_IN_RANGE', 'CALENDAR_NOT_COVERED', 'RANGE_TOO_SHORT', 'EMPTY_INDEX', 'FX_MISSING',
-  'MISSING_PRICE', 'INFEASIBLE', 'SOLVER_FAILED', 'NO_DATA_SOURCE', 'NOT_SUPPORTED',
-] as const;
+const benchmarkErrors = [...compositionErrors, 'BENCHMARK_NOT_FOUND', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'] as const;
 const tag = 'analytics';
 
 export const analyticsRoutes = routes({

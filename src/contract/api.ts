@@ -16,6 +16,7 @@ import { rollingRiskRoutes } from './rolling-risk.js';
 import { simulationRoutes } from './simulations.js';
 import { storeRoutes } from './stores.js';
 import { strategyRoutes } from './strategies.js';
+import { sweepRoutes } from './sweeps.js';
 import { watchlistRoutes } from './watchlists.js';
 
 /**
@@ -34,6 +35,7 @@ export const API = {
   ...optimiseRoutes,
   ...riskModelRoutes,
   ...replayRoutes,
+  ...sweepRoutes,
   ...simulationRoutes,
   ...rollingRiskRoutes,
   ...reportRoutes,

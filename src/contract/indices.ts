@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { IndexDocument, PipelineSpec, RuleSpec, WeightingSpec } from '#domain/documents/index-document.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
-import { Finding, listingQuery, skippedFields, TypeSpec, ValidationReport } from './common.js';
+import { compositionErrors, Finding, listingQuery, skippedFields, TypeSpec, ValidationReport } from './common.js';
 import { routes } from './route.js';
 
 export const SavedIndex = z
@@ -293,14 +293,14 @@ export const indexRoutes = routes({
     summary: 'Composes a definition as sent on one date; nothing is stored.',
     body: { schema: PreviewDocumentRequest, document: true, example: { document: example, as_of: '2020-06-19' } },
     success: { status: 200, description: 'The composition and how it came about.', schema: PreviewResponse },
-    errors: ['EMPTY_INDEX', 'FX_MISSING', 'NO_DATA_AT_DATE', 'RISK_INSUFFICIENT_DATA', 'SOLVER_FAILED', 'INFEASIBLE', 'CALENDAR_NOT_COVERED'],
+    errors: compositionErrors,
   },
   whatIf: {
     method: 'POST', path: '/indices/whatif', scope: 'read', tag: 'indices',
     summary: 'What a change of a definition would change on one date; nothing is stored.',
     body: { schema: WhatIfRequest, document: true, example: { index_id: 'LARGE-100', patch: { pipeline: { weighting: { cap: 0.05 } } } } },
     success: { status: 200, description: 'Names added, removed and changed.', schema: WhatIfResponse },
-    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'EMPTY_INDEX', 'FX_MISSING', 'NO_DATA_AT_DATE', 'RISK_INSUFFICIENT_DATA', 'SOLVER_FAILED', 'CALENDAR_NOT_COVERED'],
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', ...compositionErrors],
   },
   getIndex: {
     method: 'GET', path: '/indices/{index_id}', scope: 'read', tag: 'indices',
@@ -330,7 +330,7 @@ export const indexRoutes = routes({
     params: indexPath,
     body: { schema: PreviewRequest, optional: true, example: { as_of: '2020-06-19' } },
     success: { status: 200, description: 'The composition and how it came about.', schema: PreviewResponse },
-    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'EMPTY_INDEX', 'FX_MISSING', 'NO_DATA_AT_DATE', 'RISK_INSUFFICIENT_DATA', 'SOLVER_FAILED', 'INFEASIBLE', 'CALENDAR_NOT_COVERED'],
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', ...compositionErrors],
   },
   explainName: {
     method: 'GET', path: '/indices/{index_id}/explain/{identifier}', scope: 'read', tag: 'indices',
@@ -339,7 +339,7 @@ export const indexRoutes = routes({
     params: z.strictObject({ index_id: Id, identifier: AssetIdentifier }),
     query: z.strictObject({ as_of: IsoDate.optional().meta({ description: 'Default the latest date of the store.' }) }),
     success: { status: 200, description: 'The explanation.', schema: IndexExplanation },
-    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'IDENTIFIER_NOT_FOUND', 'NO_DATA_AT_DATE', 'NO_DATA_IN_RANGE', 'EMPTY_INDEX', 'FX_MISSING', 'RISK_INSUFFICIENT_DATA', 'SOLVER_FAILED', 'CALENDAR_NOT_COVERED'],
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'IDENTIFIER_NOT_FOUND', ...compositionErrors],
   },
   getMethodology: {
     method: 'GET', path: '/indices/{index_id}/methodology', scope: 'read', tag: 'indices',

@@ -25,9 +25,9 @@ export const rollingRiskRoutes = routes({
     params: z.strictObject({ index_id: Id }),
     query: z.strictObject({
       window: z.coerce.number().int().min(2).max(LIMITS.MAX_SIMULATION_SESSIONS).optional().meta({ description: 'Returns of a window; 63 unless a half-life is given.' }),
-      half_life: z.coerce.number().gt(0).max(1e6).optional().meta({ description: 'In sessions; instead of a window.' }),
+      half_life: z.coerce.number().min(1).max(1e6).optional().meta({ description: 'In sessions; instead of a window.' }),
     }),
     success: { status: 200, description: 'The table; without rows when the run is shorter than the window.', schema: RollingRiskView },
-    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'],
   },
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { GLOSSARY } from './glossary.js';
 
 export type JsonSchema = Record<string, unknown>;
 
@@ -25,7 +26,7 @@ export function createSchemaBook(): SchemaBook {
   function add(schema: z.ZodType, io: Direction): JsonSchema {
     const { $schema: _, $defs = {}, ...root } = z.toJSONSchema(schema, { io, target: 'draft-2020-12', override: ({ jsonSchema }) => inPlainWords(jsonSchema) });
     for (const [id, definition] of Object.entries($defs)) {
-      const marked = markRefs(definition, io) as JsonSchema;
+      const marked = withMeanings(markRefs(definition, io), id) as JsonSchema;
       const known = named[io].get(id);
       if (known !== undefined && JSON.stringify(known) !== JSON.stringify(marked)) throw new Error(`two schemas have the id ${id}`);
       named[io].set(id, marked);
@@ -71,6 +72,21 @@ function twofoldIds({ input, output }: Record<Direction, ReadonlyMap<string, Jso
     }
   }
   return twofold;
+}
+
+/** A named schema whose fields say what they mean, by themselves or by the glossary. */
+function withMeanings(schema: unknown, id: string): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => withMeanings(item, id));
+  if (typeof schema !== 'object' || schema === null) return schema;
+  return Object.fromEntries(Object.entries(schema).map(([key, member]) => [key, key === 'properties' ? meanings(member as Record<string, JsonSchema>, id) : withMeanings(member, id)]));
+}
+
+function meanings(properties: Readonly<Record<string, JsonSchema>>, id: string): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(properties).map(([name, field]) => {
+    const meaning = GLOSSARY[`${id}.${name}`] ?? GLOSSARY[name];
+    const told = withMeanings(field, id) as JsonSchema;
+    return [name, meaning === undefined || 'description' in field || 'const' in field ? told : { ...told, description: meaning }];
+  }));
 }
 
 function markRefs(schema: unknown, io: Direction): unknown {

@@ -51,6 +51,8 @@ export const LIMITS = {
   MAX_SIMULATION_SESSIONS: 2520,
   /** Paths of a simulation: four numbers of each are kept. */
   MAX_SIMULATION_PATHS: 1_000_000,
+  /** Variants of a sweep: twice what is measured to fit in a minute. */
+  MAX_SWEEP_VARIANTS: 2000,
   /** Depth of an expression tree. */
   MAX_EXPRESSION_DEPTH: 16,
   /** Nodes of an expression tree. */

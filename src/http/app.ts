@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Hono, type Context } from 'hono';
 import type { Logger } from 'pino';
 import type { Route } from '#contract/route.js';
 import { ERRORS, Refusal } from '#domain/refusal.js';
 import type { Authenticate } from './authentication.js';
+import { createFailedKeys } from './failed-keys.js';
 import type { Handler, Handlers, Principal, Reply } from './handler.js';
 import { createOperation, type Exchange, type Operation } from './pipeline.js';
 import { toErrorResponse, toResponse, type Headers } from './reply.js';
@@ -27,8 +29,13 @@ export interface Answered {
   readonly seconds: number;
 }
 
+/** Who sends a request, as its socket tells. */
+export interface Client {
+  readonly address?: string | undefined;
+}
+
 export interface App {
-  fetch(request: Request): Response | Promise<Response>;
+  fetch(request: Request, client?: Client): Response | Promise<Response>;
   /** From now on every answer asks its client to close the connection. */
   drain(): void;
   /** Headers that every response carries, also those the parser of HTTP answers. */
@@ -55,19 +62,20 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const base: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS };
   const headersFor = (requestId: string): Headers => ({ 'X-Request-Id': requestId, ...base });
 
-  const hono = new Hono({ strict: true });
+  const failedKeys = createFailedKeys(() => performance.now());
+  const hono = new Hono<{ Bindings: Client }>({ strict: true });
   for (const [path, operations] of byPath(api, handlers)) {
     hono.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), (c) => answer(c, operations));
   }
   hono.notFound((c) => answer(c, undefined));
 
   return {
-    fetch: (request) => hono.fetch(request),
+    fetch: (request, client) => hono.fetch(request, client),
     drain: () => void (base['Connection'] = 'close'),
     headersFor,
   };
 
-  function answer(c: Context, operations: PathOperations | undefined): Response | Promise<Response> {
+  function answer(c: Context<{ Bindings: Client }>, operations: PathOperations | undefined): Response | Promise<Response> {
     const request = c.req.raw;
     const call = openCall(request, c.req.path, operations);
     try {
@@ -78,7 +86,8 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
       const reply = call.operation.answer(exchange, call.principal);
       return reply instanceof Promise ? reply.then((settled) => succeed(call, settled)).catch((failure: unknown) => fail(call, failure)) : succeed(call, reply);
     } catch (failure) {
-      return fail(call, failure);
+      const delayMs = isRefusedKey(failure, request.headers) ? failedKeys.note(c.env?.address ?? '') : 0;
+      return delayMs === 0 ? fail(call, failure) : sleep(delayMs).then(() => fail(call, failure));
     }
   }
 
@@ -143,6 +152,11 @@ function openCall(request: Request, path: string, operations: PathOperations | u
     principal: NOBODY,
     startedMs: performance.now(),
   };
+}
+
+/** A request without any key is told so at once: nobody guesses with none. */
+function isRefusedKey(failure: unknown, headers: globalThis.Headers): boolean {
+  return failure instanceof Refusal && failure.code === 'UNAUTHENTICATED' && (headers.has('authorization') || headers.has('x-api-key'));
 }
 
 interface PathOperations {

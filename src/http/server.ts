@@ -33,7 +33,7 @@ export interface Server {
 
 /** Serves the application over HTTP/1.1. Resolves once it listens. @throws the error of the socket */
 export async function listen({ app, host, port }: ServerOptions): Promise<Server> {
-  const answer = getRequestListener((request) => app.fetch(request), {
+  const answer = getRequestListener((request, { incoming }) => app.fetch(request, { address: incoming.socket.remoteAddress }), {
     errorHandler: (failure) => {
       const refusal = new Refusal('MALFORMED_REQUEST', `The request cannot be read: ${failure instanceof Error ? failure.message : 'unknown fault'}.`);
       return toErrorResponse(refusal, 'GET', app.headersFor(randomUUID()));

@@ -13,6 +13,9 @@ import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { MarketAudit } from '#market/audit/audit-market.js';
 import type { Repair } from '#market/audit/doubt.js';
 import type { ContentSummary } from '#market/market-tasks.js';
+import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
+import type { RankingName } from '#domain/sweeps/sweep-request.js';
+import type { Patch, SweepBase } from '#domain/sweeps/variants.js';
 import type { NameBars, SeriesRequest } from '#market/price-series.js';
 import type { RefreshOptions, RefreshReport } from '#market/refresh-content.js';
 
@@ -22,6 +25,10 @@ export interface Tasks {
   backtest: { input: { readonly market: MarketHandle; readonly plan: BacktestPlan; readonly engineVersion: string }; output: BacktestOutput };
   /** A stored run made again and laid beside what is stored: a ReplayView as JSON. */
   replay: { input: ReplayInput; output: OutputBytes };
+  /** Some variants of a sweep. */
+  'sweep-part': { input: SweepPartInput; output: { readonly outcomes: readonly VariantOutcome[] } };
+  /** All variants of a sweep ranked: a SweepView as JSON. */
+  'sum-sweep': { input: SumSweepInput; output: OutputBytes };
   /** A view of stored runs as JSON. */
   'view-run': { input: RunViewInput; output: OutputBytes };
   /** The record of a stored run: a BacktestResultSummary as JSON. */
@@ -282,6 +289,26 @@ export interface ReplayInput {
   readonly stored: { readonly runAt: string | null; readonly runHash: string; readonly engineVersion: string; readonly storeContentHash: string };
   /** Files of the stored run. */
   readonly paths: Readonly<Record<'result' | 'overview' | 'columns', string>>;
+}
+
+export interface SweepPartInput {
+  readonly market: MarketHandle;
+  readonly base: SweepBase;
+  /** Documents that variants reach, besides themselves. */
+  readonly documents: BacktestPlan['documents'];
+  readonly patches: readonly Patch[];
+}
+
+export interface SumSweepInput {
+  readonly market: MarketHandle;
+  readonly sweepId: string;
+  readonly indexId: string;
+  readonly rankBy: RankingName;
+  readonly partitions: number;
+  /** By variant, as the outcomes are. */
+  readonly patches: readonly Patch[];
+  readonly outcomes: readonly VariantOutcome[];
+  readonly engineVersion: string;
 }
 
 /** What is to be shown of stored runs; `columns` are paths of column files. Dates are YYYY-MM-DD, null when not asked for. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { compareText } from '#domain/findings.js';
+import type { ContentDigests } from '#domain/market/handle.js';
 import type { CorporateAction, MarketData, Membership, ReferenceTable } from '#domain/market/market-data.js';
 import type { Panels } from './panels.js';
 
@@ -13,25 +14,56 @@ export interface MarketContent extends Panels {
 }
 
 /** Version of the canonical form: a change of it changes every content hash. */
-const FORMAT = 1;
+const FORMAT = 2;
+
+/** Days that are hashed together: what is appended to a store changes the last block alone. */
+const BLOCK_DAYS = 64;
+
+const DIGEST_BYTES = 32;
+
+/** Parts of a content whose digests are known. */
+export interface KnownDigests {
+  /** Digests of the blocks of these first days, of a content with the same identifiers and fields. */
+  readonly blocks?: { readonly digests: Uint8Array; readonly days: number };
+  /** Digest of the same tables. */
+  readonly tables?: Uint8Array;
+}
 
 /**
  * SHA-256 (hex) over the canonical content: equal for equal values whatever the format, the order of rows and columns and
  * the number of files they came from; different as soon as one value differs.
- * @cost one pass over the panels, about 1.5 GB/s; other work of the thread goes on between two panels.
  */
 export async function contentHash(content: MarketContent): Promise<string> {
-  const hash = createHash('sha256');
-  const fields = [...content.fields].toSorted(([a], [b]) => compareText(a, b));
-  hash.update(canonicalJson({ format: FORMAT, identifiers: content.identifiers, fields: fields.map(([name]) => name) }));
-  hash.update(content.dates);
-  for (const [, panel] of fields) {
-    hash.update(panel);
-    await setImmediate();
-  }
-  hash.update(canonicalJson({ reference: canonicalReference(content.reference), actions: content.actions, universes: content.universes }));
-  return hash.digest('hex');
+  return (await digestContent(content)).hash;
 }
+
+/**
+ * The content hash, over the digests of blocks of days and that of the tables, and those digests.
+ * @param known the digests that a content takes over from others.
+ * @cost one pass over the panels of the other days, about 1.5 GB/s; other work of the thread goes on between blocks.
+ */
+export async function digestContent(content: MarketContent, known: KnownDigests = {}): Promise<{ readonly hash: string; readonly digests: ContentDigests }> {
+  const { identifiers, dates, fields, reference, actions, universes } = content;
+  const names = [...fields.keys()].toSorted(compareText);
+  const panels = names.map((name) => fields.get(name)!);
+  const blocks = new Uint8Array(Math.ceil(dates.length / BLOCK_DAYS) * DIGEST_BYTES);
+  const whole = known.blocks === undefined ? 0 : Math.floor(known.blocks.days / BLOCK_DAYS); // the last one may have gained days
+  if (known.blocks !== undefined) blocks.set(known.blocks.digests.subarray(0, whole * DIGEST_BYTES));
+  for (let block = whole; block * DIGEST_BYTES < blocks.length; block++) {
+    const from = block * BLOCK_DAYS;
+    const to = Math.min(from + BLOCK_DAYS, dates.length);
+    const hash = createHash('sha256').update(dates.subarray(from, to));
+    for (const panel of panels) hash.update(panel.subarray(from * identifiers.length, to * identifiers.length));
+    blocks.set(hash.digest(), block * DIGEST_BYTES);
+    if (block % RESTING_BLOCKS === 0) await setImmediate();
+  }
+  const tables = known.tables ?? createHash('sha256').update(canonicalJson({ reference: canonicalReference(reference), actions, universes })).digest();
+  const hash = createHash('sha256').update(canonicalJson({ format: FORMAT, days: dates.length, identifiers, fields: names })).update(blocks).update(tables).digest('hex');
+  return { hash, digests: { blocks, tables } };
+}
+
+/** Blocks between two rests of the thread: some ten milliseconds of a store of 500 names. */
+const RESTING_BLOCKS = 8;
 
 /** Rows as objects by column name, so that the order of columns does not matter. */
 function canonicalReference({ columns, rows }: ReferenceTable): unknown {

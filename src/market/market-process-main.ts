@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ImportAnswer, MarketTaskReport, MarketTaskRequest } from './market-tasks.js';
-import { contentHash, type MarketContent } from './content.js';
+import { digestContent, type MarketContent } from './content.js';
 import { createProblems, type Problems } from './problems.js';
 import { readSource, type FileDigest, type SourceRead } from './read-source.js';
 import { reasonOf } from './duckdb.js';
@@ -12,7 +12,7 @@ import { generateMarket } from './synthetic/generate-market.js';
 import { warnOfMarket } from './market-warnings.js';
 import { writeMarket } from './write-market.js';
 
-/** The door of the process that `runMarketTask` forks: one request, reports, then the end. */
+/** The door of the process that `runMarketTask` has started: one request, reports, then the end. */
 process.once('message', (request: MarketTaskRequest) => {
   void run(request).then(report, (error: unknown) => report(ended(error))).finally(() => process.disconnect());
 });
@@ -51,7 +51,7 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   // Panels are handed over by the threads of the file system while this one writes files and computes the hash.
   const { sharedFile } = request.options;
   const sharing = sharedFile === null || made.isServed === false ? Promise.resolve(null) : writeSharedFile(sharedFile, { ...content, storeId: '', contentHash: '', adjustment: 'none' });
-  const [layout, files, hash] = await Promise.all([sharing, made.files(), contentHash(content)]);
+  const [layout, files, { hash, digests }] = await Promise.all([sharing, made.files(), digestContent(content)]);
   onProgress(0.95, 'checking');
   // A part of a market would be doubted for what the whole of it holds.
   if (!('after' in request.input && request.input.after !== null)) warnOfMarket(content, problems);
@@ -65,7 +65,7 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
     warnings: problems.findings(),
   };
-  return { kind: 'done', summary, layout };
+  return { kind: 'done', summary, layout, digests };
 }
 
 /** A content, and the files it came from or is written to. */

@@ -1,24 +1,17 @@
-import { fork, type ChildProcess } from 'node:child_process';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
+import { startMarketProcess } from './market-nursery.js';
 import type { ContentSummary, ImportAnswer, MarketTaskName, MarketTaskReport, MarketTaskRequest, MarketTasks } from './market-tasks.js';
 import { readSharedFile } from './shared-file.js';
 
-/** Heap of the process: a JSON import of the largest accepted size and room to check it. Panels lie outside the heap. */
-const HEAP_MEGABYTES = 1536;
-
 /** Longest run of a task: reading 25 million rows from a slow disk, and some. */
 const TASK_SECONDS_MAX = 900;
-
-/** Time the process has to end after a polite request before it is killed. */
-const KILL_AFTER_MS = 500;
 
 const FOLDER_PREFIX = 'divisor-';
 
@@ -56,9 +49,9 @@ export async function runMarketTask<K extends MarketTaskName>(task: K, input: Ma
     if (report.kind === 'unwritten') throw new Refusal(report.isFull ? 'STORAGE_FULL' : 'STORE_WRITE_FAILED', report.message);
     if (report.kind === 'refusal') throw new Refusal(report.error.code, report.error.message, report.error.detail);
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
-    const { summary, layout } = report;
+    const { summary, layout, digests } = report;
     if (load === null || layout === null || sharedFile === null) return { kind: 'accepted', summary, handle: null };
-    const handle = await readSharedFile(sharedFile, layout, { ...load, contentHash: summary.contentHash }, signal);
+    const handle = await readSharedFile(sharedFile, layout, { ...load, contentHash: summary.contentHash, digests }, signal);
     return { kind: 'accepted', summary, handle };
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -77,17 +70,31 @@ export async function sweepSharedFolders(): Promise<void> {
 type Ending = Exclude<MarketTaskReport, { kind: 'progress' | 'question' }>;
 
 function converse(request: MarketTaskRequest, { onProgress, onImport, signal }: MarketTaskOptions): Promise<Ending> {
-  const child = fork(fileURLToPath(new URL('./market-process-main.js', import.meta.url)), {
-    serialization: 'advanced',
-    execArgv: [`--max-old-space-size=${HEAP_MEGABYTES}`],
-    // The environment holds keys and passwords that no reader of files needs.
-    env: { TZ: 'UTC', ...(process.env['TMPDIR'] ? { TMPDIR: process.env['TMPDIR'] } : {}) },
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-  });
   return new Promise<Ending>((resolve, reject) => {
     let ending: Ending | undefined;
+    const over = () => {
+      clearTimeout(deadline);
+      signal?.removeEventListener('abort', stop);
+    };
+    const child = startMarketProcess(request, {
+      onMessage(message) {
+        const report = message as MarketTaskReport; // the only messages of market-process-main
+        if (report.kind === 'progress') onProgress?.(report.fraction, report.message);
+        else if (report.kind === 'question') answer(report.header);
+        else ending = report;
+      },
+      onUnstarted() {
+        over();
+        reject(new Refusal('STORE_READ_FAILED', 'The reading process could not be started.'));
+      },
+      onEnded(code, killedBy) {
+        over();
+        if (ending !== undefined) resolve(ending);
+        else reject(new Refusal('STORE_READ_FAILED', `The reading process ended before it was done (${killedBy ?? `exit ${code}`}); it may have run out of memory.`));
+      },
+    });
     const stop = () => {
-      kill(child);
+      child.end();
       reject(signal?.reason);
     };
     const answer = (header: ImportHeader) => {
@@ -95,38 +102,17 @@ function converse(request: MarketTaskRequest, { onProgress, onImport, signal }: 
       onImport(header).then(
         (answered) => child.send(answered),
         (refusal: unknown) => {
-          kill(child);
+          child.end();
           reject(refusal);
         },
       );
     };
     const deadline = setTimeout(() => {
-      kill(child);
+      child.end();
       reject(new Refusal('STORE_READ_FAILED', `The data was not read within ${TASK_SECONDS_MAX} seconds.`));
     }, TASK_SECONDS_MAX * 1000);
     signal?.addEventListener('abort', stop, { once: true });
-    child.on('message', (message) => {
-      const report = message as MarketTaskReport; // the only messages of market-process-main
-      if (report.kind === 'progress') onProgress?.(report.fraction, report.message);
-      else if (report.kind === 'question') answer(report.header);
-      else ending = report;
-    });
-    child.on('error', (cause) => reject(new Refusal('STORE_READ_FAILED', 'The reading process could not be started.', null, { cause })));
-    child.on('exit', (code, killedBy) => {
-      clearTimeout(deadline);
-      signal?.removeEventListener('abort', stop);
-      if (ending !== undefined) resolve(ending);
-      else reject(new Refusal('STORE_READ_FAILED', `The reading process ended before it was done (${killedBy ?? `exit ${code}`}); it may have run out of memory.`));
-    });
-    child.send(request, (error) => {
-      if (error) kill(child);
-    });
   });
-}
-
-function kill(child: ChildProcess): void {
-  child.kill('SIGTERM');
-  setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS).unref();
 }
 
 /** Memory-backed where the platform has it: what is written there is read back at once and removed. */

@@ -5,6 +5,7 @@ import type { Dataset } from './datasets.js';
 import type { DatasetFiles } from './folder.js';
 import type { Day } from '#domain/days.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
+import type { ContentDigests } from '#domain/market/handle.js';
 import type { ErrorDetail } from '#domain/refusal.js';
 import type { FileDigest } from './read-source.js';
 import type { SharedLayout } from './shared-file.js';
@@ -64,7 +65,7 @@ export interface ContentSummary {
 /** What the process says. */
 export type MarketTaskReport =
   | { readonly kind: 'progress'; readonly fraction: number; readonly message: string }
-  | { readonly kind: 'done'; readonly summary: ContentSummary; readonly layout: SharedLayout | null }
+  | { readonly kind: 'done'; readonly summary: ContentSummary; readonly layout: SharedLayout | null; readonly digests: ContentDigests }
   /** The content was refused: at least one finding is an error. */
   | { readonly kind: 'refused'; readonly findings: readonly Finding[] }
   /** The header of an import was read; the process waits for an ImportAnswer. */

@@ -1,7 +1,7 @@
 import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { MarketContent } from './content.js';
-import { emptyPanel, withoutEmptyLines, type Panels } from './panels.js';
+import { withoutEmptyLines, type Panels } from './panels.js';
 
 export interface RefreshOptions {
   /** Last day to bring in; days that are held already stay. Null: whatever there is. */
@@ -90,17 +90,20 @@ function combine(parts: readonly Part[]): Panels {
   const names = [...new Set(parts.flatMap(({ panels }) => [...panels.fields.keys()]))];
   const width = identifiers.length;
   const fields = new Map(names.map((name) => {
-    const panel = emptyPanel(dates.length * width);
+    const panel = new Float64Array(new SharedArrayBuffer(dates.length * width * Float64Array.BYTES_PER_ELEMENT));
     for (const { panels, rows } of parts) {
       const source = panels.fields.get(name);
-      if (source === undefined || rows.length === 0) continue;
       const step = panels.identifiers.length;
       const isSameAxis = step === width && panels.identifiers.every((identifier, n) => identifier === identifiers[n]);
-      const columns = Int32Array.from(panels.identifiers, (identifier) => columnOf.get(identifier)!);
+      const columns = Int32Array.from(panels.identifiers, (identifier) => columnOf.get(identifier) ?? -1);
       for (const t of rows) {
         const to = rowOf.get(panels.dates[t]!)! * width;
-        if (isSameAxis) panel.set(source.subarray(t * step, (t + 1) * step), to);
-        else for (let n = 0; n < step; n++) panel[to + columns[n]!] = source[t * step + n]!;
+        if (source !== undefined && isSameAxis) {
+          panel.set(source.subarray(t * step, (t + 1) * step), to);
+          continue;
+        }
+        panel.fill(Number.NaN, to, to + width);
+        if (source !== undefined) for (let n = 0; n < step; n++) panel[to + columns[n]!] = source[t * step + n]!;
       }
     }
     return [name, panel] as const;

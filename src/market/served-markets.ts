@@ -1,5 +1,7 @@
-import { openMarket, type MarketHandle } from '#domain/market/handle.js';
+import { setImmediate } from 'node:timers/promises';
+import { openMarketGently, type MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
+import { lookupOf } from './market-lookup.js';
 import type { Markets, ServedMarket } from './markets.js';
 
 /** The one place that knows which market is served: a reference that is replaced in one assignment. */
@@ -30,7 +32,9 @@ export function createServedMarkets(): ServedMarkets {
   };
 }
 
-/** A loaded market ready to be served. @cost of `openMarket` */
-export function servedMarket(handle: MarketHandle, loadedAt: string): ServedMarket {
-  return { handle, market: openMarket(handle), loadedAt };
+/** A loaded market ready to be served, with its lookup; those who ask for the one served meanwhile do not wait for it. */
+export async function servedMarket(handle: MarketHandle, loadedAt: string): Promise<ServedMarket> {
+  const market = await openMarketGently(handle, setImmediate);
+  lookupOf(market);
+  return { handle, market, loadedAt };
 }

@@ -44,7 +44,7 @@ export async function writeSharedFile(path: string, market: MarketData): Promise
  * Reads a market that `writeSharedFile` wrote, straight into shared memory.
  * @cost 0.5 s/GiB, off the event loop.
  */
-export async function readSharedFile(path: string, layout: SharedLayout, market: Pick<MarketHandle, 'storeId' | 'contentHash' | 'adjustment'>, signal?: AbortSignal): Promise<MarketHandle> {
+export async function readSharedFile(path: string, layout: SharedLayout, market: Pick<MarketHandle, 'storeId' | 'contentHash' | 'adjustment' | 'digests'>, signal?: AbortSignal): Promise<MarketHandle> {
   const file = await open(path, 'r');
   async function read({ offset, bytes }: Extent): Promise<SharedArrayBuffer> {
     const buffer = new SharedArrayBuffer(bytes);

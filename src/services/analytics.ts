@@ -1,12 +1,13 @@
 import type { BacktestRecordCollection, BacktestRequest } from '#contract/analytics.js';
 import { requestedRange } from '#domain/backtest/window.js';
-import type { BacktestPlan, BacktestRequest as ResolvedRequest } from '#domain/backtest/plan.js';
+import type { BacktestPlan, BacktestRequest as ResolvedRequest, StrategyTerms } from '#domain/backtest/plan.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { StrategyDocument } from '#domain/documents/strategy-document.js';
 import { marketFindings } from '#domain/documents/index-on-market.js';
 import { LIMITS } from '#domain/limits.js';
+import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
@@ -22,7 +23,7 @@ import type { Precondition } from './preconditions.js';
 import { assertSubject, readRun, requireRun } from './run-documents.js';
 import { createRunRecords, recordEtag } from './run-records.js';
 import { findIndex, requireIndex } from './stored-indices.js';
-import { requireStrategy } from './stored-strategies.js';
+import { findConstraintSet, requireStrategy } from './stored-strategies.js';
 
 export interface AnalyticsDependencies {
   readonly documents: DocumentStore;
@@ -126,8 +127,17 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       indexId: document.id,
       documents: { ...reachedBy(document, indexOf), ...(request.benchmark?.kind === 'index' ? benchmarkIndex(request.benchmark.id) : {}) },
       request,
-      ...(strategy === undefined ? {} : { strategy: { rebalance: strategy.rebalance, drift_tolerance: strategy.drift_tolerance, exposure: strategy.exposure } }),
+      ...(strategy === undefined ? {} : { strategy: termsOf(strategy) }),
     };
+  }
+
+  /** @throws Refusal VALIDATION_FAILED when the constraint set is gone or cannot be read */
+  function termsOf({ rebalance, drift_tolerance, exposure, constraint_set_id: setId }: StrategyDocument): StrategyTerms {
+    const terms = { rebalance, drift_tolerance, exposure };
+    if (setId === null) return terms;
+    const set = findConstraintSet(documents, setId);
+    if (set !== undefined) return { ...terms, constraints: set.constraints };
+    throw refuseWithFindings('strategy document', [{ severity: 'error', code: 'CONSTRAINT_SET_NOT_FOUND', path: 'constraint_set_id', message: `No constraint set is stored under ${setId}.`, value: setId }]);
   }
 
   /** @throws Refusal VALIDATION_FAILED when the index is gone or cannot be read */
@@ -154,6 +164,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const calendar = calendars.get(document.calendar);
       if (!calendar) throw refuseWithFindings('index document', [{ severity: 'error', code: 'UNKNOWN_CALENDAR', message: `The calendar ${document.calendar} is not known.`, path: 'calendar' }]);
       for (const reached of Object.values(plan.documents)) assertNoErrors(`index document ${reached.id}`, marketFindings(reached, market, 'error'));
+      if (plan.strategy?.constraints) assertNoErrors('constraint set', constraintFieldFindings(plan.strategy.constraints, market, { path: 'constraints', severity: 'error' }));
       assertIdentifierBenchmark(market, request);
       requestedRange({ document, calendar, dates: market.dates, request });
       return jobs.submit({

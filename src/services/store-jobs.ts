@@ -64,7 +64,8 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       const after = { ...document, ...loadedFields(loaded.summary, timestamp()) };
       return {
         result: { value: toDataStore({ ...after, active: true }, { isServed: true, activity: undefined }) },
-        effect: (tx) => activateIn(tx, markets, { ...requireStore(tx, storeId).document, ...loadedFields(loaded.summary, after.last_loaded_at!) }, loaded.served!),
+        effect: (tx) => activateIn(tx, { ...requireStore(tx, storeId).document, ...loadedFields(loaded.summary, after.last_loaded_at!) }),
+        committed: () => markets.serve(loaded.served),
       };
     } catch (failure) {
       if (failure instanceof Refusal && !attempt.signal.aborted) await noteFailure(documents, storeId, failure);
@@ -81,13 +82,16 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       const result = await runMarketTask('generate', { spec, folder }, { load, onProgress: attempt.report, signal: attempt.signal });
       if (result.kind === 'refused') throw readFailed(result.findings);
       const at = timestamp();
-      const served = result.handle === null ? undefined : servedMarket(result.handle, at);
+      const served = result.handle === null ? undefined : await servedMarket(result.handle, at);
       const after: StoreDocument = { ...writingStore(payload), ...loadedFields(result.summary, at), writing: false, location: folder, active: served !== undefined };
       return {
         result: { value: toDataStore(after, { isServed: served !== undefined, activity: undefined }) },
         effect(tx) {
           if (served === undefined) tx.put('store', storeId, after);
-          else activateIn(tx, markets, after, served);
+          else activateIn(tx, after);
+        },
+        committed() {
+          if (served !== undefined) markets.serve(served);
         },
       };
     } catch (failure) {
@@ -122,19 +126,22 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       content_hash: handle.contentHash,
       rows: { ...read.summary.rows, market: (full ? 0 : (document.rows?.['market'] ?? 0)) + read.summary.rows.market },
     };
+    const served = await servedMarket(handle, at);
     return {
       result: { value: { store_id: storeId, ...report } },
       effect(tx) {
-        const stored = requireStore(tx, storeId).document;
-        activateIn(tx, markets, { ...stored, ...changes }, servedMarket({ ...handle, adjustment: stored.adjustment }, at));
+        const { document: stored } = requireStore(tx, storeId);
+        if (!stored.active) throw notServed(storeId); // another store was activated in the meantime
+        activateIn(tx, { ...stored, ...changes });
       },
+      committed: () => markets.serve(served),
     };
   }
 
   /** The served version of a store. @throws Refusal STORE_NOT_SERVED */
   function servedVersion(storeId: string): ServedMarket {
     const held = markets.served();
-    if (held?.handle.storeId !== storeId) throw new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);
+    if (held?.handle.storeId !== storeId) throw notServed(storeId);
     return held;
   }
 
@@ -158,12 +165,18 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       const changes: Partial<StoreDocument> = {
         ...loadedFields({ ...made.summary, warnings }, at), last_refreshed_at: at, location: folder, synthetic: { generator: GENERATOR, request: { ...request, end } },
       };
+      const next = isServed ? await servedMarket(made.handle!, at) : undefined;
+      let isStillServed = false;
       return {
         result: { value: { store_id: storeId, ...report } },
         effect(tx) {
-          const stored = requireStore(tx, storeId).document;
-          if (isServed) activateIn(tx, markets, { ...stored, ...changes }, servedMarket(made.handle!, at));
-          else tx.put('store', storeId, { ...stored, ...changes });
+          const { document: stored } = requireStore(tx, storeId);
+          isStillServed = next !== undefined && stored.active;
+          tx.put('store', storeId, { ...stored, ...changes });
+        },
+        committed() {
+          if (isStillServed) markets.serve(next);
+          if (document.location !== null) void folders.remove(document.location, storeId).catch(() => {}); // what is left is removed at the next start
         },
       };
     } catch (failure) {
@@ -186,11 +199,12 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
   };
 }
 
-/** Writes a store as the active one, takes that from every other, and serves it: one step for all who look. */
-export function activateIn(tx: DocumentTransaction, markets: ServedMarkets, document: StoreDocument, served: ServedMarket): void {
+const notServed = (storeId: string) => new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);
+
+/** Writes a store as the active one and takes that from every other. Its market is served once that is on disk, and never if it is refused. */
+export function activateIn(tx: DocumentTransaction, document: StoreDocument): void {
   for (const other of allStores(tx)) if (other.active && other.store_id !== document.store_id) tx.put('store', other.store_id, { ...other, active: false });
   tx.put('store', document.store_id, { ...document, active: true });
-  markets.serve(served);
 }
 
 /** The document of a synthetic store before its data is there. */

@@ -68,7 +68,7 @@ export function createStoreLoading({ locations, databases, timestamp }: StoreLoa
       };
       const result = source.kind === 'database' ? await readDatabase(source, after, options) : await readFolder(source, after, options);
       if (result.kind === 'refused') return result;
-      return { kind: 'loaded', summary: result.summary, served: result.handle === null ? undefined : servedMarket(result.handle, timestamp()) };
+      return { kind: 'loaded', summary: result.summary, served: result.handle === null ? undefined : await servedMarket(result.handle, timestamp()) };
     },
   };
 }

@@ -1,6 +1,13 @@
+import { ConstraintSet } from '#domain/documents/constraint-set.js';
 import { readStrategy, type StrategyDocument } from '#domain/documents/strategy-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/documents.js';
+
+/** A stored constraint set, undefined when there is none that can be read. */
+export function findConstraintSet(reader: Reader, setId: string): ConstraintSet | undefined {
+  const stored = reader.get('constraint-set', setId);
+  return stored === undefined || 'unreadable' in stored ? undefined : ConstraintSet.safeParse(stored.body).data;
+}
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 

@@ -151,8 +151,9 @@ export function createStores(dependencies: StoresDependencies): Stores {
         assertFree(storeId);
         assertUnregistered(location);
         if (loaded.served === undefined) tx.put('store', storeId, document);
-        else activateIn(tx, markets, document, loaded.served);
+        else activateIn(tx, document);
       });
+      if (loaded.served !== undefined) markets.serve(loaded.served);
       return toDataStore(document, { isServed: request.activate, activity: undefined });
     });
   }
@@ -173,23 +174,23 @@ export function createStores(dependencies: StoresDependencies): Stores {
     requireKnown(storeId);
     assertIdle(storeId);
     const source = request.source == null ? request.source : await sourceOf(requireKnown(storeId).document, request.source);
-    return documents.transaction((tx) => {
+    const { after, etag } = await documents.transaction((tx) => {
       assertPrecondition(tx, 'store', storeId, ifMatch);
       const { document } = requireStore(tx, storeId);
-      const after: StoreDocument = {
+      const changed: StoreDocument = {
         ...document,
         ...(request.name === undefined ? {} : { name: request.name }),
         ...(source === undefined ? {} : { source }),
         ...(request.adjustment === undefined ? {} : { adjustment: request.adjustment }),
       };
-      const etag = tx.put('store', storeId, after);
-      const served = markets.served();
-      if (served?.handle.storeId === storeId && served.handle.adjustment !== after.adjustment) {
-        const { adjustment } = after;
-        markets.serve({ ...served, handle: { ...served.handle, adjustment }, market: { ...served.market, adjustment } });
-      }
-      return { store: viewOf(after), etag };
+      return { after: changed, etag: tx.put('store', storeId, changed) };
     });
+    const served = markets.served();
+    if (served?.handle.storeId === storeId && served.handle.adjustment !== after.adjustment) {
+      const { adjustment } = after;
+      markets.serve({ ...served, handle: { ...served.handle, adjustment }, market: { ...served.market, adjustment } });
+    }
+    return { store: viewOf(after), etag };
   }
 
   async function sourceOf({ kind }: StoreDocument, source: string): Promise<string> {
@@ -288,11 +289,13 @@ export function createStores(dependencies: StoresDependencies): Stores {
 
   /** Writes an imported store, serves it when it was read for that, and removes the folder it replaced. */
   async function commit(document: StoreDocument, handle: MarketHandle | null, previous: StoreDocument | undefined): Promise<void> {
+    const served = handle === null ? undefined : await servedMarket(handle, document.last_loaded_at!);
     await documents.transaction((tx) => {
       if (previous === undefined) assertFree(document.store_id);
-      if (handle === null) tx.put('store', document.store_id, document);
-      else activateIn(tx, markets, document, servedMarket(handle, document.last_loaded_at!));
+      if (served === undefined) tx.put('store', document.store_id, document);
+      else activateIn(tx, document);
     });
+    if (served !== undefined) markets.serve(served);
     if (previous?.location != null) await folders.remove(previous.location, document.store_id);
   }
 
@@ -378,12 +381,17 @@ export function createStores(dependencies: StoresDependencies): Stores {
     try {
       const loaded = await loading.read(active, { serve: true, signal: closing.signal });
       const error = loaded.kind === 'refused' ? refusedData(loaded.findings, 'STORE_READ_FAILED').toDetail() : null;
-      await documents.transaction((tx) => {
+      const isServed = await documents.transaction((tx) => {
         const { document } = requireStore(tx, active.store_id);
         if (loaded.kind === 'refused') tx.put('store', active.store_id, { ...document, error });
-        // A store that was activated in the meantime is the later wish.
-        else if (document.active && markets.served() === undefined) activateIn(tx, markets, { ...document, ...loadedFields(loaded.summary, timestamp()) }, loaded.served!);
+        // A store that was activated in the meantime is the later wish: its document took `active` from this one.
+        else if (document.active && markets.served() === undefined) {
+          activateIn(tx, { ...document, ...loadedFields(loaded.summary, timestamp()) });
+          return true;
+        }
+        return false;
       });
+      if (isServed && loaded.kind === 'loaded') markets.serve(loaded.served);
     } catch (failure) {
       if (closing.signal.aborted) return;
       if (!(failure instanceof Refusal)) throw failure;

@@ -10,7 +10,7 @@ import type { Markets } from '#market/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
 import { assertPrecondition, type Precondition } from './preconditions.js';
 import { findIndex } from './stored-indices.js';
-import { requireStrategy } from './stored-strategies.js';
+import { findConstraintSet, requireStrategy } from './stored-strategies.js';
 
 /** A JSON object as a client sent it. */
 type Body = Readonly<Record<string, unknown>>;
@@ -44,6 +44,7 @@ type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 export function createStrategies({ documents, jobs, markets }: StrategiesDependencies): Strategies {
   const contextOf = (reader: Reader): StrategyContext => ({
     indexOf: (id) => findIndex(reader, id),
+    isConstraintSet: (id) => findConstraintSet(reader, id) !== undefined,
     isIndex: (id) => reader.get('index', id) !== undefined,
     market: markets.served()?.market,
   });

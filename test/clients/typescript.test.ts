@@ -7,7 +7,7 @@ import { liveService, type LiveService } from '../real/live.js';
 import { contractSource } from './write-contract.js';
 
 test('its types and paths are those of the contract', () => {
-  expect(readFileSync('src/clients/typescript/contract.ts', 'utf8'), 'run node dist/test/generate.js').toBe(contractSource(openApiDocument(API, '')));
+  expect(readFileSync('src/clients/typescript/contract.ts', 'utf8'), 'npm run generate').toBe(contractSource(openApiDocument(API, '')));
 });
 
 test('the package offers it under a name of its own, and it needs nothing else', async () => {

@@ -7,7 +7,7 @@ export function contractSource(document: OpenApiDocument): string {
   const schemas = Object.entries(document.components.schemas).map(([name, schema]) => declaration(name, schema));
   const signatures = operations.map((operation) => `${comment(operation.summary, '  ')}  ${operation.operationId}: {\n    request: ${requestType(operation)};\n    answer: ${answerType(operation)};\n  };\n`);
   const table = operations.map(({ operationId, method, path }) => `  ${operationId}: '${method} ${path}',\n`);
-  return `// Written from the OpenAPI document by \`node dist/test/generate.js\`; edit the contract instead.
+  return `// Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
 
 ${schemas.join('\n')}
 /** What every operation takes and answers. */

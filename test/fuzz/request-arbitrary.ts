@@ -25,13 +25,13 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
     const inPath = operation.parameters.filter((parameter) => parameter.in === 'path');
     const inQuery = operation.parameters.filter((parameter) => parameter.in === 'query');
     const sound = fc.record<Part>({
-      path: pathOf(operation.path, inPath, (parameter) => named(operation, parameter).map((value) => encodeURIComponent(String(value)))),
+      path: pathOf(operation.path, inPath, (parameter) => askedFor(operation, parameter).map((value) => encodeURIComponent(String(value)))),
       query: queryOf(inQuery),
       headers: headersOf(operation),
       body: bodyOf(operation),
       method: fc.constant(operation.method),
     });
-    return fc.oneof({ weight: 6, arbitrary: sound }, { weight: 4, arbitrary: fc.tuple(sound, hostilityOf(operation, inPath)).map(([part, hostile]) => ({ ...part, ...hostile })) })
+    return fc.oneof({ weight: 6, arbitrary: operation.method === 'PUT' ? sound.map(named) : sound }, { weight: 4, arbitrary: fc.tuple(sound, hostilityOf(operation, inPath)).map(([part, hostile]) => ({ ...part, ...hostile })) })
       .map(({ path, query, headers, body, method }) => ({
         operation: operation.operationId,
         method,
@@ -41,8 +41,15 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
       }));
   }
 
+  /** A document is put under the id it has itself. */
+  function named(part: Part): Part {
+    const id = decodeURIComponent(part.path.split('/').at(-1)!);
+    const body = part.body.body?.replace(/^\{"((?:template_)?id)":"[^"\\]*"/, (_, name: string) => `{"${name}":${JSON.stringify(id)}`);
+    return body === undefined ? part : { ...part, body: { ...part.body, body } };
+  }
+
   /** What is deleted is mostly what nothing else asks for. */
-  function named({ method }: Operation, { name, schema }: Parameter): fc.Arbitrary<unknown> {
+  function askedFor({ method }: Operation, { name, schema }: Parameter): fc.Arbitrary<unknown> {
     const known = valueOf(schema, name);
     return method === 'DELETE' && name !== 'job_id' ? fc.oneof({ weight: 20, arbitrary: fc.constantFrom(...SPARE) }, { weight: 1, arbitrary: known }) : known;
   }

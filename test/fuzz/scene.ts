@@ -74,6 +74,9 @@ export async function openScene(): Promise<Scene> {
     if (!stores.stores.some(({ store_id: id }) => id === 'second')) await finish('/data/synthetic', { store_id: 'second', seed: 2, assets: 5, start: '2024-01-02', end: '2024-06-28', activate: false });
     if (scene !== undefined && !scene.active) await finish('/data/stores/scene/activate', undefined);
     await removeOthers();
+    // Indices and strategies share their ids.
+    for (const id of [...INDICES, ...SPARE]) await ask('DELETE', `/strategies/${id}`);
+    await ask('DELETE', '/indices/plan');
     for (const id of ['ALPHA', 'BETA', ...SPARE]) await must('PUT', `/indices/${id}`, indexBody(id));
     await ask('POST', '/indices', { ...indexBody('CHILD'), universe: undefined, pipeline: null, derivation: { source_index_id: 'ALPHA' } });
     await finish('/analytics/ALPHA/backtest', { transaction_cost_bps: 5 });
@@ -81,6 +84,11 @@ export async function openScene(): Promise<Scene> {
     await finish('/risk-models/small/estimate', { index_id: 'ALPHA' });
     for (const id of ['names', ...SPARE]) await must('PUT', `/data/watchlists/${id}`, { name: 'Names', identifiers: names });
     for (const id of ['own', ...SPARE]) await must('PUT', `/reports/templates/${id}`, { template_id: id, name: 'Own', blocks: [{ kind: 'text', text: 'A line.' }] });
+    for (const id of ['limits', ...SPARE]) await must('PUT', `/optimise/constraint-sets/${id}`, { id, name: 'Limits', constraints: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.3 } }] });
+    await must('PUT', '/strategies/plan', { id: 'plan', name: 'Plan', index_id: 'ALPHA', transaction_cost_bps: 5 });
+    const optimised = await finish('/optimise/runs', { index_id: 'ALPHA', constraint_set_id: 'limits' });
+    const run = (optimised.result as { readonly run_id?: string } | null)?.run_id;
+    if (run !== undefined) runs.splice(0, runs.length, run);
     const render = await finish('/reports/render', { template_id: 'own' });
     const rendered = (render.result as { readonly render_id?: string } | null)?.render_id;
     if (rendered !== undefined) renders.splice(0, renders.length, rendered);
@@ -88,12 +96,13 @@ export async function openScene(): Promise<Scene> {
 
   const names: string[] = [];
   const renders: string[] = ['none'];
+  const runs: string[] = ['none'];
   await finish('/data/synthetic', { store_id: 'scene', seed: 1, assets: 12, start: '2022-01-03', end: '2024-06-28' });
   const found = (await ask('GET', '/data/identifiers?limit=50')).body as { readonly identifiers?: readonly { readonly identifier: string }[] };
   names.push(...(found.identifiers ?? []).map(({ identifier }) => identifier), 'NOPE');
   await restore();
 
-  return { url, vocabulary: vocabularyOf({ names, renders, folder }), restore, defects, async close() {
+  return { url, vocabulary: vocabularyOf({ names, renders, runs, folder }), restore, defects, async close() {
     await endJobs();
     await stop({ ...running, drainMs: 0 });
     await rm(folder, { recursive: true, force: true });
@@ -111,7 +120,7 @@ const indexBody = (id: string) => ({
   pipeline: { selection: [{ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 8 } }], weighting: { type: 'EqualWeight', cap: 0.3 } },
 });
 
-function vocabularyOf({ names, renders, folder }: { readonly names: readonly string[]; readonly renders: readonly string[]; readonly folder: string }): Vocabulary {
+function vocabularyOf({ names, renders, runs, folder }: { readonly names: readonly string[]; readonly renders: readonly string[]; readonly runs: readonly string[]; readonly folder: string }): Vocabulary {
   const indexIds = { values: ['ALPHA', 'ALPHA', 'ALPHA', ...INDICES, 'ABSENT'] };
   const days = { values: DAYS };
   const identifiers = { values: names };
@@ -124,9 +133,9 @@ function vocabularyOf({ names, renders, folder }: { readonly names: readonly str
     job_id: { values: ['backtest:ALPHA', 'backtest:BETA', 'risk:small', 'generate:scene', 'load:scene', 'render:none'] },
     before: { values: ['backtest:ALPHA'] }, after: { values: ['ALPHA', 'A'] },
     model_id: { values: ['small', 'other'] }, template_id: { values: ['own', 'FACTSHEET-A4', 'REBALANCE-A4'] }, render_id: { get values() { return renders; } },
-    store_id: { values: ['scene', 'second', 'extra', 'extra-2'] }, watchlist_id: { values: ['names', 'others'] }, strategy_id: { values: ['plan'] },
+    store_id: { values: ['scene', 'second', 'extra', 'extra-2'] }, watchlist_id: { values: ['names', 'others'] }, strategy_id: { values: ['plan'] }, constraint_set_id: { values: ['limits', 'limits', 'ABSENT'] }, sweep_id: { values: ['sweep', 'other'] }, run_id: { get values() { return runs; } },
     location: { values: [`${folder}/csv`, `${folder}/link`, '/etc', folder, `${folder}/csv/../csv`, `${folder}/absent`, 'postgres://u:p@localhost/db'] },
     // Sizes of work, small enough that a hundred thousand requests are answered the same day.
-    assets: { values: [2, 5, 20], only: true }, paths: { values: [1, 10, 200], only: true }, horizon: { values: [1, 5, 21], only: true }, wait: { values: [0, 0.01], only: true }, seed: { values: [0, 1, 2] },
+    assets: { values: [2, 5, 20], only: true }, paths: { values: [1, 10, 200], only: true }, horizon: { values: [1, 5, 21], only: true }, partitions: { values: [1, 2], only: true }, wait: { values: [0, 0.01], only: true }, seed: { values: [0, 1, 2] },
   };
 }

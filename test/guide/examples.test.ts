@@ -1,5 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { API } from '#contract/api.js';
+import { openApiDocument } from '#contract/openapi.js';
 import { exampleRequest } from '#views/documentation/operation.js';
+import { createConformity } from '../http/conformity.js';
 import { liveService, type LiveService } from '../real/live.js';
 import { createTeller, OPERATIONS, STORY, type Teller } from './example-story.js';
 
@@ -24,4 +28,14 @@ test('every body has an example, and so has every parameter that must be given',
     ...operation.parameters.filter(({ required, example }) => required && example === undefined).map(({ name }) => `${operation.operationId} ${name}`),
   ]);
   expect(without).toEqual([]);
+});
+
+test('every answer that the document shows satisfies the schema of its operation', () => {
+  const answers = JSON.parse(readFileSync('data/answers.json', 'utf8')) as Record<string, unknown>;
+  const conforms = createConformity(openApiDocument(API, '0.0.0'));
+  const broken = Object.entries(answers).flatMap(([id, body]) => {
+    const status = Number(Object.keys(OPERATIONS.get(id)?.responses ?? {}).find((text) => text.startsWith('2')));
+    return conforms(id, { status, type: 'application/json', body });
+  });
+  expect(broken, 'npm run generate').toEqual([]);
 });

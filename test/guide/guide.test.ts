@@ -28,7 +28,7 @@ const conforms = createConformity(openApiDocument(API, '0.0.0'));
 beforeAll(async () => {
   service = await liveService();
   folder = await mkdtemp(join(tmpdir(), 'divisor-guide-'));
-  shell = await openShell(folder, { DIVISOR: service.url, DIVISOR_HOME: join(service.folder, 'home'), DATA: service.folder, PYTHONPATH: join(process.cwd(), 'src/clients/python') });
+  shell = await openShell(folder, { DIVISOR: service.url, DIVISOR_URL: service.url, DIVISOR_HOME: join(service.folder, 'home'), DATA: service.folder, PYTHONPATH: join(process.cwd(), 'src/clients/python') });
 });
 afterAll(async () => {
   await service.close();
@@ -49,7 +49,7 @@ describe.skipIf(!isRunnable).each(guideSources())('$file', ({ file, examples }) 
 });
 
 test.each(guideSources())('the tables of $file are those of the code', ({ text }) => {
-  expect(withTables(text)).toBe(text);
+  expect(text, 'npm run generate').toBe(withTables(text));
 });
 
 const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, { method, path }]) => ({

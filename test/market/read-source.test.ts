@@ -1,4 +1,5 @@
 import { gzipSync } from 'node:zlib';
+import { appendFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -195,6 +196,29 @@ describe('files that cannot be read', () => {
 
   test('a dataset that is there twice is not guessed', async () => {
     expect(await findingsOf({ 'market.csv': MARKET, 'market.jsonl': '{}' })).toEqual(['UNREADABLE_FILE market']);
+  });
+
+  test.each<[string, (file: string) => void]>([
+    ['gains a row', (file) => appendFileSync(file, 'B,2024-01-03,21,5\n')],
+    ['is replaced by one of the same length', (file) => {
+      writeFileSync(`${file}.new`, MARKET.replace('10', '90'));
+      renameSync(`${file}.new`, file);
+    }],
+    ['is removed', (file) => rmSync(file)],
+  ])('a file that %s while the folder is read is told, and nothing of it is taken', async (_what, change) => {
+    for (const stage of ['reading market', 'reading tables']) {
+      const folder = await folderFor();
+      await writeFiles(folder, { 'market.csv': MARKET });
+      let isChanged = false;
+      const { read, findings } = await readFolder(folder, {}, (_fraction, message) => {
+        if (isChanged || message !== stage) return;
+        isChanged = true;
+        change(join(folder, 'market.csv'));
+      });
+      expect(read).toBeUndefined();
+      expect(findings.map(({ code }) => code)).toContain('UNREADABLE_FILE');
+      expect(findings.map(({ message }) => message)).toContain('The files changed while they were read.');
+    }
   });
 
   test('a folder without a market is told', async () => {

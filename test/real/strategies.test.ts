@@ -109,6 +109,7 @@ describe('strategies over HTTP', () => {
     for (const view of ['record', 'overview', 'attribution', 'weights', 'levels', 'weights?risk=false&as_of=2024-01-05']) expect((await service.ask('GET', `/analytics/S2/${view}`)).status, view).toBe(200);
     const { reconciles } = await service.ok<{ reconciles: boolean }>('GET', '/analytics/S2/attribution');
     expect(reconciles).toBe(true);
+    expect(await service.ok('GET', '/analytics/S2/reconcile')).toMatchObject({ reconciles: true });
     const { weights } = await service.ok<{ weights: { weight: number }[] }>('GET', '/analytics/S2/weights');
     expect(weights.reduce((sum, { weight }) => sum + weight, 0)).toBeGreaterThan(0.45);
     expect(weights.reduce((sum, { weight }) => sum + weight, 0)).toBeLessThan(0.55);
@@ -127,6 +128,22 @@ describe('strategies over HTTP', () => {
     expect((await send('PUT', etag)).status).toBe(200);
     expect((await send('DELETE', etag)).status).toBe(412);
     expect((await service.ask('GET', '/strategies/S2')).headers.get('etag')).not.toBe(etag);
+  });
+
+  test('a constraint set must be there, is applied, and is a problem once it is gone', async () => {
+    expect((await refusal('POST', '/strategies', strategy('S3', { constraint_set_id: 'limits' }))).findings).toMatchObject([{ code: 'CONSTRAINT_SET_NOT_FOUND', path: 'constraint_set_id' }]);
+    await service.ok('POST', '/optimise/constraint-sets', { id: 'limits', name: 'Limits', constraints: [{ type: 'PositionBounds', params: { upper: 0.3 } }] });
+    await service.ok('POST', '/strategies', strategy('S3', { constraint_set_id: 'limits' }));
+    const { error, result } = await service.job<Result & { rebalances: { weights: Record<string, number> }[] }>('/analytics/S3/backtest');
+    expect(error).toBeNull();
+    expect(result.rebalances.length).toBe(2);
+    expect(await service.ok('GET', '/analytics/S3/reconcile')).toMatchObject({ reconciles: true });
+    expect((await service.job('/analytics/S3/replay')).result).toMatchObject({ equal: true, inputs_equal: true });
+    for (const { weights } of result.rebalances) expect(Math.max(...Object.values(weights))).toBeLessThanOrEqual(0.3 + 1e-9);
+    await service.ok('DELETE', '/optimise/constraint-sets/limits');
+    expect((await service.ok<{ problems: readonly Found[] }>('GET', '/strategies/S3')).problems).toMatchObject([{ code: 'CONSTRAINT_SET_NOT_FOUND', path: 'constraint_set_id' }]);
+    expect((await refusal('POST', '/analytics/S3/backtest', {})).findings).toMatchObject([{ code: 'CONSTRAINT_SET_NOT_FOUND' }]);
+    await service.ok('DELETE', '/strategies/S3');
   });
 
   test('when its index is deleted it stays, says so, keeps its run and runs no more', async () => {

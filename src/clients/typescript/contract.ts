@@ -1,4 +1,4 @@
-// Written from the OpenAPI document by `node dist/test/generate.js`; edit the contract instead.
+// Written from the OpenAPI document by `npm run generate`; edit the contract instead.
 
 /** Each active weight, weight less index weight, lies between two bounds. */
 export interface ActiveBoundsParams {
@@ -16,7 +16,9 @@ export interface ActiveBoundsParams {
 
 export interface ActiveBoundsRow {
   readonly type: 'ActiveBounds';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: ActiveBoundsParams | undefined;
 }
 
@@ -38,17 +40,26 @@ export interface ActiveGroupBoundsParams {
 
 export interface ActiveGroupBoundsRow {
   readonly type: 'ActiveGroupBounds';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: ActiveGroupBoundsParams | undefined;
 }
 
 export interface ActiveRiskPayload {
+  /** What is compared with; null when nothing is. */
   readonly benchmark: string;
+  /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
+  /** Share of the weights that the estimate speaks for. */
   readonly covered_weight: number;
+  /** Contributions of names that only the benchmark holds. */
   readonly contributions_not_held: Readonly<Record<string, number>>;
+  /** Names without an estimate. */
   readonly uncovered: readonly string[];
+  /** First date of the run's levels: the span given to the estimate. */
   readonly window_start: string | null;
+  /** Last date of the run's levels. */
   readonly window_end: string | null;
 }
 
@@ -64,51 +75,79 @@ export interface ActiveShareParams {
 
 export interface ActiveShareRow {
   readonly type: 'ActiveShare';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: ActiveShareParams | undefined;
 }
 
 /** Every operand must pass. */
 export interface AllNode {
   readonly node: 'all';
+  /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
 }
 
 /** At least one operand must pass. */
 export interface AnyNode {
   readonly node: 'any';
+  /** Nodes in any order. */
   readonly operands: readonly ExpressionNode[];
 }
 
 export interface AssetView {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
+  /** Asset identifier. */
   readonly identifier: string;
+  /** Covariance of the returns over the variance of those compared with. */
   readonly beta: number;
+  /** Of the returns. */
   readonly correlation: number;
+  /** Return less that of the other. */
   readonly excess_return: number;
+  /** Return of the run over the same dates. */
   readonly index_return: number;
+  /** Last level over the first, less 1. */
   readonly total_return: number;
+  /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
+  /** Dates used. */
   readonly observations: number;
+  /** Rebalances the name was in. */
   readonly rebalances_held: number;
+  /** CLOSE on the dates of the run. */
   readonly price: SeriesPayload;
+  /** Applied weight by rebalance date, for those the name was in. */
   readonly weight_history: Readonly<Record<string, number>>;
+  /** Weight before capping, on the same dates. */
   readonly raw_weight_history: Readonly<Record<string, number>>;
 }
 
 export interface AttributionView {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** By contribution, largest first, then identifier. */
   readonly contributions: readonly ContributionPayload[];
+  /** Last level over the first, less 1. */
   readonly total_return: number;
+  /** Number of periods. */
   readonly periods: number;
+  /** Whether the residual is within its tolerance. */
   readonly reconciles: boolean;
+  /** What is left over, at the size of rounding. */
   readonly residual: number;
+  /** Return of the index less that of the same index uncapped; null without a cap. */
   readonly cap_drag: number | null;
+  /** Effect of transaction costs; null at zero cost. */
   readonly cost_drag: number | null;
+  /** The query, echoed; the first date of the run when omitted. */
   readonly requested_start: string | null;
+  /** The query, echoed; the last date of the run when omitted. */
   readonly requested_end: string | null;
+  /** End of the first complete period: a session after the first date of the window. A full timestamp. */
   readonly start: string;
+  /** Latest date of the run at or before the requested end. A full timestamp. */
   readonly end: string;
 }
 
@@ -128,6 +167,7 @@ export interface BacktestJobStatus {
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
   /** Last time the running attempt was seen alive. */
   readonly heartbeat_at: string | null;
@@ -159,52 +199,76 @@ export interface BacktestMetrics {
 }
 
 export interface BacktestRecordCollection {
+  /** Stored records by id. */
   readonly backtests: readonly BacktestRecordRow[];
+  /** Stored documents left out because they cannot be read. */
   readonly skipped: number;
+  /** The same documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface BacktestRecordRow {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
+  /** Time of the run, ISO-8601 UTC with offset. */
   readonly run_at: string | null;
 }
 
 /** A field that is not given is that of the strategy, when one is run, else its default. */
 export interface BacktestRequest {
+  /** External benchmark: a second comparison beside the tracked index. */
   readonly benchmark?: BenchmarkRefInput | null | undefined;
+  /** First day; the base date of the index by default, and never before it. */
   readonly start?: string | null | undefined;
+  /** Last day; the last of the served store by default. */
   readonly end?: string | null | undefined;
+  /** Money the portfolio starts with, in the index currency. */
   readonly initial_capital?: number | undefined;
+  /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
 }
 
 export interface BacktestResultSummary {
+  /** What is compared with; null when nothing is. */
   readonly benchmark: BookPayload | null;
+  /** Books of the index: target and optimised. */
   readonly index: IndexBooksPayload;
+  /** Figures of the run. */
   readonly metrics: BacktestMetrics;
+  /** What the money did. */
   readonly portfolio: PortfolioBookPayload;
   /** Days a holding or target had no bar though its exchange was open. */
   readonly price_gaps: readonly PriceGapPayload[];
   /** Per rebalance, the session its trades were priced from. */
   readonly rebalance_pricing: readonly RebalancePricingPayload[];
+  /** Time of the run, ISO-8601 UTC with offset. */
   readonly run_at: string | null;
+  /** Orders that could not be filled on their day. */
   readonly unfilled: readonly UnfilledOrderPayload[];
   /** Warnings of the run. */
   readonly findings: readonly Finding[];
   /** SHA-256 over engine version, definitions, request and store content: equal hashes, equal results. */
   readonly run_hash: string;
+  /** SHA-256 of the content of the store that was read. */
   readonly store_content_hash: string;
+  /** Version of the engine that computed it. */
   readonly engine_version: string;
 }
 
 export interface BacktestRunResult {
   /** Calendar year to return; they compound to the total. */
   readonly annual_returns: Readonly<Record<string, number>>;
+  /** What is compared with; null when nothing is. */
   readonly benchmark: RelativeMetricsPayload | null;
+  /** Level against its running peak; 0 at a high. */
   readonly drawdown: SeriesPayload;
+  /** The tracked index rebased to 100 on the same dates. */
   readonly index_level: SeriesPayload;
+  /** Money the portfolio started with. */
   readonly initial_capital: number;
+  /** The level, 100 at the start. */
   readonly level: SeriesPayload;
+  /** Figures of the run. */
   readonly metrics: BacktestMetrics;
   /** Days a holding or target had no bar though its exchange was open. */
   readonly price_gaps: readonly PriceGapPayload[];
@@ -214,13 +278,17 @@ export interface BacktestRunResult {
   readonly rebalances: readonly RebalanceSnapshot[];
   /** All of them: more than served only where the weights would not fit a result. */
   readonly rebalances_total: number;
+  /** Returns of the level, from the second date on. */
   readonly returns: SeriesPayload;
+  /** Transaction costs paid. */
   readonly total_costs: number;
   /** Warnings of the run. */
   readonly findings: readonly Finding[];
   /** SHA-256 over engine version, definitions, request and store content: equal hashes, equal results. */
   readonly run_hash: string;
+  /** SHA-256 of the content of the store that was read. */
   readonly store_content_hash: string;
+  /** Version of the engine that computed it. */
   readonly engine_version: string;
 }
 
@@ -264,14 +332,20 @@ export interface BatchReferenceResponse {
 }
 
 export interface BenchmarkRef {
+  /** Index id, or market-data identifier. */
   readonly id: string;
+  /** `index`: a stored definition. `identifier`: a series of the market. */
   readonly kind: 'index' | 'identifier';
+  /** Column of the market; ignored when kind is `index`. */
   readonly price_column: string;
 }
 
 export interface BenchmarkRefInput {
+  /** Index id, or market-data identifier. */
   readonly id: string;
+  /** `index`: a stored definition. `identifier`: a series of the market. */
   readonly kind: 'index' | 'identifier';
+  /** Column of the market; ignored when kind is `index`. */
   readonly price_column?: string | undefined;
 }
 
@@ -289,7 +363,9 @@ export interface BetaParams {
 
 export interface BetaRow {
   readonly type: 'Beta';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: BetaParams | undefined;
 }
 
@@ -298,9 +374,13 @@ export interface BookPayload {
   readonly levels: SeriesPayload;
   /** Held weights after each close, dates by identifier, at most the most recent MAX_WEIGHT_DATES. */
   readonly weights: TableFrame;
+  /** Dates of the whole panel. */
   readonly weights_dates_total: number;
+  /** Compositions, in date order. */
   readonly rebalances: readonly RebalanceSnapshot[];
+  /** All of them, also those not served. */
   readonly rebalances_total: number;
+  /** Set when the calendar could not cover the requested range. */
   readonly calendar_coverage: CalendarCoveragePayload | null;
   /** Market value over level, 1 at the start; absent for a bare level series. */
   readonly divisor?: SeriesPayload | undefined;
@@ -326,6 +406,7 @@ export interface BufferedTopNRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'BufferedTopN';
+  /** Arguments of the class, by name. */
   readonly params?: BufferedTopNParams | undefined;
 }
 
@@ -340,12 +421,19 @@ export interface CalendarCoverage {
 }
 
 export interface CalendarCoveragePayload {
+  /** Exchange MIC from /indices/calendars. */
   readonly calendar: string;
+  /** The query, echoed; the first date of the run when omitted. */
   readonly requested_start: string;
+  /** The query, echoed; the last date of the run when omitted. */
   readonly requested_end: string;
+  /** First date the calendar can speak for. */
   readonly covered_start: string;
+  /** Last date the calendar can speak for. */
   readonly covered_end: string;
+  /** Whether the calendar does not reach back to the requested start. */
   readonly trimmed_start: boolean;
+  /** Whether the calendar stops before the requested end. */
   readonly trimmed_end: boolean;
 }
 
@@ -365,6 +453,7 @@ export interface CalendarOption {
   readonly region: string;
   /** IANA time zone. */
   readonly tz: string;
+  /** Days for which the calendar has sessions. */
   readonly coverage: CalendarCoverage;
 }
 
@@ -382,14 +471,18 @@ export interface CardinalityParams {
 
 export interface CardinalityRow {
   readonly type: 'Cardinality';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: CardinalityParams | undefined;
 }
 
 export interface CarryDecomposition {
+  /** spot x (exp(-b tau) - 1). */
   readonly borrow: number;
   /** Negative: dividends reduce the forward. */
   readonly dividend: number;
+  /** spot x (exp(r tau) - 1). */
   readonly financing: number;
   /** Total less the three parts. */
   readonly residual: number;
@@ -413,6 +506,7 @@ export interface CategoryFilterRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'CategoryFilter';
+  /** Arguments of the class, by name. */
   readonly params?: CategoryFilterParams | undefined;
 }
 
@@ -433,6 +527,7 @@ export interface ChangelogResponse {
 }
 
 export interface ChangelogSectionView {
+  /** One of the headings of Keep a Changelog. */
   readonly heading: 'Added' | 'Changed' | 'Fixed' | 'Removed' | 'Deprecated' | 'Security';
   /** One change each, as Markdown. */
   readonly items: readonly string[];
@@ -471,22 +566,32 @@ export interface ChartBlockInput {
 }
 
 export interface CompareEntry {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
+  /** The level, 100 at the start. */
   readonly level: SeriesPayload;
+  /** Last level over the first, less 1. */
   readonly total_return: number;
 }
 
 export interface CompareView {
+  /** The indices, as asked for. */
   readonly index_ids: readonly string[];
+  /** One entry each, in the order asked for. */
   readonly entries: readonly CompareEntry[];
+  /** Dates used. */
   readonly observations: number;
+  /** First date that every run has. */
   readonly start: string;
+  /** Last date that every run has. */
   readonly end: string;
 }
 
 export interface ComparisonNode {
   readonly node: 'comparison';
+  /** Datapoint or reference column. */
   readonly field: FieldNode;
+  /** How the datapoint is compared with the value. */
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
   /** A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
   readonly value: unknown;
@@ -508,6 +613,7 @@ export interface CompositeScoreRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'CompositeScore';
+  /** Arguments of the class, by name. */
   readonly params?: CompositeScoreParams | undefined;
 }
 
@@ -527,14 +633,20 @@ export interface Concentration5_10_40Params {
 
 export interface Concentration5_10_40Row {
   readonly type: 'Concentration5_10_40';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: Concentration5_10_40Params | undefined;
 }
 
 export interface ConcentrationPayload {
+  /** Names with a weight above 0. */
   readonly constituents: number;
+  /** 1 over the sum of squared weights. */
   readonly effective_assets: number;
+  /** Sum of squared weights. */
   readonly herfindahl: number;
+  /** Largest weight. */
   readonly largest: number;
   /** Combined weight of the largest 1, 5, 10 and 20. */
   readonly top_weights: Readonly<Record<string, number>>;
@@ -556,28 +668,39 @@ export interface ConcentrationRICParams {
 
 export interface ConcentrationRICRow {
   readonly type: 'ConcentrationRIC';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: ConcentrationRICParams | undefined;
 }
 
 export interface ConstituentRow {
+  /** Asset identifier. */
   readonly identifier: string;
   /** Held at as_of. */
   readonly weight: number;
   /** Before capping, at the rebalance. */
   readonly raw_weight: number;
+  /** Whether the name was cut to the cap. */
   readonly capped: boolean;
+  /** Weight less the benchmark's. */
   readonly active_weight: number | null;
+  /** Contribution to the tracking error; may be negative. */
   readonly active_risk_contribution: number | null;
+  /** Contribution to the annualised volatility; null without an estimate for the name. */
   readonly risk_contribution: number | null;
+  /** Held less target weight; null on the rebalance date. */
   readonly delta_since_rebalance: number | null;
+  /** Shares of the company on the date, not those the index holds. */
   readonly shares_outstanding: number | null;
 }
 
 export interface ConstraintRow {
   /** Constraint class; see /optimise/constraint-types. */
   readonly type: string;
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id: string;
+  /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
 }
 
@@ -586,13 +709,16 @@ export type ConstraintRowBody = FullInvestmentRow | WeightSumRow | LongOnlyRow |
 export interface ConstraintRowInput {
   /** Constraint class; see /optimise/constraint-types. */
   readonly type: string;
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: Readonly<Record<string, unknown>> | undefined;
 }
 
 export interface ConstraintSet {
   /** Used in the path. */
   readonly id: string;
+  /** Display name. */
   readonly name: string;
   /** Rows in order; none leaves the full-investment default. */
   readonly constraints: readonly ConstraintRow[];
@@ -602,13 +728,18 @@ export interface ConstraintSet {
 export interface ConstraintSetBody {
   /** Used in the path. */
   readonly id: string;
+  /** Display name. */
   readonly name: string;
+  /** Constraint rows; none leaves full investment, long only. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;
 }
 
 export interface ConstraintSetCollection {
+  /** Stored sets by id. */
   readonly constraint_sets: readonly ConstraintSet[];
+  /** Stored documents left out because they cannot be read. */
   readonly skipped: number;
+  /** The same documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -620,17 +751,24 @@ export interface ConstraintTypes {
 }
 
 export interface ContributionPayload {
+  /** Asset identifier. */
   readonly asset_id: string;
+  /** Mean weight at the beginning of the periods. */
   readonly average_weight: number;
+  /** Linked contribution to the total return. */
   readonly contribution: number;
+  /** Last level over the first, less 1. */
   readonly total_return: number;
 }
 
 export interface CorporateAction {
+  /** Class name. */
   readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
   /** What value means: an amount per share that adds up, a share-count multiplier that compounds, or nothing that can be summed. */
   readonly kind: 'cash' | 'ratio' | 'structural';
+  /** An amount per share, or a share-count multiplier, by kind. */
   readonly value: number;
+  /** First day without the entitlement. */
   readonly ex_date: string;
   /** Null: unknown. */
   readonly pay_date: string | null;
@@ -645,6 +783,7 @@ export interface CorporateAction {
 }
 
 export interface CorporateActionsResponse {
+  /** Asset identifier. */
   readonly identifier: string;
   /** By ex_date ascending. */
   readonly actions: readonly CorporateAction[];
@@ -657,6 +796,7 @@ export interface CorporateActionsResponse {
 }
 
 export interface CoverageResponse {
+  /** Coverage by table. */
   readonly datasets: readonly DatasetCoverage[];
   /** Distinct identifiers of all datasets together. */
   readonly identifiers_union: number;
@@ -682,25 +822,33 @@ export interface CumulativeCoverageRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'CumulativeCoverage';
+  /** Arguments of the class, by name. */
   readonly params?: CumulativeCoverageParams | undefined;
 }
 
 export interface DataAudit {
+  /** The data store. */
   readonly store_id: string;
   /** Of the content that was looked through. */
   readonly content_hash: string;
   /** By date and identifier, at most 1000: the most certain ones. */
   readonly doubts: readonly DataDoubt[];
+  /** All of them, also those not listed. */
   readonly total: number;
 }
 
 export interface DataDoubt {
   /** Names the doubt in a request for repairs; the same data has the same ids. */
   readonly id: string;
+  /** What it is. */
   readonly kind: 'unexplained_jump' | 'missed_split' | 'currency_flip' | 'duplicate_bar' | 'stale_tail' | 'volume_without_trade' | 'dividend_size' | 'dividend_duplicate' | 'dividend_not_adjusted';
+  /** Asset identifier. */
   readonly identifier: string;
+  /** The date. */
   readonly date: string;
+  /** How certain the doubt is, 0 to 1. */
   readonly confidence: number;
+  /** A sentence for people. */
   readonly message: string;
   /** The figures it rests on. */
   readonly evidence: Readonly<Record<string, number | string>>;
@@ -711,40 +859,65 @@ export interface DataDoubt {
 /** A change that would settle a doubt; days are inclusive. */
 export type DataRepair = {
   readonly kind: 'scale';
+  /** Asset identifier. */
   readonly identifier: string;
+  /** First day concerned. */
   readonly from: string;
+  /** Last day concerned. */
   readonly to: string;
+  /** Columns concerned. */
   readonly columns: readonly string[];
+  /** Multiplies the values. */
   readonly factor: number;
 } | {
   readonly kind: 'remove_values';
+  /** Asset identifier. */
   readonly identifier: string;
+  /** First day concerned. */
   readonly from: string;
+  /** Last day concerned. */
   readonly to: string;
+  /** Columns concerned. */
   readonly columns: readonly string[];
 } | {
   readonly kind: 'insert_action';
+  /** The corporate action. */
   readonly action: {
+    /** Asset identifier. */
     readonly identifier: string;
+    /** Class name. */
     readonly type: string;
+    /** The value. */
     readonly value: number;
+    /** First day without the entitlement. */
     readonly ex_date: string;
   };
 } | {
   readonly kind: 'replace_action';
+  /** The corporate action. */
   readonly action: {
+    /** Asset identifier. */
     readonly identifier: string;
+    /** Class name. */
     readonly type: string;
+    /** The value. */
     readonly value: number;
+    /** First day without the entitlement. */
     readonly ex_date: string;
   };
+  /** The value. */
   readonly value: number;
 } | {
   readonly kind: 'remove_action';
+  /** The corporate action. */
   readonly action: {
+    /** Asset identifier. */
     readonly identifier: string;
+    /** Class name. */
     readonly type: string;
+    /** The value. */
     readonly value: number;
+    /** First day without the entitlement. */
     readonly ex_date: string;
   };
 };
@@ -757,8 +930,11 @@ export interface DataSourceStatus {
 }
 
 export interface DataStore {
+  /** The data store. */
   readonly store_id: string;
+  /** Display name. */
   readonly name: string;
+  /** Where its data came from. */
   readonly kind: 'folder' | 'database' | 'imported' | 'synthetic';
   /** The engine created the folder and deletes it with the store. */
   readonly managed: boolean;
@@ -774,8 +950,11 @@ export interface DataStore {
   readonly refreshable: boolean;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment: 'none' | 'splits' | 'total';
+  /** Time it was made, ISO-8601 UTC with offset. */
   readonly created_at: string;
+  /** Time it was last read. */
   readonly last_loaded_at: string | null;
+  /** Time it was last brought up to date. */
   readonly last_refreshed_at: string | null;
   /** Distinct identifiers of the market dataset; null before the first load. */
   readonly identifiers: number | null;
@@ -791,8 +970,11 @@ export interface DataStore {
   readonly rows: Readonly<Record<string, number>> | null;
   /** Every file of the last load with its SHA-256; left out of listings. */
   readonly files?: readonly {
+    /** Name of the file. */
     readonly label: string;
+    /** Size in bytes. */
     readonly bytes: number;
+    /** SHA-256 of its bytes. */
     readonly sha256: string;
   }[] | undefined;
   /** Doubts about the data at the last load, at most 201; left out of listings. */
@@ -802,17 +984,22 @@ export interface DataStore {
 }
 
 export interface DataStoreCollection {
+  /** Stores by id. */
   readonly stores: readonly DataStore[];
   /** Id of the store being served. */
   readonly active: string | null;
+  /** Stored documents left out because they cannot be read. */
   readonly skipped: number;
+  /** The same documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface DataStoreCreate {
   /** Default: the name in lower case, other characters as dashes. */
   readonly store_id?: string | undefined;
+  /** Display name. */
   readonly name: string;
+  /** What it is. */
   readonly kind: 'folder' | 'database';
   /** Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. It must lie where the operator allows. */
   readonly location: string;
@@ -825,6 +1012,7 @@ export interface DataStoreCreate {
 }
 
 export interface DataStoreUpdate {
+  /** Display name. */
   readonly name?: string | undefined;
   /** Where a refresh takes data from. */
   readonly source?: string | null | undefined;
@@ -833,11 +1021,15 @@ export interface DataStoreUpdate {
 }
 
 export interface DatasetCoverage {
+  /** Which table. */
   readonly dataset: 'market' | 'reference';
   /** The dataset is loaded. */
   readonly configured: boolean;
+  /** Distinct identifiers. */
   readonly identifiers: number;
+  /** Earliest date held. */
   readonly start: string | null;
+  /** Latest date held. */
   readonly end: string | null;
   /** Data columns, keys excluded. */
   readonly field_count: number;
@@ -858,6 +1050,7 @@ export interface DatasetCoverage {
 export interface DeletedIndex {
   /** The index removed. */
   readonly index_id: string;
+  /** Whether a stored record went with it. */
   readonly backtest_record_deleted: boolean;
   /** Job records and persisted run results forgotten. */
   readonly backtest_results_deleted: number;
@@ -866,22 +1059,31 @@ export interface DeletedIndex {
 }
 
 export interface DerivationPayload {
+  /** Parent of the derived index; it cannot be changed. */
   readonly source_index_id: string;
+  /** What is minimised; `min_tracking_error` is the only one. */
   readonly objective: string;
+  /** Constraint rows; none leaves full investment, long only. */
   readonly constraints: readonly ConstraintRow[];
 }
 
 export interface DerivationPayloadInput {
+  /** Parent of the derived index; it cannot be changed. */
   readonly source_index_id: string;
+  /** What is minimised; `min_tracking_error` is the only one. */
   readonly objective?: string | undefined;
+  /** Constraint rows; none leaves full investment, long only. */
   readonly constraints?: readonly ConstraintRowInput[] | undefined;
 }
 
 export interface Distribution {
+  /** Over the paths. */
   readonly mean: number;
   /** Standard deviation over the paths, ddof 1. */
   readonly deviation: number;
+  /** Least. */
   readonly minimum: number;
+  /** Greatest. */
   readonly maximum: number;
   /** By the percentiles asked for, interpolated between order statistics. */
   readonly percentiles: Readonly<Record<string, number>>;
@@ -901,13 +1103,18 @@ export interface DividendFilterRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'DividendFilter';
+  /** Arguments of the class, by name. */
   readonly params?: DividendFilterParams | undefined;
 }
 
 export interface DriftPayload {
+  /** Largest single change. */
   readonly maximum: number;
+  /** Rebalance drifted from. */
   readonly since: string;
+  /** Sum of the absolute changes. */
   readonly total_absolute: number;
+  /** One-way: half the sum of the absolute changes. */
   readonly turnover: number;
 }
 
@@ -923,7 +1130,9 @@ export interface EffectiveNumberParams {
 
 export interface EffectiveNumberRow {
   readonly type: 'EffectiveNumber';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: EffectiveNumberParams | undefined;
 }
 
@@ -939,9 +1148,13 @@ export interface EqualRiskWeightParams {
 
 export interface EqualRiskWeightWeighting {
   readonly type: 'EqualRiskWeight';
+  /** Arguments of the class, by name. */
   readonly params?: EqualRiskWeightParams | undefined;
+  /** Largest weight of a name; null without one. */
   readonly cap?: number | null | undefined;
+  /** Least weight of a name. */
   readonly floor?: number | null | undefined;
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -950,19 +1163,27 @@ export type EqualWeightParams = Readonly<Record<string, never>>;
 
 export interface EqualWeightWeighting {
   readonly type: 'EqualWeight';
+  /** Arguments of the class, by name. */
   readonly params?: EqualWeightParams | undefined;
+  /** Largest weight of a name; null without one. */
   readonly cap?: number | null | undefined;
+  /** Least weight of a name. */
   readonly floor?: number | null | undefined;
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
 export interface ErrorDetail {
+  /** Stable code to branch on. */
   readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'JOB_RUNNING' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'STORE_WRITE_FAILED';
+  /** A sentence for people. */
   readonly message: string;
+  /** Members that go with the code, or null. */
   readonly detail: Readonly<Record<string, unknown>> | null;
 }
 
 export interface ErrorEnvelope {
+  /** The error. */
   readonly error: ErrorDetail;
 }
 
@@ -976,6 +1197,7 @@ export interface ExcludeListRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'ExcludeList';
+  /** Arguments of the class, by name. */
   readonly params?: ExcludeListParams | undefined;
 }
 
@@ -991,7 +1213,9 @@ export interface ExcludeParams {
 
 export interface ExcludeRow {
   readonly type: 'Exclude';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: ExcludeParams | undefined;
 }
 
@@ -1000,6 +1224,7 @@ export interface ExplainedDatapoint {
   readonly path: string;
   /** What was read, in words. */
   readonly field: string;
+  /** The value. */
   readonly value: string | number | boolean | null;
   /** First date read; equals `to` for a single value, null for a value that was always valid. */
   readonly from: string | null;
@@ -1010,9 +1235,13 @@ export interface ExplainedDatapoint {
 }
 
 export interface ExplainedRule {
+  /** Place in the order. */
   readonly position: number;
+  /** Id of the rule; null for the universe. */
   readonly rule_id: string;
+  /** Class of the rule; null for the universe. */
   readonly rule_type: string;
+  /** Whether the rule kept it. */
   readonly kept: boolean;
   /** The condition in words. */
   readonly test: string;
@@ -1020,6 +1249,7 @@ export interface ExplainedRule {
   readonly value: string | number | boolean | null;
   /** Bound the value was held against; for a ranking the value of the last name kept on rank. */
   readonly threshold: number | null;
+  /** Rank, 1 the best; null where the rule does not rank. */
   readonly rank: number | null;
   /** Last rank kept on rank alone. */
   readonly cutoff: number | null;
@@ -1029,8 +1259,11 @@ export interface ExplainedRule {
   readonly distance: number | null;
   /** Of an expression: each comparison with the value it met. */
   readonly comparisons: readonly ({
+    /** Where, as the client wrote it. */
     readonly path: string;
+    /** The condition in words. */
     readonly test: string;
+    /** The value. */
     readonly value: string | number | boolean | null;
     /** Null when unknown. */
     readonly outcome: boolean | null;
@@ -1049,6 +1282,7 @@ export interface ExpressionFilterRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'ExpressionFilter';
+  /** Arguments of the class, by name. */
   readonly params?: ExpressionFilterParams | undefined;
 }
 
@@ -1075,7 +1309,9 @@ export interface FactorExposureParams {
 
 export interface FactorExposureRow {
   readonly type: 'FactorExposure';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: FactorExposureParams | undefined;
 }
 
@@ -1083,6 +1319,7 @@ export interface FactorExposureRow {
 export interface FieldFilterParams {
   /** Column or derived datapoint. */
   readonly field: string;
+  /** How the datapoint is compared with the value. */
   readonly comparison: 'gt' | 'ge' | 'lt' | 'le' | 'eq' | 'ne' | 'in' | 'between';
   /** A number for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between. */
   readonly value: unknown;
@@ -1094,6 +1331,7 @@ export interface FieldFilterRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'FieldFilter';
+  /** Arguments of the class, by name. */
   readonly params?: FieldFilterParams | undefined;
 }
 
@@ -1108,6 +1346,7 @@ export interface FieldNode {
   readonly lag?: number | undefined;
   /** Trailing sessions; required when the aggregate is not last. */
   readonly window?: number | null | undefined;
+  /** How a window becomes one value. */
   readonly aggregate?: 'last' | 'mean' | 'median' | 'sum' | 'min' | 'max' | 'std' | 'count' | undefined;
   /** Across the current survivors that have a value. */
   readonly transform?: 'none' | 'rank' | 'percentile' | 'zscore' | undefined;
@@ -1125,20 +1364,31 @@ export interface FieldWeightParams {
 
 export interface FieldWeightWeighting {
   readonly type: 'FieldWeight';
+  /** Arguments of the class, by name. */
   readonly params?: FieldWeightParams | undefined;
+  /** Largest weight of a name; null without one. */
   readonly cap?: number | null | undefined;
+  /** Least weight of a name. */
   readonly floor?: number | null | undefined;
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
 /** What a check has to say about one place. */
 export interface Finding {
+  /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'NOT_SUPPORTED' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL';
+  /** Stable code to branch on. */
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL';
+  /** A sentence for people. */
   readonly message: string;
+  /** Where, as the client wrote it. */
   readonly path: string;
+  /** Id of the rule or constraint row concerned, when it has one. */
   readonly row_id?: string | null | undefined;
+  /** Accepted values, when the set is closed. */
   readonly accepted?: readonly string[] | null | undefined;
+  /** The refused value, when small. */
   readonly value?: unknown | undefined;
 }
 
@@ -1152,9 +1402,13 @@ export interface FixedWeightParams {
 
 export interface FixedWeightWeighting {
   readonly type: 'FixedWeight';
+  /** Arguments of the class, by name. */
   readonly params?: FixedWeightParams | undefined;
+  /** Largest weight of a name; null without one. */
   readonly cap?: number | null | undefined;
+  /** Least weight of a name. */
   readonly floor?: number | null | undefined;
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -1170,6 +1424,7 @@ export interface FreeFloatFilterRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'FreeFloatFilter';
+  /** Arguments of the class, by name. */
   readonly params?: FreeFloatFilterParams | undefined;
 }
 
@@ -1187,22 +1442,31 @@ export interface FreezeParams {
 
 export interface FreezeRow {
   readonly type: 'Freeze';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: FreezeParams | undefined;
 }
 
 export interface FrontierPayload {
   /** From least variance to largest expected return within the constraints, equally spaced in expected return. */
   readonly points: readonly {
+    /** Annualised arithmetic mean of the window. */
     readonly expected_return: number;
+    /** Annualised standard deviation of returns. */
     readonly volatility: number;
+    /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
   }[];
   /** Largest excess return over the risk-free rate per unit of volatility; null where none is positive. */
   readonly tangency: {
+    /** Annualised arithmetic mean of the window. */
     readonly expected_return: number;
+    /** Annualised standard deviation of returns. */
     readonly volatility: number;
+    /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
+    /** Excess return over volatility. */
     readonly sharpe: number;
   } | null;
 }
@@ -1217,7 +1481,9 @@ export interface FullInvestmentParams {
 
 export interface FullInvestmentRow {
   readonly type: 'FullInvestment';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: FullInvestmentParams | undefined;
 }
 
@@ -1226,6 +1492,7 @@ export interface FuturesPriceRequest {
   readonly index_id?: string | null | undefined;
   /** Given spot, greater than 0; needs as_of. */
   readonly spot?: number | null | undefined;
+  /** Expiry of the contract. */
   readonly expiry: string;
   /** Valuation date; default the latest level held. */
   readonly as_of?: string | null | undefined;
@@ -1237,7 +1504,9 @@ export interface FuturesPriceRequest {
   readonly borrow_rate?: number | undefined;
   /** Discrete dividends in index points between as_of and expiry; exclude a non-zero dividend_yield. */
   readonly dividends?: readonly {
+    /** First day without the entitlement. */
     readonly ex_date: string;
+    /** Index points. */
     readonly amount: number;
   }[] | undefined;
   /** Observed price, for basis and implied rates. */
@@ -1249,20 +1518,27 @@ export interface FuturesPriceRequest {
 }
 
 export interface FuturesPriceResponse {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string | null;
+  /** The query, echoed; null when omitted. */
   readonly requested_as_of: string | null;
   /** The resolved session. */
   readonly as_of: string;
+  /** Expiry of the contract. */
   readonly expiry: string;
+  /** Calendar days. */
   readonly days: number;
   /** days / 365. */
   readonly year_fraction: number;
+  /** Level of the underlying. */
   readonly spot: number;
+  /** Theoretical price. */
   readonly fair_value: number;
   /** fair_value less spot. */
   readonly basis: number;
   /** ln(fair_value / spot) / year_fraction. */
   readonly annualised_carry: number;
+  /** What makes up the basis. */
   readonly carry: CarryDecomposition;
   /** contracts x multiplier x fair_value. */
   readonly notional: number;
@@ -1296,6 +1572,7 @@ export interface GenerateJobStatus {
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
   /** Last time the running attempt was seen alive. */
   readonly heartbeat_at: string | null;
@@ -1312,21 +1589,27 @@ export interface GenerateJobStatus {
 export interface GenerateSyntheticRequest {
   /** Default synthetic-{seed}-{n}. */
   readonly store_id?: string | undefined;
+  /** Display name. */
   readonly name?: string | undefined;
   /** Same request, same content, on every platform. */
   readonly seed?: number | undefined;
   /** Names alive at the start; later listings come on top. */
   readonly assets?: number | undefined;
+  /** First session. */
   readonly start?: string | undefined;
   /** Default: the end of the last complete calendar year. */
   readonly end?: string | undefined;
   /** Exchange MIC from /indices/calendars. */
   readonly calendar?: string | undefined;
+  /** ISO 4217 code. */
   readonly currency?: string | undefined;
+  /** Sectors the names are spread over. */
   readonly sectors?: number | undefined;
   /** Expected return of the market a year. */
   readonly market_return?: number | undefined;
+  /** Of the market, a year. */
   readonly market_volatility?: number | undefined;
+  /** Of a name beside the market, a year. */
   readonly specific_volatility?: number | undefined;
   /** Paid quarterly. */
   readonly dividend_yield?: number | undefined;
@@ -1343,7 +1626,9 @@ export interface GenerateSyntheticRequest {
 }
 
 export interface GroupAttributionRow {
+  /** The group. */
   readonly group: string;
+  /** Mean weight at the beginning of the periods. */
   readonly average_weight: number;
   /** Mean weight of the group in the benchmark. Null without a benchmark. */
   readonly benchmark_average_weight: number | null;
@@ -1358,21 +1643,33 @@ export interface GroupAttributionRow {
 }
 
 export interface GroupAttributionView {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested. */
   readonly by: string;
+  /** What is compared with; null when nothing is. */
   readonly benchmark: string | null;
+  /** One row a group. */
   readonly groups: readonly GroupAttributionRow[];
+  /** Last level over the first, less 1. */
   readonly total_return: number;
+  /** Return of the benchmark over the same dates. */
   readonly benchmark_return: number | null;
   /** total_return less benchmark_return; the effects of all groups sum to it. */
   readonly active_return: number | null;
+  /** Number of periods. */
   readonly periods: number;
+  /** What is left over, at the size of rounding. */
   readonly residual: number;
+  /** Whether the residual is within its tolerance. */
   readonly reconciles: boolean;
+  /** The query, echoed; the first date of the run when omitted. */
   readonly requested_start: string;
+  /** The query, echoed; the last date of the run when omitted. */
   readonly requested_end: string;
+  /** End of the first complete period. A full timestamp. */
   readonly start: string;
+  /** Latest date of the run at or before the requested end. A full timestamp. */
   readonly end: string;
 }
 
@@ -1394,19 +1691,27 @@ export interface GroupBoundsParams {
 
 export interface GroupBoundsRow {
   readonly type: 'GroupBounds';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: GroupBoundsParams | undefined;
 }
 
 export interface GroupCap {
+  /** Datapoint or reference column. */
   readonly field: string;
+  /** Largest weight of a name; null without one. */
   readonly cap: number;
+  /** Groups concerned; null means each one. */
   readonly groups: readonly string[] | null;
 }
 
 export interface GroupCapInput {
+  /** Datapoint or reference column. */
   readonly field: string;
+  /** Largest weight of a name; null without one. */
   readonly cap: number;
+  /** Groups concerned; null means each one. */
   readonly groups?: readonly string[] | null | undefined;
 }
 
@@ -1428,7 +1733,9 @@ export interface GroupCardinalityParams {
 
 export interface GroupCardinalityRow {
   readonly type: 'GroupCardinality';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: GroupCardinalityParams | undefined;
 }
 
@@ -1448,6 +1755,7 @@ export interface GroupLimitRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'GroupLimit';
+  /** Arguments of the class, by name. */
   readonly params?: GroupLimitParams | undefined;
 }
 
@@ -1465,9 +1773,13 @@ export interface GroupWeightParams {
 
 export interface GroupWeightWeighting {
   readonly type: 'GroupWeight';
+  /** Arguments of the class, by name. */
   readonly params?: GroupWeightParams | undefined;
+  /** Largest weight of a name; null without one. */
   readonly cap?: number | null | undefined;
+  /** Least weight of a name. */
   readonly floor?: number | null | undefined;
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -1506,6 +1818,7 @@ export interface Health {
   readonly version: string;
   /** Start of the process, ISO-8601 UTC with offset. */
   readonly started_at: string;
+  /** Seconds since the start. */
   readonly uptime_seconds: number;
   /** The data store being served; all null when none is. */
   readonly store: {
@@ -1518,9 +1831,12 @@ export interface Health {
   };
   /** Jobs that are not finished. */
   readonly jobs: {
+    /** Waiting. */
     readonly pending: number;
+    /** Being worked on. */
     readonly running: number;
   };
+  /** What was looked at. */
   readonly checks: readonly HealthCheck[];
   /** Every limit a client can meet, by name. */
   readonly limits: Readonly<Record<string, number>>;
@@ -1529,6 +1845,7 @@ export interface Health {
 export interface HealthCheck {
   /** What was looked at. */
   readonly name: string;
+  /** Whether it is well. */
   readonly ok: boolean;
   /** What is wrong, or null. */
   readonly message: string | null;
@@ -1548,12 +1865,16 @@ export interface HistoryFilterRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'HistoryFilter';
+  /** Arguments of the class, by name. */
   readonly params?: HistoryFilterParams | undefined;
 }
 
 export interface IdentifierSearch {
+  /** Matching names. */
   readonly identifiers: readonly ({
+    /** Asset identifier. */
     readonly identifier: string;
+    /** Display name, when reference data has one. */
     readonly name: string | null;
     /** First bar. */
     readonly start: string | null;
@@ -1565,6 +1886,7 @@ export interface IdentifierSearch {
 }
 
 export interface ImportRequest {
+  /** Display name. */
   readonly name: string;
   /** Default: the name in lower case, other characters as dashes. */
   readonly store_id?: string | undefined;
@@ -1583,11 +1905,15 @@ export interface ImportRequest {
 }
 
 export interface ImportResult {
+  /** The store. */
   readonly store: DataStore;
   /** Rows read per dataset. */
   readonly rows: Readonly<Record<string, number>>;
+  /** Distinct identifiers. */
   readonly identifiers: number;
+  /** First date. */
   readonly start: string | null;
+  /** Last date. */
   readonly end: string | null;
   /** Doubts that did not refuse the import. */
   readonly findings: readonly Finding[];
@@ -1603,17 +1929,23 @@ export interface IncludeListRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'IncludeList';
+  /** Arguments of the class, by name. */
   readonly params?: IncludeListParams | undefined;
 }
 
 export interface IndexBooksPayload {
+  /** Book of the definition; of a derived index, that of its parent. */
   readonly target: BookPayload | null;
+  /** Book of the derived index; null for a rule-driven one. */
   readonly optimised: BookPayload | null;
 }
 
 export interface IndexCollection {
+  /** Summaries by id. */
   readonly indices: readonly IndexSummary[];
+  /** Stored documents left out because they cannot be read. */
   readonly skipped: number;
+  /** The same documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -1623,41 +1955,66 @@ export interface IndexDeletion {
 }
 
 export interface IndexDocument {
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id: string;
+  /** Display name. */
   readonly name: string;
+  /** Free text. */
   readonly description: string | null;
   /** Exchange MIC from /indices/calendars. */
   readonly calendar: string;
+  /** First rebalance: the first session on or after it. */
   readonly base_date: string;
+  /** Level on the first session. */
   readonly base_value: number;
+  /** ISO 4217 code. */
   readonly currency: string;
+  /** Where selection begins. */
   readonly universe?: UniverseSpec | undefined;
+  /** When the index is composed anew. */
   readonly rebalance: RebalanceSpec;
+  /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline: PipelineSpec | null;
+  /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
   readonly derivation: DerivationPayload | null;
+  /** Free labels. */
   readonly tags: readonly string[];
 }
 
 /** An IndexDocument with the parameters of every rule and weighting class. */
 export interface IndexDocumentBody {
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id: string;
+  /** Display name. */
   readonly name: string;
+  /** Free text. */
   readonly description?: string | null | undefined;
   /** Exchange MIC from /indices/calendars. */
   readonly calendar: string;
+  /** First rebalance: the first session on or after it. */
   readonly base_date: string;
+  /** Level on the first session. */
   readonly base_value?: number | undefined;
+  /** ISO 4217 code. */
   readonly currency?: string | undefined;
+  /** Where selection begins. */
   readonly universe?: UniverseSpecInput | undefined;
+  /** When the index is composed anew. */
   readonly rebalance?: RebalanceSpecInput | undefined;
+  /** Rules of a rule-driven index; exactly one of pipeline and derivation. */
   readonly pipeline?: PipelineBody | null | undefined;
+  /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
   readonly derivation?: DerivationPayloadInput | null | undefined;
+  /** Free labels. */
   readonly tags?: readonly string[] | undefined;
 }
 
 export interface IndexExplanation {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
+  /** Asset identifier. */
   readonly identifier: string;
+  /** The query, echoed; null when omitted. */
   readonly requested_as_of: string | null;
   /** Session the explanation holds for. */
   readonly as_of: string;
@@ -1665,13 +2022,21 @@ export interface IndexExplanation {
   readonly rebalance_date: string;
   /** Session whose data decided it. */
   readonly decision_date: string;
+  /** Whether the name could be selected. */
   readonly in_universe: boolean;
+  /** Whether it is in the index. */
   readonly included: boolean;
+  /** First rule that excluded it; null when none did. */
   readonly excluded_by: string | null;
+  /** What the definition read for the name. */
   readonly datapoints: readonly ExplainedDatapoint[];
+  /** Every rule and its verdict on the name. */
   readonly rules: readonly ExplainedRule[];
+  /** From datapoints to the uncapped weight; null for a name that is out. */
   readonly weighting: {
+    /** Class name. */
     readonly type: string;
+    /** The formula of the raw weight. */
     readonly formula: string;
     /** What the formula is filled with. */
     readonly parts: Readonly<Record<string, string | number | boolean | null>>;
@@ -1682,15 +2047,21 @@ export interface IndexExplanation {
     /** raw / raw_total. */
     readonly uncapped_weight: number;
   } | null;
+  /** How the cap made the weight; null for a name that is out. */
   readonly capping: {
+    /** Largest weight of a name; null without one. */
     readonly cap: number | null;
+    /** Least weight of a name. */
     readonly floor: number;
     /** weight = min(cap, max(floor, scale * uncapped_weight)). */
     readonly scale: number;
+    /** Whether the name was cut to the cap. */
     readonly capped: boolean;
     /** Redistribution under a single cap: each round scales the names not yet capped, those then above the cap join. */
     readonly rounds: readonly {
+      /** Factor on the weights that are not capped. */
       readonly scale: number;
+      /** Whether the name was cut to the cap. */
       readonly capped: readonly string[];
     }[];
   } | null;
@@ -1698,20 +2069,27 @@ export interface IndexExplanation {
   readonly weight: number | null;
   /** Weight held at as_of and its change since; null on the rebalance date. */
   readonly drift: {
+    /** Weight held after the close. */
     readonly held_weight: number | null;
+    /** After less before. */
     readonly change: number;
   } | null;
 }
 
 export interface IndexSummary {
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id: string;
+  /** Display name. */
   readonly name: string;
   /** Driven by rules, or derived by optimisation. */
   readonly kind: 'rule' | 'derived';
   /** Parent of a derived index. */
   readonly source_index_id: string | null;
+  /** Exchange MIC from /indices/calendars. */
   readonly calendar: string;
+  /** ISO 4217 code. */
   readonly currency: string;
+  /** First rebalance: the first session on or after it. */
   readonly base_date: string;
   /** Whether a backtest record is stored. */
   readonly has_run: boolean;
@@ -1729,9 +2107,13 @@ export interface InverseVolatilityWeightParams {
 
 export interface InverseVolatilityWeightWeighting {
   readonly type: 'InverseVolatilityWeight';
+  /** Arguments of the class, by name. */
   readonly params?: InverseVolatilityWeightParams | undefined;
+  /** Largest weight of a name; null without one. */
   readonly cap?: number | null | undefined;
+  /** Least weight of a name. */
   readonly floor?: number | null | undefined;
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -1744,6 +2126,7 @@ export interface JobCollection {
 export interface JobStatus {
   /** {kind}:{id}, for example backtest:GOLD4. */
   readonly job_id: string;
+  /** What it is. */
   readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
@@ -1757,6 +2140,7 @@ export interface JobStatus {
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
   /** Last time the running attempt was seen alive. */
   readonly heartbeat_at: string | null;
@@ -1771,9 +2155,13 @@ export interface JobStatus {
 }
 
 export interface LevelsView {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
+  /** Return variant. */
   readonly variant: 'price' | 'total' | 'net';
+  /** The levels. */
   readonly levels: SeriesPayload;
+  /** Market value over level. */
   readonly divisor: SeriesPayload;
 }
 
@@ -1793,7 +2181,9 @@ export interface LinearConstraintParams {
 
 export interface LinearConstraintRow {
   readonly type: 'LinearConstraint';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: LinearConstraintParams | undefined;
 }
 
@@ -1815,6 +2205,7 @@ export interface LiquidityFilterRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'LiquidityFilter';
+  /** Arguments of the class, by name. */
   readonly params?: LiquidityFilterParams | undefined;
 }
 
@@ -1836,14 +2227,19 @@ export interface LiquidityParams {
 
 export interface LiquidityRow {
   readonly type: 'Liquidity';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: LiquidityParams | undefined;
 }
 
 /** A table in pandas "split" form. */
 export interface LiteralTable {
+  /** Labels of the rows. */
   readonly index: readonly (string | number)[];
+  /** Labels of the columns. */
   readonly columns: readonly string[];
+  /** Rows of cells. */
   readonly data: readonly (readonly (string | number | boolean | null)[])[];
 }
 
@@ -1867,6 +2263,7 @@ export interface LoadJobStatus {
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
   /** Last time the running attempt was seen alive. */
   readonly heartbeat_at: string | null;
@@ -1890,7 +2287,9 @@ export interface LongOnlyParams {
 
 export interface LongOnlyRow {
   readonly type: 'LongOnly';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: LongOnlyParams | undefined;
 }
 
@@ -1912,6 +2311,7 @@ export interface MarketCapFilterRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'MarketCapFilter';
+  /** Arguments of the class, by name. */
   readonly params?: MarketCapFilterParams | undefined;
 }
 
@@ -1923,18 +2323,26 @@ export interface MarketCapWeightParams {
 
 export interface MarketCapWeightWeighting {
   readonly type: 'MarketCapWeight';
+  /** Arguments of the class, by name. */
   readonly params?: MarketCapWeightParams | undefined;
+  /** Largest weight of a name; null without one. */
   readonly cap?: number | null | undefined;
+  /** Least weight of a name. */
   readonly floor?: number | null | undefined;
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
 export interface Methodology {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
+  /** Display name. */
   readonly name: string;
   /** In the order in which they are applied. */
   readonly sentences: readonly {
+    /** Counts the sentences. */
     readonly number: number;
+    /** The sentence. */
     readonly text: string;
   }[];
 }
@@ -1951,7 +2359,9 @@ export interface MinimumHoldingParams {
 
 export interface MinimumHoldingRow {
   readonly type: 'MinimumHolding';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: MinimumHoldingParams | undefined;
 }
 
@@ -1969,9 +2379,13 @@ export interface MinimumVarianceWeightParams {
 
 export interface MinimumVarianceWeightWeighting {
   readonly type: 'MinimumVarianceWeight';
+  /** Arguments of the class, by name. */
   readonly params?: MinimumVarianceWeightParams | undefined;
+  /** Largest weight of a name; null without one. */
   readonly cap?: number | null | undefined;
+  /** Least weight of a name. */
   readonly floor?: number | null | undefined;
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -1991,12 +2405,14 @@ export interface MomentumFilterRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'MomentumFilter';
+  /** Arguments of the class, by name. */
   readonly params?: MomentumFilterParams | undefined;
 }
 
 /** The operand must fail. */
 export interface NotNode {
   readonly node: 'not';
+  /** What must not be true. */
   readonly operand: ExpressionNode;
 }
 
@@ -2016,6 +2432,7 @@ export interface OnePerIssuerRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'OnePerIssuer';
+  /** Arguments of the class, by name. */
   readonly params?: OnePerIssuerParams | undefined;
 }
 
@@ -2038,6 +2455,7 @@ export interface OptimisationJobStatus {
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
   /** Last time the running attempt was seen alive. */
   readonly heartbeat_at: string | null;
@@ -2054,6 +2472,7 @@ export interface OptimisationJobStatus {
 export interface OptimisationRunRequest {
   /** Index whose weights are the target. */
   readonly index_id: string;
+  /** The constraint set. */
   readonly constraint_set_id: string;
   /** Rebalance to target: the latest on or before this day; null takes the latest. */
   readonly as_of?: string | null | undefined;
@@ -2066,8 +2485,11 @@ export interface OptimisationRunRequest {
 }
 
 export interface OptimisationRunResult {
+  /** The optimisation run. */
   readonly run_id: string;
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
+  /** The constraint set. */
   readonly constraint_set_id: string;
   /** First date the price frame of the constituents carries. */
   readonly start: string;
@@ -2079,7 +2501,9 @@ export interface OptimisationRunResult {
   readonly converged: boolean;
   /** A non-convex constraint forced a restricted re-solve: feasible, not proven optimal. */
   readonly heuristic: boolean;
+  /** Names with a weight above 0. */
   readonly holdings: number;
+  /** Steps of the solver. */
   readonly iterations: number;
   /** Attained annualised tracking variance. */
   readonly objective: number;
@@ -2087,17 +2511,21 @@ export interface OptimisationRunResult {
   readonly bound: number | null;
   /** (objective - bound) / objective. */
   readonly gap: number | null;
+  /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
   /** One-way, against the index weights. */
   readonly turnover: number;
   /** Sum of active weights; zero under full investment. */
   readonly active_sum: number;
+  /** How the solver ended. */
   readonly solver_message: string;
   /** Every name, largest active position first. */
   readonly weights: readonly WeightRow[];
   /** Constraints the answer sits on: id, index, type, label, side, unit and shadow_price as text. */
   readonly binding: readonly (Readonly<Record<string, string>> | null)[];
+  /** Efficient frontier within the constraints. */
   readonly frontier: FrontierPayload | null;
+  /** Findings, worst first. */
   readonly findings: readonly Finding[];
 }
 
@@ -2115,54 +2543,87 @@ export interface OptimiseRequest {
 }
 
 export interface OverviewView {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
+  /** Display name. */
   readonly name: string;
+  /** How the weights are concentrated. */
   readonly concentration: ConcentrationPayload;
+  /** The level, 100 at the start. */
   readonly level: SeriesPayload;
+  /** Figures of the run. */
   readonly metrics: BacktestMetrics;
+  /** Dates used. */
   readonly observations: number;
+  /** Number of rebalances in the run. */
   readonly rebalances: number;
+  /** Date of the latest rebalance. */
   readonly last_rebalance: string;
+  /** First date of the run's levels. */
   readonly start: string;
+  /** Last date of the run's levels. */
   readonly end: string;
 }
 
 export interface ParameterSpec {
+  /** Display name. */
   readonly name: string;
+  /** Human-readable name. */
   readonly label: string;
+  /** Class name. */
   readonly type: 'number' | 'integer' | 'boolean' | 'string' | 'json';
+  /** Whether the call is rejected without it. */
   readonly required: boolean;
+  /** Value used when omitted. */
   readonly default?: unknown | undefined;
+  /** Position in a form. */
   readonly order: number;
+  /** Accepted values; null means any of the type. */
   readonly choices: readonly string[] | null;
+  /** What it does, in a sentence or two. */
   readonly help: string | null;
+  /** Component schema the value must satisfy. */
   readonly ref: string | null;
 }
 
 export interface PipelineBody {
+  /** Rules in order, each on the survivors of the one before; none keeps the whole universe. */
   readonly selection?: readonly (ExpressionFilterRule | FieldFilterRule | CategoryFilterRule | IncludeListRule | ExcludeListRule | TopNRule | BufferedTopNRule | TopFractionRule | CumulativeCoverageRule | RangeFilterRule | MarketCapFilterRule | LiquidityFilterRule | PriceFilterRule | FreeFloatFilterRule | SeasoningFilterRule | HistoryFilterRule | VolatilityFilterRule | MomentumFilterRule | DividendFilterRule | OnePerIssuerRule | GroupLimitRule | CompositeScoreRule)[] | undefined;
+  /** What happens at events and gaps. */
   readonly treatment?: TreatmentSpecInput | undefined;
+  /** How survivors are weighted. */
   readonly weighting: EqualWeightWeighting | MarketCapWeightWeighting | PriceWeightWeighting | FieldWeightWeighting | FixedWeightWeighting | RankWeightWeighting | InverseVolatilityWeightWeighting | EqualRiskWeightWeighting | MinimumVarianceWeightWeighting | TiltWeightWeighting | GroupWeightWeighting;
 }
 
 export interface PipelineSpec {
+  /** Rules in order, each on the survivors of the one before; none keeps the whole universe. */
   readonly selection: readonly RuleSpec[];
+  /** What happens at events and gaps. */
   readonly treatment: TreatmentSpec;
+  /** How survivors are weighted. */
   readonly weighting: WeightingSpec;
 }
 
 export interface PortfolioBookPayload {
+  /** Money not invested, after each close. */
   readonly cash: SeriesPayload;
+  /** Money the portfolio started with. */
   readonly initial_capital: number;
   /** Value after each close, preceded by a day-zero row with the initial capital. */
   readonly nav: SeriesPayload;
+  /** portfolio-{index_id}. */
   readonly portfolio_id: string;
+  /** Holdings after each close, in long form; the most recent rows. */
   readonly positions: TableFrame;
+  /** Rows of the whole panel. */
   readonly positions_total: number;
+  /** Every trade, in long form. */
   readonly transactions: TableFrame;
   /** Rows of the whole table: more than served only beyond a million, the most recent being served. */
   readonly transactions_total: number;
+  /** Held after each close, dates by name; the most recent dates. */
   readonly weights: TableFrame;
+  /** Dates of the whole panel. */
   readonly weights_dates_total: number;
 }
 
@@ -2182,11 +2643,14 @@ export interface PositionBoundsParams {
 
 export interface PositionBoundsRow {
   readonly type: 'PositionBounds';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: PositionBoundsParams | undefined;
 }
 
 export interface PreviewAsset {
+  /** Asset identifier. */
   readonly identifier: string;
   /** Reached the final index. */
   readonly included: boolean;
@@ -2198,6 +2662,7 @@ export interface PreviewAsset {
   readonly excluded_at: number | null;
   /** Set when the cap bound the name. */
   readonly uncapped_weight: number | null;
+  /** Whether the name was cut to the cap. */
   readonly capped: boolean;
   /** The parent's weight; derived indices only. */
   readonly source_weight: number | null;
@@ -2208,16 +2673,20 @@ export interface PreviewAsset {
 }
 
 export interface PreviewConstraint {
+  /** Human-readable name. */
   readonly label: string;
+  /** What it is. */
   readonly kind: 'eq' | 'ineq';
   /** Whether the solution sits on the boundary. */
   readonly binding: boolean;
   /** Distance to the boundary in `unit`. */
   readonly slack: number;
+  /** What the figure counts. */
   readonly unit: 'fraction' | 'count' | 'value';
 }
 
 export interface PreviewDocumentRequest {
+  /** The definition. */
   readonly document: IndexDocumentBody;
   /** Decision date; default the base date of the document. */
   readonly as_of?: string | null | undefined;
@@ -2229,6 +2698,7 @@ export interface PreviewRequest {
 }
 
 export interface PreviewResponse {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** Date asked for, echoed unchanged. */
   readonly as_of: string;
@@ -2238,9 +2708,11 @@ export interface PreviewResponse {
   readonly assets: readonly PreviewAsset[];
   /** Final weights by identifier. */
   readonly weights: Readonly<Record<string, number>>;
+  /** Sum of the weights; 1 unless the index is empty. */
   readonly total_weight: number;
   /** Effective cap; always null on a derived index. */
   readonly cap: number | null;
+  /** Weight moved off capped names. */
   readonly cap_redistributed: number;
   /** The waterfall; null on a derived index. */
   readonly steps: readonly PreviewStep[] | null;
@@ -2251,7 +2723,9 @@ export interface PreviewResponse {
 }
 
 export interface PreviewSolve {
+  /** Parent of the derived index; it cannot be changed. */
   readonly source_index_id: string;
+  /** What is minimised; `min_tracking_error` is the only one. */
   readonly objective: string;
   /** Latest parent rebalance on or before as_of. */
   readonly rebalance_date: string;
@@ -2268,7 +2742,9 @@ export interface PreviewStep {
   readonly remaining: number;
   /** Removed by this step; empty for the universe. */
   readonly excluded: readonly string[];
+  /** Id of the rule; null for the universe. */
   readonly rule_id: string | null;
+  /** Class of the rule; null for the universe. */
   readonly rule_type: string | null;
 }
 
@@ -2286,10 +2762,12 @@ export interface PriceFilterRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'PriceFilter';
+  /** Arguments of the class, by name. */
   readonly params?: PriceFilterParams | undefined;
 }
 
 export interface PriceGapPayload {
+  /** Asset identifier. */
   readonly asset_id: string;
   /** Simulated session whose bar was missing. */
   readonly date: string;
@@ -2302,13 +2780,18 @@ export type PriceWeightParams = Readonly<Record<string, never>>;
 
 export interface PriceWeightWeighting {
   readonly type: 'PriceWeight';
+  /** Arguments of the class, by name. */
   readonly params?: PriceWeightParams | undefined;
+  /** Largest weight of a name; null without one. */
   readonly cap?: number | null | undefined;
+  /** Least weight of a name. */
   readonly floor?: number | null | undefined;
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
 export interface PricesResponse {
+  /** Asset identifier. */
   readonly identifier: string;
   /** Resolution served. */
   readonly interval: 'native' | 'weekly' | 'monthly';
@@ -2334,6 +2817,7 @@ export interface RangeFilterRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'RangeFilter';
+  /** Arguments of the class, by name. */
   readonly params?: RangeFilterParams | undefined;
 }
 
@@ -2349,15 +2833,20 @@ export interface RankWeightParams {
 
 export interface RankWeightWeighting {
   readonly type: 'RankWeight';
+  /** Arguments of the class, by name. */
   readonly params?: RankWeightParams | undefined;
+  /** Largest weight of a name; null without one. */
   readonly cap?: number | null | undefined;
+  /** Least weight of a name. */
   readonly floor?: number | null | undefined;
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
 /** Every check passes and the service is not stopping. */
 export interface Readiness {
   readonly status: 'ready';
+  /** What was looked at. */
   readonly checks: readonly HealthCheck[];
 }
 
@@ -2386,48 +2875,75 @@ export interface RebalanceSnapshot {
 }
 
 export interface RebalanceSpec {
+  /** How often the index is rebalanced. */
   readonly frequency: 'none' | 'daily' | 'weekly' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual' | 'custom';
+  /** Day inside each period. */
   readonly anchor: 'first_session' | 'last_session' | 'third_friday' | 'nth_weekday' | 'day_of_month';
+  /** Months 1 to 12; null takes those that go with the frequency. */
   readonly months: readonly number[] | null;
+  /** 0 Monday to 4 Friday. */
   readonly weekday: number | null;
+  /** Which of its weekdays in a month, 5 the last. */
   readonly nth: number | null;
+  /** Day of the month, clipped to its end. */
   readonly day: number | null;
+  /** Where the date goes when it is no session; `unadjusted` keeps it and prices from the session before. */
   readonly roll: 'following' | 'preceding' | 'unadjusted';
+  /** Sessions between decision and effect. */
   readonly effective_lag: number;
+  /** Effective dates of a custom schedule. */
   readonly dates: readonly string[];
 }
 
 export interface RebalanceSpecInput {
+  /** How often the index is rebalanced. */
   readonly frequency?: 'none' | 'daily' | 'weekly' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual' | 'custom' | undefined;
+  /** Day inside each period. */
   readonly anchor?: 'first_session' | 'last_session' | 'third_friday' | 'nth_weekday' | 'day_of_month' | undefined;
+  /** Months 1 to 12; null takes those that go with the frequency. */
   readonly months?: readonly number[] | null | undefined;
+  /** 0 Monday to 4 Friday. */
   readonly weekday?: number | null | undefined;
+  /** Which of its weekdays in a month, 5 the last. */
   readonly nth?: number | null | undefined;
+  /** Day of the month, clipped to its end. */
   readonly day?: number | null | undefined;
+  /** Where the date goes when it is no session; `unadjusted` keeps it and prices from the session before. */
   readonly roll?: 'following' | 'preceding' | 'unadjusted' | undefined;
+  /** Sessions between decision and effect. */
   readonly effective_lag?: number | undefined;
+  /** Effective dates of a custom schedule. */
   readonly dates?: readonly string[] | undefined;
 }
 
 export interface ReconciliationCheck {
+  /** Display name. */
   readonly name: string;
+  /** What must hold. */
   readonly meaning: string;
   /** The side that was computed again; null where bytes are compared. */
   readonly left: number | null;
+  /** Right side, computed again. */
   readonly right: number | null;
+  /** What is left over, at the size of rounding. */
   readonly residual: number;
   /** Relative to the larger side, at least to 1. */
   readonly tolerance: number;
+  /** Whether both sides agree within the tolerance. */
   readonly holds: boolean;
 }
 
 export interface ReconciliationView {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
+  /** Whether the residual is within its tolerance. */
   readonly reconciles: boolean;
+  /** What was looked at. */
   readonly checks: readonly ReconciliationCheck[];
 }
 
 export interface ReferenceEntry {
+  /** Asset identifier. */
   readonly identifier: string;
   /** False leaves fields empty without failing the batch. */
   readonly found: boolean;
@@ -2436,9 +2952,11 @@ export interface ReferenceEntry {
 }
 
 export interface ReferenceResponse {
+  /** Asset identifier. */
   readonly identifier: string;
   /** Every reference column the store holds, as known on as_of. */
   readonly fields: Readonly<Record<string, string | number | boolean | null>>;
+  /** Universes that contain the name. */
   readonly universes: readonly UniverseMembership[];
 }
 
@@ -2458,6 +2976,7 @@ export interface RefreshJobStatus {
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
   /** Last time the running attempt was seen alive. */
   readonly heartbeat_at: string | null;
@@ -2479,27 +2998,39 @@ export interface RefreshRequest {
 }
 
 export interface RefreshResult {
+  /** The data store. */
   readonly store_id: string;
   /** Bars of a name and date that was not held. */
   readonly rows_added: number;
   /** Bars held whose values the source has changed; only with full. */
   readonly rows_changed: number;
+  /** Dates that were not held before. */
   readonly dates_added: number;
+  /** Names that were not held before. */
   readonly identifiers_added: number;
+  /** First date. */
   readonly start: string;
+  /** Last date. */
   readonly end: string;
   /** Changed values by date, identifier and column, at most 1000. */
   readonly restatements: readonly ({
+    /** Asset identifier. */
     readonly identifier: string;
+    /** The date. */
     readonly date: string;
+    /** The column. */
     readonly column: string;
+    /** Before the change. */
     readonly before: number | null;
+    /** After the change. */
     readonly after: number | null;
   })[];
+  /** Values that are others than before. */
   readonly restatements_total: number;
 }
 
 export interface RelativeMetricsPayload {
+  /** The benchmark as it was named. */
   readonly reference: BenchmarkRef;
   /** First date both series share, full timestamp. */
   readonly start: string;
@@ -2507,13 +3038,19 @@ export interface RelativeMetricsPayload {
   readonly end: string;
   /** Aligned dates used. */
   readonly observations: number;
+  /** The level, 100 at the start. */
   readonly level: SeriesPayload;
+  /** Return of the benchmark over the same dates. */
   readonly benchmark_return: number;
+  /** Last level over the first, less 1. */
   readonly total_return: number;
   /** Portfolio less benchmark. */
   readonly excess_return: number;
+  /** Covariance of the returns over the variance of those compared with. */
   readonly beta: number;
+  /** Of the returns. */
   readonly correlation: number;
+  /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
   /** How the benchmark was read: its return variant, or raw for a column other than CLOSE. */
   readonly return_variant: 'price' | 'total' | 'net' | 'raw';
@@ -2535,7 +3072,9 @@ export interface RelativePositionBoundsParams {
 
 export interface RelativePositionBoundsRow {
   readonly type: 'RelativePositionBounds';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: RelativePositionBoundsParams | undefined;
 }
 
@@ -2555,6 +3094,7 @@ export interface RenderJobStatus {
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
   /** Last time the running attempt was seen alive. */
   readonly heartbeat_at: string | null;
@@ -2578,15 +3118,19 @@ export interface RenderRequest {
 export interface RenderResult {
   /** The PDF is fetched from GET /reports/renders/{render_id}. */
   readonly render_id: string;
+  /** The template. */
   readonly template_id: string;
+  /** Display name. */
   readonly name: string;
   /** Index of a built-in; null for a stored template. */
   readonly index_id: string | null;
+  /** Number of blocks. */
   readonly blocks: number;
   /** Size of the rendered document. */
   readonly bytes: number;
   /** Wall-clock time of the rendering, ISO-8601 UTC with offset; not an as-of date of the content. */
   readonly rendered_at: string;
+  /** Number of pages. */
   readonly pages: number;
 }
 
@@ -2595,6 +3139,7 @@ export interface RepairRequest {
   readonly doubts: readonly string[];
   /** Id of the new store; default {store_id}-repaired-{n}. */
   readonly store_id?: string | undefined;
+  /** Display name. */
   readonly name?: string | undefined;
   /** Serve the new store at once. */
   readonly activate?: boolean | undefined;
@@ -2616,6 +3161,7 @@ export interface ReplayJobStatus {
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
   /** Last time the running attempt was seen alive. */
   readonly heartbeat_at: string | null;
@@ -2630,6 +3176,7 @@ export interface ReplayJobStatus {
 }
 
 export interface ReplayView {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** Whether everything that is stored of the run came out again, bit for bit. */
   readonly equal: boolean;
@@ -2637,9 +3184,13 @@ export interface ReplayView {
   readonly first_difference: RunDifference | null;
   /** Whether both runs have the same run_hash. */
   readonly inputs_equal: boolean;
+  /** Of the stored run. */
   readonly stored_run_hash: string;
+  /** Of the run made now. */
   readonly replayed_run_hash: string;
+  /** Engine of the stored run. */
   readonly stored_engine_version: string;
+  /** Engine that runs now. */
   readonly replayed_engine_version: string;
   /** Hash of the store the run was made on. */
   readonly stored_content_hash: string;
@@ -2658,14 +3209,18 @@ export type ReportBlock = BarChartBlock | ChartBlock | HeaderBlock | StatGridBlo
 export type ReportBlockInput = BarChartBlockInput | ChartBlockInput | HeaderBlockInput | StatGridBlockInput | TableBlockInput | TextBlockInput;
 
 export interface ReportPage {
+  /** Paper size. */
   readonly size: 'A4' | 'LETTER' | 'A3';
+  /** Portrait or landscape. */
   readonly orientation: 'portrait' | 'landscape';
   /** Points on every side. */
   readonly margin: number;
 }
 
 export interface ReportPageInput {
+  /** Paper size. */
   readonly size?: 'A4' | 'LETTER' | 'A3' | undefined;
+  /** Portrait or landscape. */
   readonly orientation?: 'portrait' | 'landscape' | undefined;
   /** Points on every side. */
   readonly margin?: number | undefined;
@@ -2676,7 +3231,9 @@ export interface ReportTemplateCollection {
   readonly templates: readonly ReportTemplateDocument[];
   /** Templates generated from a run: renderable but not editable. */
   readonly built_in: readonly string[];
+  /** Stored documents left out because they cannot be read. */
   readonly skipped: number;
+  /** The same documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -2687,6 +3244,7 @@ export interface ReportTemplateDocument {
   readonly name: string;
   /** Drawn top to bottom. A template without blocks can be stored but not rendered. */
   readonly blocks: readonly ReportBlock[];
+  /** Size, orientation and margin of the pages. */
   readonly page: ReportPage;
 }
 
@@ -2697,26 +3255,37 @@ export interface ReportTemplateDocumentInput {
   readonly name: string;
   /** Drawn top to bottom. A template without blocks can be stored but not rendered. */
   readonly blocks?: readonly ReportBlockInput[] | undefined;
+  /** Size, orientation and margin of the pages. */
   readonly page?: ReportPageInput | undefined;
 }
 
 export interface RiskDecomposition {
   /** Share of each factor in the factor variance; may be negative. */
   readonly contributions: Readonly<Record<string, number>>;
+  /** Share of the factors in the total variance. */
   readonly factor_share: number;
+  /** Variance that the factors explain. */
   readonly factor_variance: number;
+  /** Variance of the names themselves. */
   readonly specific_variance: number;
+  /** Sum of both. */
   readonly total_variance: number;
+  /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
+  /** What is left over, at the size of rounding. */
   readonly residual: number;
+  /** Whether the residual is within its tolerance. */
   readonly reconciles: boolean;
+  /** The factor model. */
   readonly model: 'market_sector' | 'statistical';
+  /** Its factors. */
   readonly factors: readonly string[];
   /** Active exposure to each factor. */
   readonly exposures: Readonly<Record<string, number>>;
 }
 
 export interface RiskDiagnosticsPayload {
+  /** Number of names. */
   readonly assets: number;
   /** Sessions used after dropping incomplete ones. */
   readonly observations: number;
@@ -2726,15 +3295,22 @@ export interface RiskDiagnosticsPayload {
   readonly condition_number: number;
   /** Weight on the target; 0 is the sample covariance. */
   readonly intensity: number;
+  /** By its eigenvalues. */
   readonly positive_semi_definite: boolean;
+  /** Whether negative eigenvalues were clipped. */
   readonly repaired: boolean;
+  /** Of the matrix as served. */
   readonly smallest_eigenvalue: number;
+  /** Structured target of the shrinkage. */
   readonly target: 'constant_correlation' | 'scaled_identity';
 }
 
 export interface RiskModelCollection {
+  /** Summaries by id. */
   readonly risk_models: readonly RiskModelSummary[];
+  /** Stored documents left out because they cannot be read. */
   readonly skipped: number;
+  /** The same documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
@@ -2754,6 +3330,7 @@ export interface RiskModelJobStatus {
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
   /** Last time the running attempt was seen alive. */
   readonly heartbeat_at: string | null;
@@ -2791,14 +3368,20 @@ export interface RiskModelRequest {
 }
 
 export interface RiskModelSummary {
+  /** The risk model. */
   readonly model_id: string;
+  /** Number of names. */
   readonly assets: number;
+  /** Mean correlation off the diagonal. */
   readonly average_correlation: number;
+  /** Dates used. */
   readonly observations: number;
+  /** By its eigenvalues. */
   readonly positive_semi_definite: boolean;
 }
 
 export interface RiskModelView {
+  /** The risk model. */
   readonly model_id: string;
   /** Names estimated, ascending: the order of the frames. */
   readonly asset_ids: readonly string[];
@@ -2808,6 +3391,7 @@ export interface RiskModelView {
   readonly covariance: TableFrame;
   /** Annualised square roots of the covariance diagonal. */
   readonly volatilities: Readonly<Record<string, number>>;
+  /** What the estimate says about itself. */
   readonly diagnostics: RiskDiagnosticsPayload;
   /** The request's bound, echoed. */
   readonly start: string | null;
@@ -2826,20 +3410,32 @@ export interface RiskModelView {
 }
 
 export interface RiskPayload {
+  /** Annualised standard deviation of returns. */
   readonly volatility: number;
+  /** Share of the weights that the estimate speaks for. */
   readonly covered_weight: number;
+  /** Names without an estimate. */
   readonly uncovered: readonly string[];
+  /** First date of the run's levels: the span given to the estimate. */
   readonly window_start: string | null;
+  /** Last date of the run's levels. */
   readonly window_end: string | null;
 }
 
 export interface RollResponse {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
+  /** The resolved date. */
   readonly as_of: string;
+  /** Level of the underlying. */
   readonly spot: number;
+  /** Expiry rolled out of. */
   readonly front_expiry: string;
+  /** Expiry rolled into. */
   readonly back_expiry: string;
+  /** Theoretical price of the front contract. */
   readonly front_price: number;
+  /** Theoretical price of the back contract. */
   readonly back_price: number;
   /** Back less front. */
   readonly roll_cost: number;
@@ -2848,6 +3444,7 @@ export interface RollResponse {
 }
 
 export interface RollingRiskView {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** Returns of a window; null with a half-life. */
   readonly window: number | null;
@@ -2862,11 +3459,14 @@ export interface RuleSpec {
   readonly id: string;
   /** Rule class; see /indices/rule-types. */
   readonly type: string;
+  /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
 }
 
 export interface RuleTypes {
+  /** Selection classes. */
   readonly selection: readonly TypeSpec[];
+  /** Weighting classes. */
   readonly weighting: readonly TypeSpec[];
 }
 
@@ -2877,17 +3477,21 @@ export interface RunDifference {
   readonly date: string | null;
   /** First name on that date, for what has one value a name. */
   readonly name: string | null;
+  /** What is stored. */
   readonly stored: number | string | null;
+  /** What came out now. */
   readonly replayed: number | string | null;
 }
 
 export interface SavedConstraintSet {
+  /** The stored set. */
   readonly constraint_set: ConstraintSet;
   /** Warnings that did not prevent the save. */
   readonly findings: readonly Finding[];
 }
 
 export interface SavedIndex {
+  /** The stored document. */
   readonly index: IndexDocument;
   /** Warnings that did not prevent the save. */
   readonly findings: readonly Finding[];
@@ -2900,12 +3504,14 @@ export interface SavedReportTemplate {
   readonly name: string;
   /** Drawn top to bottom. A template without blocks can be stored but not rendered. */
   readonly blocks: readonly ReportBlock[];
+  /** Size, orientation and margin of the pages. */
   readonly page: ReportPage;
   /** Warnings that did not prevent the save; absent when there are none. */
   readonly findings?: readonly Finding[] | undefined;
 }
 
 export interface SavedStrategy {
+  /** The stored strategy. */
   readonly strategy: StrategyDocument;
   /** Warnings that did not prevent the save. */
   readonly findings: readonly Finding[];
@@ -2913,6 +3519,7 @@ export interface SavedStrategy {
 
 /** The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD. */
 export interface ScheduleView {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** Date the answer was computed from. */
   readonly as_of: string;
@@ -2953,6 +3560,7 @@ export interface SeasoningFilterRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'SeasoningFilter';
+  /** Arguments of the class, by name. */
   readonly params?: SeasoningFilterParams | undefined;
 }
 
@@ -2962,6 +3570,7 @@ export interface SeriesPayload {
   readonly index: readonly string[];
   /** One value per date. */
   readonly data: readonly (number | null)[];
+  /** What the series is. */
   readonly name: string | null;
 }
 
@@ -2981,6 +3590,7 @@ export interface SimulationJobStatus {
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
   /** Last time the running attempt was seen alive. */
   readonly heartbeat_at: string | null;
@@ -2999,6 +3609,7 @@ export interface SimulationRequest {
   readonly method?: 'block_bootstrap' | 'gaussian_factor' | undefined;
   /** Sessions ahead. */
   readonly horizon?: number | undefined;
+  /** Paths drawn. */
   readonly paths?: number | undefined;
   /** Sessions of a block. */
   readonly block?: number | undefined;
@@ -3013,13 +3624,19 @@ export interface SimulationRequest {
 }
 
 export interface SimulationView {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
+  /** How returns are drawn. */
   readonly method: 'block_bootstrap' | 'gaussian_factor';
+  /** Sessions ahead. */
   readonly horizon: number;
+  /** Paths drawn. */
   readonly paths: number;
+  /** Equal seeds give equal paths. */
   readonly seed: number;
   /** Returns of the run the simulation draws on. */
   readonly observations: number;
+  /** First date observed. */
   readonly observed_start: string;
   /** Last date of the run: the start of every path. */
   readonly observed_end: string;
@@ -3031,11 +3648,13 @@ export interface SimulationView {
   readonly factor_share: number | null;
   /** Level by date and percentile, 100 at the start; to 0.6 % of a standard deviation. */
   readonly levels: TableFrame;
+  /** Last level over the first, less 1. */
   readonly total_return: Distribution;
   /** At most 0. */
   readonly max_drawdown: Distribution;
   /** Sessions of the longest spell below a previous high. */
   readonly time_under_water: Distribution;
+  /** How often the level falls short. */
   readonly shortfall: {
     /** Multiple of the last level. */
     readonly level: number;
@@ -3044,12 +3663,16 @@ export interface SimulationView {
     /** Share of paths that are below it after some session. */
     readonly at_any_time: number;
   };
+  /** Of the arithmetic. */
   readonly precision: 'float64' | 'float32';
 }
 
 export interface SkippedCauses {
+  /** The file could not be read, or is not JSON. */
   readonly unreadable: number;
+  /** JSON that does not satisfy the schema of the document. */
   readonly invalid: number;
+  /** Written by a newer format version than this engine reads. */
   readonly unsupported: number;
 }
 
@@ -3086,6 +3709,7 @@ export interface StatGridBlockInput {
 }
 
 export interface StoredStrategy {
+  /** The stored strategy. */
   readonly strategy: StrategyDocument;
   /** What the strategy refers to and does not find any more, as an index that was deleted. */
   readonly problems: readonly Finding[];
@@ -3096,13 +3720,18 @@ export interface StoredStrategy {
 }
 
 export interface StrategyCollection {
+  /** Stored strategies by id. */
   readonly strategies: readonly StoredStrategy[];
+  /** Stored documents left out because they cannot be read. */
   readonly skipped: number;
+  /** The same documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface StrategyDeletion {
+  /** The strategy. */
   readonly strategy_id: string;
+  /** Whether a stored record went with it. */
   readonly backtest_record_deleted: boolean;
   /** Job records and persisted run results forgotten. */
   readonly backtest_results_deleted: number;
@@ -3111,7 +3740,9 @@ export interface StrategyDeletion {
 export interface StrategyDocument {
   /** Not the id of an index: runs and views of both share their paths. */
   readonly id: string;
+  /** Display name. */
   readonly name: string;
+  /** Free text. */
   readonly description: string | null;
   /** Index it follows. */
   readonly index_id: string;
@@ -3138,7 +3769,9 @@ export interface StrategyDocument {
 export interface StrategyDocumentInput {
   /** Not the id of an index: runs and views of both share their paths. */
   readonly id: string;
+  /** Display name. */
   readonly name: string;
+  /** Free text. */
   readonly description?: string | null | undefined;
   /** Index it follows. */
   readonly index_id: string;
@@ -3162,6 +3795,159 @@ export interface StrategyDocumentInput {
   readonly exposure?: number | undefined;
 }
 
+export interface SweepJobStatus {
+  /** {kind}:{id}, for example backtest:GOLD4. */
+  readonly job_id: string;
+  readonly kind: 'sweep';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** Set exactly when the job succeeded. */
+  readonly result: SweepView | null;
+}
+
+/** Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016). */
+export interface SweepOverfitting {
+  /** Share of the selections by Sharpe ratio whose choice is no better than the median out of sample. */
+  readonly probability: number;
+  /** Share whose choice has a negative Sharpe ratio out of sample. */
+  readonly probability_of_loss: number;
+  /** Median logit of the relative rank out of sample; below 0 when choices tend to disappoint. */
+  readonly median_logit: number;
+  /** Selections: every half of the blocks of time, against the other half. */
+  readonly combinations: number;
+  /** Blocks of time. */
+  readonly partitions: number;
+  /** Returns on dates that all variants have; the oldest are left out so that the blocks are equal. */
+  readonly observations: number;
+}
+
+/** Exactly one of index_id and document, and exactly one of grid and patches. */
+export interface SweepRequest {
+  /** Second half of the id of the job; made up by default. */
+  readonly sweep_id?: string | null | undefined;
+  /** A stored index as the base. */
+  readonly index_id?: string | null | undefined;
+  /** Or an IndexDocument as the base. */
+  readonly document?: Readonly<Record<string, unknown>> | null | undefined;
+  /** Terms of the backtests. */
+  readonly request?: SweepTerms | undefined;
+  /** Terms of a strategy that follows the index; by default the index is simply held. */
+  readonly strategy?: SweepStrategy | null | undefined;
+  /** Values by JSON pointer: every combination is a variant, the last pointer varying fastest. Pointers begin with /document, /request or /strategy. */
+  readonly grid?: Readonly<Record<string, readonly unknown[]>> | null | undefined;
+  /** Or the variants one by one, each as values by JSON pointer. */
+  readonly patches?: readonly Readonly<Record<string, unknown>>[] | null | undefined;
+  /** Metric of the ranking; ties keep the order of the variants. */
+  readonly rank_by?: 'sharpe_ratio' | 'total_return' | 'annualised_return' | 'max_drawdown' | 'volatility' | 'tracking_error' | 'tracking_difference' | undefined;
+  /** Blocks of time that the estimate of overfitting divides the returns into; every half of them selects once. */
+  readonly partitions?: number | undefined;
+}
+
+export interface SweepRow {
+  /** Null for a variant that was refused. */
+  readonly rank: number | null;
+  /** Position among the variants as they were asked for. */
+  readonly variant: number;
+  /** What the variant changes, by JSON pointer. */
+  readonly patch: Readonly<Record<string, unknown>>;
+  /** Those of a single run of the variant, bit for bit. */
+  readonly metrics: BacktestMetrics | null;
+  /** Transaction costs paid. */
+  readonly total_costs: number | null;
+  /** First date. */
+  readonly start: string | null;
+  /** Last date. */
+  readonly end: string | null;
+  /** Dates of the run. */
+  readonly observations: number | null;
+  /** Probability that the true Sharpe ratio exceeds what the best of all variants would show without skill. */
+  readonly deflated_sharpe_ratio: number | null;
+  /** Why the variant was refused, as its single run would be. */
+  readonly error: ErrorDetail | null;
+}
+
+export interface SweepSelection {
+  /** Variants that ran. They count as independent, which makes the deflation strict where they are alike. */
+  readonly trials: number;
+  /** Of the variant ranked first; of a session, as all ratios here. */
+  readonly sharpe_ratio: number;
+  /** Of its returns. */
+  readonly skewness: number;
+  /** 3 for normal returns. */
+  readonly kurtosis: number;
+  /** Its returns. */
+  readonly observations: number;
+  /** Variance of the Sharpe ratios of the variants. */
+  readonly sharpe_variance: number;
+  /** What the best of as many variants without skill is expected to show. */
+  readonly expected_maximum_sharpe_ratio: number;
+  /** Probability that the true Sharpe ratio exceeds what the best of all variants would show without skill. */
+  readonly deflated_sharpe_ratio: number | null;
+}
+
+export interface SweepStrategy {
+  /** Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights the index holds at the close of the date itself, so effective_lag moves nothing. */
+  readonly rebalance?: RebalanceSpecInput | null | undefined;
+  /** A fraction: after the first purchase a name is traded only when its weight is further than this from its target; null always trades. */
+  readonly drift_tolerance?: number | null | undefined;
+  /** Fraction invested at each rebalance; the rest is cash at zero interest. */
+  readonly exposure?: number | undefined;
+}
+
+export interface SweepTerms {
+  /** First day; the base date of the index by default, and never before it. */
+  readonly start?: string | null | undefined;
+  /** Last day; the last of the served store by default. */
+  readonly end?: string | null | undefined;
+  /** Money the portfolio starts with, in the index currency. */
+  readonly initial_capital?: number | undefined;
+  /** Cost of a trade in basis points of its notional. */
+  readonly transaction_cost_bps?: number | undefined;
+}
+
+export interface SweepView {
+  /** The sweep. */
+  readonly sweep_id: string;
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Variants asked for. */
+  readonly variants: number;
+  /** Variants that could not run. */
+  readonly refused: number;
+  /** Metric of the ranking. */
+  readonly rank_by: 'sharpe_ratio' | 'total_return' | 'annualised_return' | 'max_drawdown' | 'volatility' | 'tracking_error' | 'tracking_difference';
+  /** By rank, those that were refused last. */
+  readonly rows: readonly SweepRow[];
+  /** Null when every variant was refused. */
+  readonly selection: SweepSelection | null;
+  /** Null with fewer than two variants, or fewer than two returns a block. */
+  readonly overfitting: SweepOverfitting | null;
+  /** SHA-256 of the content of the store that was read. */
+  readonly store_content_hash: string;
+  /** Version of the engine that computed it. */
+  readonly engine_version: string;
+}
+
 export interface SyncJobStatus {
   /** {kind}:{id}, for example backtest:GOLD4. */
   readonly job_id: string;
@@ -3178,6 +3964,7 @@ export interface SyncJobStatus {
   readonly created_at: string;
   /** Start of the current attempt. */
   readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
   readonly finished_at: string | null;
   /** Last time the running attempt was seen alive. */
   readonly heartbeat_at: string | null;
@@ -3225,31 +4012,49 @@ export interface TableBlockInput {
 
 /** A table in pandas "split" form; pd.DataFrame(**frame) works as is. */
 export interface TableFrame {
+  /** Labels of the rows. */
   readonly index: readonly (string | number)[];
+  /** Labels of the columns. */
   readonly columns: readonly string[];
+  /** Rows of cells. */
   readonly data: readonly (readonly unknown[])[];
 }
 
 export interface TermPoint {
+  /** Expiry of the contract. */
   readonly expiry: string;
+  /** Calendar days. */
   readonly days: number;
+  /** days / 365. */
   readonly year_fraction: number;
+  /** Theoretical price. */
   readonly fair_value: number;
+  /** fair_value less spot. */
   readonly basis: number;
+  /** ln(fair_value / spot) / year_fraction. */
   readonly annualised_carry: number;
+  /** What makes up the basis. */
   readonly carry: CarryDecomposition;
   /** Annualised roll from the point before. */
   readonly roll_from_previous: number | null;
 }
 
 export interface TermStructureResponse {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
+  /** The query, echoed; null when omitted. */
   readonly requested_as_of: string | null;
+  /** The resolved date. */
   readonly as_of: string;
+  /** Level of the underlying. */
   readonly spot: number;
+  /** Financing rate used. */
   readonly risk_free_rate: number;
+  /** Dividend yield used. */
   readonly dividend_yield: number;
+  /** By expiry. */
   readonly points: readonly TermPoint[];
+  /** Of the prices: rising, falling, flat or mixed. */
   readonly shape: 'contango' | 'backwardation' | 'flat' | 'mixed';
 }
 
@@ -3291,9 +4096,13 @@ export interface TiltWeightParams {
 
 export interface TiltWeightWeighting {
   readonly type: 'TiltWeight';
+  /** Arguments of the class, by name. */
   readonly params?: TiltWeightParams | undefined;
+  /** Largest weight of a name; null without one. */
   readonly cap?: number | null | undefined;
+  /** Least weight of a name. */
   readonly floor?: number | null | undefined;
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -3315,6 +4124,7 @@ export interface TopFractionRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'TopFraction';
+  /** Arguments of the class, by name. */
   readonly params?: TopFractionParams | undefined;
 }
 
@@ -3336,6 +4146,7 @@ export interface TopNRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'TopN';
+  /** Arguments of the class, by name. */
   readonly params?: TopNParams | undefined;
 }
 
@@ -3351,7 +4162,9 @@ export interface TrackingErrorParams {
 
 export interface TrackingErrorRow {
   readonly type: 'TrackingError';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: TrackingErrorParams | undefined;
 }
 
@@ -3369,29 +4182,47 @@ export interface TradeSizeParams {
 
 export interface TradeSizeRow {
   readonly type: 'TradeSize';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: TradeSizeParams | undefined;
 }
 
 export interface TreatmentSpec {
+  /** Return variant: dividends left out, reinvested, or reinvested after withholding tax. */
   readonly dividends: 'price' | 'total' | 'net';
+  /** Fraction of dividends that is lost, in the net variant. */
   readonly withholding_tax: number;
+  /** Whether special dividends and returns of capital are reinvested. */
   readonly special_dividends: 'reinvest' | 'ignore';
+  /** Whether splits are applied; `ignore` only for prices that are adjusted already. */
   readonly splits: 'apply' | 'ignore';
+  /** What a name that leaves is worth. */
   readonly delisting: 'last_price' | 'zero' | 'action_value';
+  /** Whether a spun-off name enters, at zero, on its ex-date. */
   readonly spin_offs: 'zero_price' | 'ignore';
+  /** Carry the last price, leave the name out until the next rebalance, or fail. */
   readonly missing_prices: 'carry' | 'exclude' | 'fail';
+  /** Sessions of its own calendar after which a name without a bar leaves. */
   readonly max_stale_sessions: number;
 }
 
 export interface TreatmentSpecInput {
+  /** Return variant: dividends left out, reinvested, or reinvested after withholding tax. */
   readonly dividends?: 'price' | 'total' | 'net' | undefined;
+  /** Fraction of dividends that is lost, in the net variant. */
   readonly withholding_tax?: number | undefined;
+  /** Whether special dividends and returns of capital are reinvested. */
   readonly special_dividends?: 'reinvest' | 'ignore' | undefined;
+  /** Whether splits are applied; `ignore` only for prices that are adjusted already. */
   readonly splits?: 'apply' | 'ignore' | undefined;
+  /** What a name that leaves is worth. */
   readonly delisting?: 'last_price' | 'zero' | 'action_value' | undefined;
+  /** Whether a spun-off name enters, at zero, on its ex-date. */
   readonly spin_offs?: 'zero_price' | 'ignore' | undefined;
+  /** Carry the last price, leave the name out until the next rebalance, or fail. */
   readonly missing_prices?: 'carry' | 'exclude' | 'fail' | undefined;
+  /** Sessions of its own calendar after which a name without a bar leaves. */
   readonly max_stale_sessions?: number | undefined;
 }
 
@@ -3402,6 +4233,7 @@ export interface TrsPriceRequest {
   readonly spot?: number | null | undefined;
   /** Level at the last reset; default the index level at the start of the current period, or spot. */
   readonly initial_level?: number | null | undefined;
+  /** Money the swap is written on. */
   readonly notional: number;
   /** Effective date, or last reset. */
   readonly start: string;
@@ -3411,7 +4243,9 @@ export interface TrsPriceRequest {
   readonly as_of?: string | null | undefined;
   /** Of the return. */
   readonly direction?: 'receive' | 'pay' | undefined;
+  /** Whether dividends belong to the return. */
   readonly return_type?: 'total' | 'price' | undefined;
+  /** How often the swap resets. */
   readonly reset_frequency?: 'none' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual' | undefined;
   /** Discount rate and floating index. Annual, continuously compounded, a fraction; default 0. */
   readonly risk_free_rate?: number | undefined;
@@ -3424,21 +4258,35 @@ export interface TrsPriceRequest {
 }
 
 export interface TrsPriceResponse {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string | null;
+  /** The query, echoed; null when omitted. */
   readonly requested_as_of: string | null;
+  /** The resolved date. */
   readonly as_of: string;
+  /** First date. */
   readonly start: string;
+  /** Last date of the swap. */
   readonly maturity: string;
+  /** Of the return: received or paid. */
   readonly direction: 'receive' | 'pay';
+  /** Whether dividends belong to the return. */
   readonly return_type: 'total' | 'price';
+  /** Level of the underlying. */
   readonly spot: number;
+  /** Level at the last reset. */
   readonly initial_level: number;
+  /** Money the swap is written on. */
   readonly notional: number;
   /** To the direction. */
   readonly value: number;
+  /** Value of the return leg. */
   readonly equity_leg: number;
+  /** Value of the financing leg. */
   readonly financing_leg: number;
+  /** Return since the last reset, in money. */
   readonly accrued_equity: number;
+  /** Interest since the last reset, in money. */
   readonly accrued_financing: number;
   /** The spread that makes the value zero. */
   readonly par_spread: number;
@@ -3446,12 +4294,19 @@ export interface TrsPriceResponse {
   readonly delta: number;
   /** Change of the value per basis point of the risk-free rate. */
   readonly rho: number;
+  /** Current and future periods. */
   readonly periods: readonly {
+    /** First date. */
     readonly start: string;
+    /** Last date. */
     readonly end: string;
+    /** Calendar days. */
     readonly days: number;
+    /** Value of the return of the period. */
     readonly equity: number;
+    /** Value of the interest of the period. */
     readonly financing: number;
+    /** At the end of the period. */
     readonly discount_factor: number;
   }[];
 }
@@ -3470,35 +4325,56 @@ export interface TurnoverParams {
 
 export interface TurnoverRow {
   readonly type: 'Turnover';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: TurnoverParams | undefined;
 }
 
 export interface TypeSpec {
+  /** Class name. */
   readonly type: string;
+  /** Human-readable name. */
   readonly label: string;
+  /** Which catalogue the class belongs to. */
   readonly category: 'selection' | 'weighting' | 'constraint';
+  /** What it does, in a sentence or two. */
   readonly help: string | null;
+  /** Its parameters in form order. */
   readonly parameters: readonly ParameterSpec[];
+  /** What the figure counts. */
   readonly unit: 'fraction' | 'count' | 'value' | null;
+  /** What it is. */
   readonly kind: 'eq' | 'ineq' | null;
+  /** False marks the classes that make a result heuristic. */
   readonly convex: boolean | null;
+  /** A complete valid row. */
   readonly example: Readonly<Record<string, unknown>> | null;
 }
 
 export interface UnfilledOrderPayload {
+  /** The date. */
   readonly date: string;
+  /** Asset identifier. */
   readonly asset_id: string;
+  /** Bought or sold. */
   readonly side: 'buy' | 'sell';
+  /** Weight the rebalance asked for. */
   readonly target_weight: number;
+  /** Weight held after the close. */
   readonly held_weight: number;
+  /** Money concerned, positive. */
   readonly notional: number;
+  /** Why. */
   readonly reason: 'no_price' | 'stale_price' | 'delisted';
+  /** Session it was filled later; null if never. */
   readonly filled_on: string | null;
 }
 
 export interface UniverseMembership {
+  /** Name of the universe. */
   readonly universe: string;
+  /** Display name. */
   readonly name: string | null;
   /** First day; null: always. */
   readonly start: string | null;
@@ -3509,19 +4385,27 @@ export interface UniverseMembership {
 }
 
 export interface UniverseSpec {
+  /** What it is. */
   readonly kind: 'all' | 'named' | 'list' | 'index';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | null | undefined;
+  /** Asset identifiers. */
   readonly identifiers?: readonly string[] | undefined;
 }
 
 export interface UniverseSpecInput {
+  /** What it is. */
   readonly kind?: 'all' | 'named' | 'list' | 'index' | undefined;
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | null | undefined;
+  /** Asset identifiers. */
   readonly identifiers?: readonly string[] | undefined;
 }
 
 export interface ValidationReport {
+  /** Whether the same body would be saved. */
   readonly valid: boolean;
+  /** Findings, worst first. */
   readonly findings: readonly Finding[];
 }
 
@@ -3541,6 +4425,7 @@ export interface VolatilityFilterRule {
   /** Client-assigned, unique within the pipeline. */
   readonly id: string;
   readonly type: 'VolatilityFilter';
+  /** Arguments of the class, by name. */
   readonly params?: VolatilityFilterParams | undefined;
 }
 
@@ -3556,42 +4441,58 @@ export interface VolatilityParams {
 
 export interface VolatilityRow {
   readonly type: 'Volatility';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: VolatilityParams | undefined;
 }
 
 export interface Watchlist {
+  /** The watchlist. */
   readonly watchlist_id: string;
+  /** Display name. */
   readonly name: string;
+  /** Free text. */
   readonly description: string | null;
   /** In the client's order, unique. */
   readonly identifiers: readonly string[];
+  /** Time of its last change, ISO-8601 UTC with offset. */
   readonly updated_at: string;
   /** Those that the served store does not hold; all of them when none is served. */
   readonly unknown: readonly string[];
 }
 
 export interface WatchlistCollection {
+  /** Watchlists by id. */
   readonly watchlists: readonly Watchlist[];
+  /** Stored documents left out because they cannot be read. */
   readonly skipped: number;
+  /** The same documents by cause. */
   readonly skipped_causes: SkippedCauses;
 }
 
 export interface WatchlistUpsert {
+  /** Display name. */
   readonly name: string;
+  /** Free text. */
   readonly description?: string | null | undefined;
   /** In the order to keep; each once. */
   readonly identifiers?: readonly string[] | undefined;
 }
 
 export interface WeightChange {
+  /** Asset identifier. */
   readonly identifier: string;
+  /** Before the change. */
   readonly before: number;
+  /** After the change. */
   readonly after: number;
+  /** After less before. */
   readonly change: number;
 }
 
 export interface WeightRow {
+  /** Asset identifier. */
   readonly identifier: string;
   /** Optimised weight. */
   readonly weight: number;
@@ -3619,7 +4520,9 @@ export interface WeightSumParams {
 
 export interface WeightSumRow {
   readonly type: 'WeightSum';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: WeightSumParams | undefined;
 }
 
@@ -3643,29 +4546,45 @@ export interface WeightedAverageParams {
 
 export interface WeightedAverageRow {
   readonly type: 'WeightedAverage';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
   readonly params?: WeightedAverageParams | undefined;
 }
 
 export interface WeightingSpec {
   /** Weighting class; see /indices/rule-types. */
   readonly type: string;
+  /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
+  /** Largest weight of a name; null without one. */
   readonly cap: number | null;
+  /** Least weight of a name. */
   readonly floor: number | null;
+  /** Largest weights of groups. */
   readonly group_caps: readonly GroupCap[];
 }
 
 export interface WeightsView {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
+  /** The query, echoed; null when omitted. */
   readonly requested_as_of: string | null;
+  /** The resolved date. */
   readonly as_of: string;
+  /** The rebalance in force. */
   readonly rebalance_date: string;
+  /** Largest weight of a name; null without one. */
   readonly cap: number | null;
+  /** Weights by name. */
   readonly weights: readonly ConstituentRow[];
+  /** How the weights are concentrated. */
   readonly concentration: ConcentrationPayload;
+  /** How far weights have moved since the rebalance; null on its date. */
   readonly drift: DriftPayload | null;
+  /** Decomposition of the volatility; present when asked for. */
   readonly risk: RiskPayload | null;
+  /** Decomposition of the tracking error; present with a benchmark and risk. */
   readonly active_risk: ActiveRiskPayload | null;
 }
 
@@ -3684,12 +4603,19 @@ export interface WhatIfRequest {
 }
 
 export interface WhatIfResponse {
+  /** The resolved date. */
   readonly as_of: string;
+  /** Latest session with data on or before the date; null before the first one. */
   readonly resolved_date: string | null;
+  /** Before the change. */
   readonly before: WhatIfSide;
+  /** After the change. */
   readonly after: WhatIfSide;
+  /** Names only the changed definition holds. */
   readonly added: readonly WeightChange[];
+  /** Names only the base holds. */
   readonly removed: readonly WeightChange[];
+  /** Names both hold at other weights. */
   readonly changed: readonly WeightChange[];
   /** One-way: half the sum of absolute changes. */
   readonly turnover: number;
@@ -3698,11 +4624,17 @@ export interface WhatIfResponse {
 }
 
 export interface WhatIfSide {
+  /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
+  /** Names with a weight above 0. */
   readonly constituents: number;
+  /** Largest weight. */
   readonly largest: number;
+  /** 1 over the sum of squared weights. */
   readonly effective_assets: number;
+  /** Largest weight of a name; null without one. */
   readonly cap: number | null;
+  /** Weight moved off capped names. */
   readonly cap_redistributed: number;
 }
 
@@ -3983,6 +4915,11 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly body?: Readonly<Record<string, never>> | null | undefined };
     answer: ReplayJobStatus;
   };
+  /** Run many variants of an index and rank them, as one job. */
+  startSweep: {
+    request: { readonly body: SweepRequest };
+    answer: SweepJobStatus;
+  };
   /** Simulate where the level of a stored run may go, as a job. */
   simulateIndex: {
     request: { readonly params: { readonly index_id: string }; readonly body?: SimulationRequest | null | undefined };
@@ -4259,6 +5196,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   deleteRiskModel: 'DELETE /risk-models/{model_id}',
   estimateRiskModel: 'POST /risk-models/{model_id}/estimate',
   replayRun: 'POST /analytics/{index_id}/replay',
+  startSweep: 'POST /analytics/sweeps',
   simulateIndex: 'POST /analytics/{index_id}/simulate',
   getRollingRisk: 'GET /analytics/{index_id}/rolling',
   renderReport: 'POST /reports/render',

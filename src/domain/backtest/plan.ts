@@ -1,5 +1,5 @@
 import type { BacktestFields } from '../documents/backtest-fields.js';
-import type { IndexDocument } from '../documents/index-document.js';
+import type { ConstraintRow, IndexDocument } from '../documents/index-document.js';
 import type { StrategyDocument } from '../documents/strategy-document.js';
 
 /** Everything a backtest depends on besides the market: it can be stored and run again to the same bits. */
@@ -21,4 +21,7 @@ export interface BacktestPlan {
 export type BacktestRequest = Readonly<BacktestFields>;
 
 /** How a strategy trades, beside what every backtest is told. */
-export type StrategyTerms = Readonly<Pick<StrategyDocument, 'rebalance' | 'drift_tolerance' | 'exposure'>>;
+export type StrategyTerms = Readonly<Pick<StrategyDocument, 'rebalance' | 'drift_tolerance' | 'exposure'>> & {
+  /** Rows of the constraint set that targets are solved under; absent without one. */
+  readonly constraints?: readonly ConstraintRow[];
+};

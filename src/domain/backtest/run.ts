@@ -1,3 +1,5 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { formatDay } from '../days.js';
 import { isDerivedDocument, type IndexDocument } from '../documents/index-document.js';
@@ -11,7 +13,8 @@ import { runBenchmark, type BenchmarkRun } from './benchmark.js';
 import type { Book, BookInput, Gap, Targets } from './book.js';
 import { createComposer, hasAnyBar, inForce, marketOn, type Composer, type Composition, type Compositions, type DeciderFactory } from './compositions.js';
 import { followBook } from './follow-book.js';
-import { ownRebalances } from '../strategies/own-rebalances.js';
+import { constrainRebalances } from '../strategies/constrained-rebalances.js';
+import { openingOf, ownRebalances } from '../strategies/own-rebalances.js';
 import { bookDays, heldAt, indexBook, indexTerms, isCapped } from './index-run.js';
 import type { BacktestPlan, StrategyTerms } from './plan.js';
 import { roomForColumns } from './run-room.js';
@@ -67,6 +70,8 @@ export interface RunInput {
   readonly createDecider: DeciderFactory;
   /** Makes room around the weights for the columns of the run: see `runToColumns`. */
   readonly inPlace?: boolean;
+  /** Multiplies matrices for the constraint set of a strategy; plain loops unless given. */
+  readonly engine?: Engine;
   /** Progress, 0 to 1; stops the run by throwing. */
   readonly report: (fraction: number, message: string) => void;
 }
@@ -95,7 +100,7 @@ export function runBacktest(input: RunInput): Run {
     totalCosts: simulated.totalCosts,
     rebalancesWithin: rebalances.filter(({ session }) => session >= from).length,
     gaps: gapsWithin([index.book, portfolio], from),
-    findings: findingsOf(index, portfolio),
+    findings: findingsOf(index, portfolio, simulated.warnings),
     variants: variantsOf(index, to),
     uncapped: isCapped(compositions) ? indexBook({ compositions, to, uncapped: true, isBrief: true }).value : null,
   };
@@ -105,6 +110,8 @@ export function runBacktest(input: RunInput): Run {
 export interface SimulatedRun extends Pick<Run, 'document' | 'days' | 'level' | 'indexLevel' | 'portfolio' | 'index' | 'rebalances' | 'metrics' | 'totalCosts'> {
   readonly composer: Composer;
   readonly range: RequestedRange;
+  /** Of the solves of a strategy's constraint set. */
+  readonly warnings: readonly Finding[];
   /** First and last session. */
   readonly from: number;
   readonly to: number;
@@ -116,7 +123,7 @@ export interface SimulateInput extends RunInput {
 }
 
 /** Simulates what a plan describes. @throws Refusal as `runBacktest` does, but for its benchmark */
-export function simulateRun({ market, calendars, plan, createDecider, report, inPlace = false, composer: known }: SimulateInput): SimulatedRun {
+export function simulateRun({ market, calendars, plan, createDecider, engine = referenceEngine, report, inPlace = false, composer: known }: SimulateInput): SimulatedRun {
   const { indexId, request, documents } = plan;
   const document = documents[indexId]!;
   const sm = marketOn({ market, calendars, code: document.calendar });
@@ -131,7 +138,7 @@ export function simulateRun({ market, calendars, plan, createDecider, report, in
   const from = firstOfRun(composer, { indexId, start: range.start, first: compositions.first, to });
   report(0.5, 'simulating the index');
   const index = runIndex(compositions, { from, to, coverage: range.coverage, inPlace });
-  const own = plan.strategy?.rebalance ? ownRebalances(index, plan.strategy.rebalance, { from, to }) : null;
+  const { own, warnings } = ownTerms(index, { plan, composer, engine, from, to, tick: (fraction) => report(0.5 + 0.1 * fraction, 'solving the constraint set') });
   const following: BookInput = {
     sm,
     treatment: compositions.treatment,
@@ -149,7 +156,7 @@ export function simulateRun({ market, calendars, plan, createDecider, report, in
   const level = rebase(portfolio.value, 100);
   const indexLevel = rebase(index.book.value.subarray(from - index.book.from), 100);
   return {
-    document, composer, range, from, to, index, portfolio, level, indexLevel,
+    document, composer, range, warnings, from, to, index, portfolio, level, indexLevel,
     days: bookDays(portfolio),
     rebalances: own ?? rebalancesOf(compositions, from),
     metrics: backtestMetrics(level, indexLevel),
@@ -209,8 +216,28 @@ function followIndex({ book, compositions }: IndexRun, from: number): Targets[] 
 }
 
 /** Whether a strategy does nothing but hold its index. */
-function isPlain({ rebalance, drift_tolerance: tolerance, exposure }: StrategyTerms): boolean {
-  return rebalance === null && tolerance === null && exposure === 1;
+function isPlain({ rebalance, drift_tolerance: tolerance, exposure, constraints }: StrategyTerms): boolean {
+  return rebalance === null && tolerance === null && exposure === 1 && constraints === undefined;
+}
+
+interface OwnInput {
+  readonly plan: BacktestPlan;
+  readonly composer: Composer;
+  readonly engine: Engine;
+  readonly from: number;
+  readonly to: number;
+  readonly tick: (fraction: number) => void;
+}
+
+/** Rebalances that a strategy has of its own, by its cadence or because it solves their weights; null when it takes those of the index. */
+function ownTerms(index: IndexRun, { plan: { strategy }, composer, engine, from, to, tick }: OwnInput): { readonly own: readonly Composition[] | null; readonly warnings: readonly Finding[] } {
+  if (strategy === undefined) return { own: null, warnings: [] };
+  const dated = strategy.rebalance === null ? null : ownRebalances(index, strategy.rebalance, { from, to });
+  if (strategy.constraints === undefined) return { own: dated, warnings: [] };
+  const { document, list } = index.compositions;
+  const followed = dated ?? [openingOf(index, from), ...list.filter(({ session }) => session > from && session <= to)];
+  const { rebalances, findings } = constrainRebalances({ document, rows: strategy.constraints, rebalances: followed, composer, engine, tick });
+  return { own: rebalances, warnings: findings };
 }
 
 interface StrategyRebalances {
@@ -243,13 +270,14 @@ function gapsWithin(books: readonly Book[], from: number): Gap[] {
 /** Warnings of one run before the rest is only counted. */
 const FINDINGS_MAX = 200;
 
-function findingsOf({ compositions, book }: IndexRun, portfolio: Book): Finding[] {
+function findingsOf({ compositions, book }: IndexRun, portfolio: Book, ofSolves: readonly Finding[]): Finding[] {
   const { sm } = compositions;
   const warnings = new Map<string, Finding>();
   const add = (finding: Finding): void => {
     warnings.set(`${finding.code} ${finding.path} ${finding.message}`, finding);
   };
   compositions.findings.forEach(add);
+  ofSolves.forEach(add);
   for (const { silent } of [book, portfolio]) {
     for (const { session, column } of silent) {
       add({

@@ -12,53 +12,105 @@ export interface MarketHandle {
   readonly dates: SharedArrayBuffer;
   /** Float64 panels [T x N]. */
   readonly fields: readonly { readonly name: string; readonly values: SharedArrayBuffer }[];
-  /** UTF-8 JSON of identifiers, reference, actions and universes. */
+  /** UTF-8 JSON of identifiers, reference, actions and universes: a line for the axes and one for so many rows of a table. */
   readonly tables: SharedArrayBuffer;
+  /** Digests of the parts of the content, where they are known: what a later version shares need not be hashed again. */
+  readonly digests?: ContentDigests;
 }
 
-interface Tables {
+/** SHA-256 of the parts that a content hash is made of. */
+export interface ContentDigests {
+  /** 32 bytes a block of days. */
+  readonly blocks: Uint8Array;
+  /** 32 bytes of the tables beside the panels. */
+  readonly tables: Uint8Array;
+}
+
+/** Rows of a table on one line of JSON: a millisecond of parsing at most. */
+const LINE_ROWS = 500;
+
+interface Axes {
   readonly identifiers: string[];
   readonly columns: string[];
-  readonly rows: [string, ReferenceRow[]][];
-  readonly actions: CorporateAction[];
-  readonly universes: Membership[];
 }
+
+type Line = { readonly rows: [string, ReferenceRow[]][] } | { readonly actions: CorporateAction[] } | { readonly universes: Membership[] };
 
 /** The handle of a market. Panels that already lie in shared memory are not copied. */
 export function shareMarket(market: MarketData): MarketHandle {
-  const tables: Tables = {
-    identifiers: [...market.identifiers],
-    columns: [...market.reference.columns],
-    rows: [...market.reference.rows].map(([identifier, rows]) => [identifier, [...rows]]),
-    actions: [...market.actions],
-    universes: [...market.universes],
-  };
+  const axes: Axes = { identifiers: [...market.identifiers], columns: [...market.reference.columns] };
+  const lines: (Axes | Line)[] = [
+    axes,
+    ...inLines([...market.reference.rows], (rows) => ({ rows: rows.map(([identifier, spells]): [string, ReferenceRow[]] => [identifier, [...spells]]) })),
+    ...inLines(market.actions, (actions) => ({ actions })),
+    ...inLines(market.universes, (universes) => ({ universes })),
+  ];
   return {
     storeId: market.storeId,
     contentHash: market.contentHash,
     adjustment: market.adjustment,
     dates: sharedBytes(market.dates),
     fields: [...market.fields].map(([name, values]) => ({ name, values: sharedBytes(values) })),
-    tables: sharedBytes(new TextEncoder().encode(JSON.stringify(tables))),
+    tables: sharedBytes(new TextEncoder().encode(lines.map((line) => JSON.stringify(line)).join('\n'))),
   };
+}
+
+function inLines<T>(items: readonly T[], lineOf: (items: T[]) => Line): Line[] {
+  return Array.from({ length: Math.ceil(items.length / LINE_ROWS) }, (_, i) => lineOf(items.slice(i * LINE_ROWS, (i + 1) * LINE_ROWS)));
 }
 
 /** The market of a handle, panels still by reference. @cost parsing the tables: about 1 ms per 10,000 rows. */
 export function openMarket(handle: MarketHandle): MarketData {
-  const text = new TextDecoder().decode(new Uint8Array(handle.tables).slice());
-  const tables = JSON.parse(text) as Tables;
+  const opening = openings(handle);
+  for (;;) {
+    const step = opening.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** As `openMarket`, for a thread that others wait for: `rest` is awaited after every few thousand rows. */
+export async function openMarketGently(handle: MarketHandle, rest: () => Promise<void>): Promise<MarketData> {
+  const opening = openings(handle);
+  for (;;) {
+    const step = opening.next();
+    if (step.done === true) return step.value;
+    await rest();
+  }
+}
+
+/** Opens a market line by line. */
+function* openings(handle: MarketHandle): Generator<void, MarketData> {
+  const bytes = new Uint8Array(handle.tables);
+  const rows = new Map<string, readonly ReferenceRow[]>();
+  const actions: CorporateAction[] = [];
+  const universes: Membership[] = [];
+  let axes: Axes | undefined;
+  for (let from = 0; from < bytes.length;) {
+    const end = bytes.indexOf(NEWLINE, from);
+    const to = end < 0 ? bytes.length : end;
+    const line = JSON.parse(new TextDecoder().decode(bytes.slice(from, to))) as Axes | Line; // as `shareMarket` writes it
+    if ('rows' in line) for (const [identifier, spells] of line.rows) rows.set(identifier, spells);
+    else if ('actions' in line) for (const action of line.actions) actions.push(action);
+    else if ('universes' in line) for (const spell of line.universes) universes.push(spell);
+    else axes = line;
+    from = to + 1;
+    yield;
+  }
   return {
     storeId: handle.storeId,
     contentHash: handle.contentHash,
     adjustment: handle.adjustment,
-    identifiers: tables.identifiers,
+    identifiers: axes!.identifiers, // the first line
     dates: new Int32Array(handle.dates),
     fields: new Map(handle.fields.map(({ name, values }) => [name, new Float64Array(values)])),
-    reference: { columns: tables.columns, rows: new Map(tables.rows) },
-    actions: tables.actions,
-    universes: tables.universes,
+    reference: { columns: axes!.columns, rows },
+    actions,
+    universes,
   };
 }
+
+/** JSON writes a line break inside a text as an escape. */
+const NEWLINE = 10;
 
 function sharedBytes(view: Int32Array | Float64Array | Uint8Array): SharedArrayBuffer {
   const whole = view.byteOffset === 0 && view.byteLength === view.buffer.byteLength;

@@ -59,7 +59,7 @@ function undecided(code: Undecided['code'], message: string): Undecided {
 }
 
 /** Why there are no weights: the rows in conflict where that can be proven. */
-function unsolved(solvers: { solver: Parameters<typeof findConflict>[0] }, { problem, outcome }: DerivedSolve): Undecided {
+export function unsolved(solvers: { solver: Parameters<typeof findConflict>[0] }, { problem, outcome }: DerivedSolve): Undecided {
   if (outcome.kind === 'no-choice') return undecided('INFEASIBLE', 'no choice of names satisfies the constraints.');
   const conflict = findConflict(solvers.solver, problem);
   if (conflict === null) return undecided('SOLVER_FAILED', 'the solver found no weights and no proof that there are none.');

@@ -8,6 +8,8 @@ import { labelOf, type Origin, type PlacedRow, type Problem } from './problem.js
 /** Why rows cannot hold together: multipliers, or one name whose bounds are apart. */
 export interface Proof {
   readonly assembled: Assembled;
+  /** Whether a row took part. */
+  readonly includes: (origin: Origin) => boolean;
   readonly certificate: Certificate | null;
   readonly crossed: number | null;
 }
@@ -38,10 +40,11 @@ export function findConflict(solver: Solver, problem: Problem): Conflict | null 
 export function proofOf(solver: Solver, problem: Problem, assembly: Assembly): Proof | null {
   const assembled = assembleProgram(problem, { ...assembly, withTracking: true });
   const { program } = assembled;
+  const { includes = () => true } = assembly;
   const crossed = crossedName(program);
-  if (crossed !== null) return { assembled, certificate: null, crossed };
+  if (crossed !== null) return { assembled, includes, certificate: null, crossed };
   const { certificate } = leastViolation(solver, program);
-  return certificate === null ? null : { assembled, certificate, crossed: null };
+  return certificate === null ? null : { assembled, includes, certificate, crossed: null };
 }
 
 /** How far a proof is from losing its force in another assembly of the same rows: nought or less, and it proves nothing there. */
@@ -84,7 +87,7 @@ interface Use {
 }
 
 /** How a proof uses each row: sides with their multipliers. */
-function usesOf(problem: Problem, { assembled, certificate, crossed }: Proof): Map<Origin, Use[]> {
+function usesOf(problem: Problem, { assembled, includes, certificate, crossed }: Proof): Map<Origin, Use[]> {
   const uses = new Map<Origin, Use[]>();
   const add = (placed: PlacedRow | undefined, side: Use['side'], multiplier: number) => {
     if (placed === undefined || !(multiplier > 0)) return;
@@ -94,8 +97,8 @@ function usesOf(problem: Problem, { assembled, certificate, crossed }: Proof): M
   };
   const { program } = assembled;
   if (crossed !== null) {
-    add(boundRow(problem, program, crossed, 'lower'), 'lower', 1);
-    add(boundRow(problem, program, crossed, 'upper'), 'upper', 1);
+    add(boundOf(crossed, 'lower'), 'lower', 1);
+    add(boundOf(crossed, 'upper'), 'upper', 1);
     return uses;
   }
   const { rows, kinks, norms } = certificate!; // A proof has one or the other.
@@ -110,10 +113,17 @@ function usesOf(problem: Problem, { assembled, certificate, crossed }: Proof): M
     // What still pulls a name beyond its bound has to be withstood by the bound.
     const down = slopeBeside(program, kinks, forces[i]!, i, 'lower');
     const up = slopeBeside(program, kinks, forces[i]!, i, 'upper');
-    if (down > NEGLIGIBLE * size) add(boundRow(problem, program, i, 'lower'), 'lower', down);
-    if (up < -NEGLIGIBLE * size) add(boundRow(problem, program, i, 'upper'), 'upper', -up);
+    if (down > NEGLIGIBLE * size) add(boundOf(i, 'lower'), 'lower', down);
+    if (up < -NEGLIGIBLE * size) add(boundOf(i, 'upper'), 'upper', -up);
   }
   return uses;
+
+  /** The row that sets a bound of a name. */
+  function boundOf(i: number, side: 'lower' | 'upper'): PlacedRow | undefined {
+    const bound = program[side][i]!;
+    if (!Number.isFinite(bound)) return undefined;
+    return problem.rows.find(({ row, origin }) => row.form === 'name' && row.name === i && origin.soft === null && includes(origin) && Math.abs((row[side]?.value ?? Infinity) - bound) <= 1e-15 * (1 + Math.abs(bound)));
+  }
 }
 
 /** Net force of a certificate's rows and norms on each name, and the largest single one. */
@@ -144,13 +154,6 @@ function slopeBeside({ lower, upper, kinks }: Program, prices: Float64Array, for
     const isRight = side === 'lower' ? lower[i]! > at[i]! : upper[i]! >= at[i]!;
     return total + Math.max(prices[k]!, 0) * (isRight ? right[i]! : left[i]!);
   }, force);
-}
-
-/** The row that sets a bound of a name. */
-function boundRow({ rows }: Problem, program: Program, i: number, side: 'lower' | 'upper'): PlacedRow | undefined {
-  const bound = program[side][i]!;
-  if (!Number.isFinite(bound)) return undefined;
-  return rows.find(({ row, origin }) => row.form === 'name' && row.name === i && origin.soft === null && Math.abs((row[side]?.value ?? Infinity) - bound) <= 1e-15 * (1 + Math.abs(bound)));
 }
 
 /** Drops rows one by one as long as the others remain in conflict. */

@@ -27,6 +27,9 @@ const CERTIFICATES_MAX = 40;
 /** Steps outward tried where the least value itself is infeasible by rounding. */
 const OUTWARD = [0, 1, 2, 10, 100, 1000, 10_000];
 
+/** Gaps up to this are rounding. */
+const ROUNDING = 1e-15;
+
 /** Doublings of a parameter in search of a value at which a proof loses its force. */
 const DOUBLINGS_MAX = 60;
 
@@ -105,16 +108,13 @@ function endOf(problem: Problem, proof: Proof, at: Change): number | undefined {
     near = far;
     far *= 2;
   }
-  // The gap is nearly linear in the parameter: the secant is exact, and bisection guards it.
+  // The gap is nearly linear in the parameter: the secant is exact, and bisection guards it where the gap ends in a plateau.
   for (let step = 0; step < 100 && far - near > 1e-15 * (Math.abs(at.to) + far); step++) {
     const low = gap(at.to + side * near);
     const high = gap(at.to + side * far);
-    if (high === 0) break;
     const secant = near + ((far - near) * low) / (low - high);
     const tried = step % 2 === 0 && secant > near && secant < far ? secant : (near + far) / 2;
-    const value = gap(at.to + side * tried);
-    if (Math.abs(value) <= 1e-14) return at.to + side * tried;
-    if (value > 0) near = tried;
+    if (gap(at.to + side * tried) > ROUNDING) near = tried;
     else far = tried;
   }
   return at.to + side * far;
@@ -144,8 +144,9 @@ export function roundedOutward(solvers: Solvers, problem: Problem, moves: readon
 
 function outward(from: number, to: number, extra: number): number {
   const side = to >= from ? 1 : -1;
-  // A thousandth of a step is rounding of the value itself.
-  return (side * (Math.ceil(side * to * STEPS_PER_UNIT - 1e-3) + extra)) / STEPS_PER_UNIT;
+  // A tenth of a step is rounding of the value itself; the solve that follows decides.
+  const steps = Math.ceil(side * to * STEPS_PER_UNIT - 0.1) + extra;
+  return steps === 0 ? 0 : (side * steps) / STEPS_PER_UNIT;
 }
 
 function toRelaxation({ movable: { origin, parameter, from }, to }: Move): Relaxation {

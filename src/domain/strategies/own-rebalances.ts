@@ -30,6 +30,11 @@ export function ownRebalances({ book }: Pick<IndexRun, 'book'>, cadence: Rebalan
   return [...bySession.values()].toSorted((a, b) => a.session - b.session);
 }
 
+/** What a strategy holds at first: what its index does at that close. */
+export function openingOf({ book }: Pick<IndexRun, 'book'>, from: number): Composition {
+  return heldComposition(book, book.sm.sessions[from]!, from);
+}
+
 /** What a book holds, as a composition that nothing was capped in; without what it holds in cash. */
 function heldComposition(book: IndexRun['book'], date: Day, session: number): Composition {
   const { columns, weights } = heldAt(book, session);

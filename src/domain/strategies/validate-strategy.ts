@@ -12,6 +12,8 @@ export interface StrategyContext {
   readonly indexOf: (id: string) => IndexDocument | undefined;
   /** Whether an index, readable or not, is stored under an id. */
   readonly isIndex: (id: string) => boolean;
+  /** Whether a constraint set that can be read is stored under an id. */
+  readonly isConstraintSet: (id: string) => boolean;
   /** The market being served: what it lacks is a warning. */
   readonly market?: MarketData | undefined;
 }
@@ -41,12 +43,12 @@ export function validateStrategy(body: Raw, context: StrategyContext): CheckedSt
 }
 
 /** What a strategy refers to and does not find: an error when it is saved, a problem once it is stored. */
-export function strategyProblems(strategy: Raw, { indexOf, market }: StrategyContext): Finding[] {
+export function strategyProblems(strategy: Raw, { indexOf, isConstraintSet, market }: StrategyContext): Finding[] {
   const { index_id: indexId, constraint_set_id: constraintSetId, benchmark } = strategy;
   const findings: Finding[] = [];
   if (typeof indexId === 'string' && indexOf(indexId) === undefined) findings.push(unknownIndex(indexId, 'index_id'));
-  if (typeof constraintSetId === 'string') {
-    findings.push(error('NOT_SUPPORTED', 'constraint_set_id', `The targets of a strategy cannot be constrained in this build; constraint_set_id is ${constraintSetId}, null is needed.`, smallValue(constraintSetId)));
+  if (typeof constraintSetId === 'string' && !isConstraintSet(constraintSetId)) {
+    findings.push(error('CONSTRAINT_SET_NOT_FOUND', 'constraint_set_id', `No constraint set is stored under ${constraintSetId}.`, smallValue(constraintSetId)));
   }
   if (typeof benchmark !== 'object' || benchmark === null) return findings;
   const { id, kind } = benchmark as { readonly id?: unknown; readonly kind?: unknown };

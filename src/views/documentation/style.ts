@@ -19,7 +19,10 @@ nav li a[aria-current], nav li a:hover { color: var(--link) }
 nav input { width: 100%; padding: 0.35rem 0.5rem; font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--line); border-radius: 4px }
 html:not(.scripted) nav input { display: none }
 main { padding: 1.5rem 2rem 6rem; max-width: 82rem }
-main.guide { max-width: 52rem }
+main.guide { max-width: 64rem }
+main.guide > p, main.guide > ul { max-width: 46rem }
+main.guide > p { margin: 0.8rem 0 }
+main.guide pre + pre { margin-top: -0.35rem; border-top-style: dashed; background: none }
 h1 { margin: 0 0 0.5rem; font-size: 1.9rem; line-height: 1.2 }
 h2 { margin: 2.5rem 0 0.75rem; padding-bottom: 0.25rem; border-bottom: 1px solid var(--line); font-size: 1.35rem }
 h3 { margin: 1.8rem 0 0.5rem; font-size: 1.05rem }
@@ -45,7 +48,7 @@ th, td { padding: 0.28rem 0.6rem 0.28rem 0; border-top: 1px solid var(--line); t
 .required { color: var(--mark) }
 figure { margin: 0.6rem 0 0; position: relative }
 pre { margin: 0.3rem 0; padding: 0.7rem 0.8rem; background: var(--wash); border: 1px solid var(--line); border-radius: 5px; overflow: auto; max-height: 26rem; tab-size: 2 }
-main.guide pre { position: relative; max-height: none }
+main.guide pre { position: relative; margin: 0.6rem 0; max-height: none }
 p code, li code, td code { padding: 0 0.15em; overflow-wrap: anywhere }
 button { position: absolute; top: 0.4rem; right: 0.4rem; padding: 0.1rem 0.5rem; font: 12px system-ui, sans-serif; color: var(--quiet); background: var(--paper); border: 1px solid var(--line); border-radius: 4px; cursor: pointer; opacity: 0 }
 figure button { top: 0 }

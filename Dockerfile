@@ -1,0 +1,33 @@
+# docker build -t divisor .
+# docker run --init --read-only --tmpfs /tmp --shm-size=1g -v divisor:/var/lib/divisor -p 127.0.0.1:8080:8080 -e DIVISOR_API_KEYS=... divisor
+FROM node:24-slim AS build
+WORKDIR /divisor
+# Scripts of packages are not run: the native ones come as finished libraries.
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts
+COPY . .
+RUN npm run build && npm prune --omit=dev --ignore-scripts && rm -rf dist/test dist/bench
+
+FROM node:24-slim
+ENV NODE_ENV=production \
+    HOST=0.0.0.0 \
+    PORT=8080 \
+    DIVISOR_HOME=/var/lib/divisor
+WORKDIR /divisor
+# Program and packages belong to root and are only read; the home is the one place the service writes, beside /tmp and /dev/shm.
+COPY --from=build /divisor/package.json /divisor/CHANGELOG.md /divisor/LICENSE ./
+COPY --from=build /divisor/node_modules ./node_modules
+COPY --from=build /divisor/data ./data
+COPY --from=build /divisor/dist ./dist
+RUN groupadd --system --gid 8080 divisor \
+    && useradd --system --uid 8080 --gid divisor --home-dir /var/lib/divisor --shell /usr/sbin/nologin divisor \
+    && install --directory --owner=divisor --group=divisor --mode=0700 /var/lib/divisor
+USER divisor
+VOLUME /var/lib/divisor
+EXPOSE 8080
+# Listening beyond loopback needs a key: DIVISOR_API_KEYS, or `divisor keys create` on the volume before the first start.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
+    CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/health/live').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["node", "dist/src/main.js"]
+CMD ["serve"]

@@ -1,0 +1,87 @@
+import { createComposer } from '#domain/backtest/compositions.js';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { formatDay, dayFrom } from '#domain/days.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { openblasEngine } from '#kernels/engines/openblas.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { openCalendars } from '#market/calendar-files.js';
+
+/**
+ * A derived index of 500 names over 20 years: 240 monthly rebalances, each with a covariance of 504 trailing days, sector and
+ * position rows and a turnover limit against the weights before. Goals: 12 s of CPU on wasm, 4 s on OpenBLAS.
+ */
+const NAMES = 500;
+const HISTORY = 504;
+const SESSIONS = 5040 + HISTORY;
+const SECTORS = 11;
+
+const calendars = openCalendars();
+const market = seededMarket();
+
+const cases: Record<string, object[]> = {
+  'sectors and positions': [
+    { type: 'PositionBounds', params: { upper: 0.02 } },
+    { type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.02, upper: 0.02 } },
+    { type: 'Beta', params: { lower: 0.98, upper: 1.02 } },
+  ],
+  'and turnover against the weights before': [
+    { type: 'PositionBounds', params: { upper: 0.02 } },
+    { type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.02, upper: 0.02 } },
+    { type: 'Turnover', params: { limit: 0.03, reference: 'previous' } },
+  ],
+};
+
+const engines: Engine[] = [wasmEngine()];
+const blas = await openblasEngine(wasmEngine()).catch(() => undefined);
+if (blas !== undefined) engines.push(blas);
+for (const engine of engines) {
+  for (const [label, constraints] of Object.entries(cases)) {
+    const begin = process.cpuUsage();
+    const composer = createComposer({ market, calendars, documents: documentsOf(constraints), until: market.dates.at(-1)!, createDecider: indexDeciders(engine) });
+    const { list, findings } = engine.scope(() => composer.compositions('CORE'));
+    const { user, system } = process.cpuUsage(begin);
+    console.log(`${engine.name.padEnd(9)} ${label}: ${list.length} rebalances, ${findings.length} findings, ${((user + system) / 1e6).toFixed(2)} s of CPU`);
+  }
+}
+
+function documentsOf(constraints: object[]): Record<string, IndexDocument> {
+  const own = { calendar: 'XNYS', base_date: formatDay(market.dates[HISTORY]!), rebalance: { frequency: 'monthly' } };
+  const parent = IndexDocument.parse({ id: 'BROAD', name: 'Broad', ...own, pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } } });
+  const derived = IndexDocument.parse({ id: 'CORE', name: 'Core', ...own, derivation: { source_index_id: 'BROAD', constraints } });
+  return { BROAD: parent, CORE: derived };
+}
+
+function seededMarket(): MarketData {
+  const calendar = calendars.get('XNYS')!;
+  const last = calendar.sessions.findLastIndex((day) => day <= dayFrom('2023-12-29'));
+  const dates = calendar.sessions.slice(last + 1 - SESSIONS, last + 1);
+  const identifiers = Array.from({ length: NAMES }, (_, i) => `N${String(i).padStart(4, '0')}`);
+  const random = counterRandom({ seed: 3, stream: 1 });
+  const close = new Float64Array(SESSIONS * NAMES);
+  const shares = new Float64Array(SESSIONS * NAMES);
+  const size = Float64Array.from(identifiers, () => Math.exp(1.2 * random.normal()));
+  const level = Float64Array.from(identifiers, () => 50);
+  for (let t = 0; t < SESSIONS; t++) {
+    const common = 0.008 * random.normal();
+    const sectors = Array.from({ length: SECTORS }, () => 0.004 * random.normal());
+    for (let i = 0; i < NAMES; i++) {
+      level[i]! *= 1 + 0.0002 + common * (0.7 + 0.6 * (i / NAMES)) + sectors[i % SECTORS]! + 0.012 * random.normal();
+      close[t * NAMES + i] = level[i]!;
+      shares[t * NAMES + i] = 1e6 * size[i]!;
+    }
+  }
+  return {
+    storeId: 'bench',
+    contentHash: '',
+    adjustment: 'none',
+    identifiers,
+    dates,
+    fields: new Map([['CLOSE', close], ['SHARES_OUTSTANDING', shares]]),
+    reference: { columns: ['SECTOR'], rows: new Map(identifiers.map((identifier, i) => [identifier, [{ validFrom: null, values: [`S${i % SECTORS}`] }]])) },
+    actions: [],
+    universes: [],
+  };
+}

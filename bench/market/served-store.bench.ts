@@ -1,0 +1,141 @@
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { pino } from 'pino';
+import { start, stop } from '#cli/serve.js';
+import { readSettings } from '#cli/settings.js';
+import { openCalendars } from '#market/calendar-files.js';
+import type { MarketContent } from '#market/content.js';
+import { generateMarket } from '#market/synthetic/generate-market.js';
+import { writeMarket } from '#market/write-market.js';
+import { sessionsBetween } from '#services/store-jobs.js';
+
+/**
+ * A running service over Parquet folders of 500 names and 20 years: how long a refresh takes that appends one day, and what
+ * those who read the served store notice of another that is being loaded.
+ */
+const DAYS = 5;
+
+/** Asks one address again and again, in a thread of its own, and gives the times it took in ascending order. */
+const CLIENT = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  let isStopped = false;
+  parentPort.once('message', () => { isStopped = true; });
+  (async () => {
+    const times = [];
+    for (let n = 0; !isStopped; n++) {
+      const begun = performance.now();
+      await (await fetch(workerData)).arrayBuffer();
+      times.push(performance.now() - begun);
+      if (n === 20) { times.length = 0; parentPort.postMessage('warm'); }
+    }
+    parentPort.postMessage(times.sort((a, b) => a - b));
+  })();`;
+
+const base = await mkdtemp(join(tmpdir(), 'divisor-bench-'));
+const sessions = sessionsBetween(openCalendars().get('XNYS')!.sessions, '2000-01-01', '2020-01-31');
+const whole = generateMarket({
+  seed: 42, assets: 500, sessions, exchange: 'XNYS', currency: 'USD', sectors: 8, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.25, dividend_yield: 0.02,
+  splits_per_year: 0.03, delistings_per_year: 0.01, listings_per_year: 0, missing_rate: 0,
+}, () => {});
+const held = sessions.length - DAYS;
+for (const store of ['served', 'loading']) await writePart(store, 0, held);
+
+const { settings } = readSettings(['--home', join(base, 'home'), '--port', '0', '--workers', '1', '--drain-ms', '0', '--data-roots', base], {});
+const running = await start(settings, pino({ level: 'silent' }));
+try {
+  await ask('POST', '/data/stores', { store_id: 'served', name: 'served', kind: 'folder', location: join(base, 'served'), activate: true });
+  await measureLoad();
+  await ask('POST', '/data/stores/served/activate');
+  await finished('load:served');
+  const times: number[] = [];
+  for (let day = 0; day < DAYS; day++) {
+    await writePart('served', held + day, held + day + 1);
+    times.push(await timed('POST', '/data/stores/served/refresh', 'refresh:served'));
+  }
+  console.log(`refresh of one day on ${whole.identifiers.length} names x ${held} days: ${told(times)}`);
+} finally {
+  await stop({ ...running, drainMs: 0 });
+  await rm(base, { recursive: true, force: true });
+}
+
+/** Reads the served store all the while another is registered, then activated. */
+async function measureLoad(): Promise<void> {
+  const loads = [
+    ['registering', () => ask('POST', '/data/stores', { store_id: 'loading', name: 'loading', kind: 'folder', location: join(base, 'loading') })],
+    ['activating', () => timed('POST', '/data/stores/loading/activate', 'load:loading')],
+  ] as const;
+  for (const [what, load] of loads) {
+    const name = whole.identifiers[7]!;
+    const client = new Worker(CLIENT, { eval: true, workerData: `${running.server.url}/data/prices/${name}` });
+    await new Promise((resolve) => client.once('message', resolve));
+    const watch = watchLoop();
+    const begun = performance.now();
+    await load();
+    const seconds = (performance.now() - begun) / 1000;
+    const stall = watch();
+    const latencies = await new Promise<number[]>((resolve) => {
+      client.once('message', resolve);
+      client.postMessage('stop', []);
+    });
+    await client.terminate();
+    const at = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(share * latencies.length))]!;
+    console.log(`${what} another store (${seconds.toFixed(2)} s): ${latencies.length} GETs of the served one, p50 ${at(0.5).toFixed(1)} ms  p99 ${at(0.99).toFixed(1)} ms  longest ${latencies.at(-1)!.toFixed(1)} ms  longest stall ${stall.toFixed(1)} ms`);
+  }
+}
+
+/** Longest time the event loop was away, ms. */
+function watchLoop(): () => number {
+  let longest = 0;
+  let last = performance.now();
+  const timer = setInterval(() => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last - 5);
+    last = now;
+  }, 5);
+  return () => {
+    clearInterval(timer);
+    return longest;
+  };
+}
+
+async function ask(method: string, path: string, body?: unknown): Promise<unknown> {
+  const response = await fetch(running.server.url + path, { method, headers: { 'content-type': 'application/json' }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  const answer: unknown = await response.json();
+  if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${JSON.stringify(answer)}`);
+  return answer;
+}
+
+async function finished(jobId: string): Promise<void> {
+  for (;;) {
+    const { status, error } = (await ask('GET', `/jobs/${jobId}?wait=30`)) as { readonly status: string; readonly error: unknown }; // as the contract says
+    if (status === 'succeeded') return;
+    if (status !== 'pending' && status !== 'running') throw new Error(`${jobId} ${status}: ${JSON.stringify(error)}`);
+  }
+}
+
+async function timed(method: string, path: string, jobId: string): Promise<number> {
+  const begun = performance.now();
+  await ask(method, path, jobId.startsWith('refresh') ? {} : undefined);
+  await finished(jobId);
+  return performance.now() - begun;
+}
+
+/** Days `from` to before `to` of the whole market as one more file of a store; its tables beside the first. */
+async function writePart(store: string, from: number, to: number): Promise<void> {
+  const assets = whole.identifiers.length;
+  const fields = new Map([...whole.fields].map(([name, panel]) => [name, panel.slice(from * assets, to * assets)]));
+  const none = { reference: { columns: [], rows: new Map() }, actions: [], universes: [] };
+  const part: MarketContent = { identifiers: whole.identifiers, dates: sessions.slice(from, to), fields, ...(from === 0 ? { reference: whole.reference, actions: whole.actions, universes: whole.universes } : none) };
+  const folder = join(base, store, `part-${from}`);
+  await writeMarket(folder, part, () => {});
+  await mkdir(join(base, store, 'market'), { recursive: true });
+  for (const file of await readdir(folder)) await rename(join(folder, file), file === 'market.parquet' ? join(base, store, 'market', `part-${from}.parquet`) : join(base, store, file));
+  await rm(folder, { recursive: true });
+}
+
+function told(times: readonly number[]): string {
+  const sorted = times.toSorted((a, b) => a - b);
+  return `first ${times[0]!.toFixed(0)} ms  min ${sorted[0]!.toFixed(0)} ms  median ${sorted[sorted.length >> 1]!.toFixed(0)} ms`;
+}

@@ -1,0 +1,70 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLog } from '#cli/log.js';
+import { start, stop } from '#cli/serve.js';
+import { readSettings } from '#cli/settings.js';
+
+/**
+ * A sweep as a client asks for it, from the request to the ranked table: 500 names, ten years, quarterly, total return, costs.
+ * Every variant has a definition of its own. Beside the clock the CPU time of the whole process, because variants wait
+ * for processors that others use, and the growth of its memory.
+ * Goal: 1,000 variants <= 60 s on two workers, <= 1 GiB. SWEEP_VARIANTS makes it smaller.
+ */
+const VARIANTS = Number(process.env['SWEEP_VARIANTS'] ?? 1000);
+const COUNTS = 20;
+const WORKERS = 2;
+
+const folder = await mkdtemp(join(tmpdir(), 'bench-sweep-'));
+const { settings } = readSettings(['--home', join(folder, 'home'), '--port', '0', '--drain-ms', '0', '--workers', String(WORKERS)], {});
+const running = await start(settings, createLog('error'));
+
+interface Job {
+  readonly job_id: string;
+  readonly status: string;
+  readonly error: unknown;
+  readonly result: { readonly refused: number; readonly overfitting: { readonly probability: number } | null };
+}
+
+async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const response = await fetch(running.server.url + path, { method, ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }) });
+  return (await response.json()) as T;
+}
+
+async function finished(path: string, body: unknown): Promise<Job> {
+  let job = await ask<Job>('POST', path, body);
+  while (job.status === 'pending' || job.status === 'running') job = await ask<Job>('GET', `/jobs/${job.job_id}?wait=30`);
+  if (job.status !== 'succeeded') throw new Error(JSON.stringify(job.error ?? job));
+  return job;
+}
+
+try {
+  await finished('/data/synthetic', { store_id: 'bench', seed: 42, assets: 500, start: '2010-01-04', end: '2019-12-31', sectors: 8 });
+  const document = {
+    id: 'BENCH', name: 'Bench', calendar: 'XNYS', base_date: '2010-01-04', rebalance: { frequency: 'quarterly' },
+    pipeline: { selection: [{ id: 'size', type: 'TopN', params: { count: 500 } }], treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.1 } },
+  };
+  const grid = {
+    '/document/pipeline/weighting/cap': Array.from({ length: Math.ceil(VARIANTS / COUNTS) }, (_, i) => 0.01 + i / 1000),
+    '/document/pipeline/selection/0/params/count': Array.from({ length: COUNTS }, (_, i) => 500 - 5 * i),
+  };
+  for (const warmUp of [true, false]) {
+    const resident = process.memoryUsage.rss();
+    let peak = resident;
+    const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage.rss())), 50);
+    const cpu = process.cpuUsage();
+    const from = performance.now();
+    const body = { sweep_id: warmUp ? 'warm' : 'bench', document, request: { transaction_cost_bps: 10 }, ...(warmUp ? { patches: Array.from({ length: 16 }, () => ({})) } : { grid }) };
+    const { result } = await finished('/analytics/sweeps', body);
+    const seconds = (performance.now() - from) / 1000;
+    const { user, system } = process.cpuUsage(cpu);
+    clearInterval(watch);
+    if (warmUp) continue;
+    const count = grid['/document/pipeline/weighting/cap'].length * COUNTS;
+    const work = (user + system) / 1e6;
+    console.log(`${count} variants (${result.refused} refused): ${seconds.toFixed(1)} s, ${work.toFixed(1)} s of CPU = ${(work / WORKERS).toFixed(1)} s on ${WORKERS} idle processors, ${((1000 * work) / count).toFixed(1)} ms a variant; memory ${(resident / 2 ** 20).toFixed(0)} -> ${(peak / 2 ** 20).toFixed(0)} MB; overfitting ${result.overfitting?.probability.toFixed(3) ?? 'unknown'}`);
+  }
+} finally {
+  await stop({ ...running, drainMs: 0 });
+  await rm(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { RANKINGS, SweepRequest, type RankingName } from '#domain/sweeps/sweep-request.js';
+import { BacktestMetrics } from './analytics.js';
+import { ErrorDetail } from './common.js';
+import { jobStatus } from './jobs.js';
+import { routes } from './route.js';
+
+const probability = (description: string) => z.number().min(0).max(1).meta({ description });
+
+export const SweepRow = z
+  .strictObject({
+    rank: z.int().min(1).nullable().meta({ description: 'Null for a variant that was refused.' }),
+    variant: z.int().min(0).meta({ description: 'Position among the variants as they were asked for.' }),
+    patch: z.record(z.string(), z.unknown()).meta({ description: 'What the variant changes, by JSON pointer.' }),
+    metrics: BacktestMetrics.nullable().meta({ description: 'Those of a single run of the variant, bit for bit.' }),
+    total_costs: z.number().nullable(),
+    start: z.string().nullable(),
+    end: z.string().nullable(),
+    observations: z.int().nullable().meta({ description: 'Dates of the run.' }),
+    deflated_sharpe_ratio: probability('Probability that the true Sharpe ratio exceeds what the best of all variants would show without skill.').nullable(),
+    error: ErrorDetail.nullable().meta({ description: 'Why the variant was refused, as its single run would be.' }),
+  })
+  .meta({ id: 'SweepRow' });
+
+export const SweepSelection = z
+  .strictObject({
+    trials: z.int().meta({ description: 'Variants that ran. They count as independent, which makes the deflation strict where they are alike.' }),
+    sharpe_ratio: z.number().meta({ description: 'Of the variant ranked first; of a session, as all ratios here.' }),
+    skewness: z.number(),
+    kurtosis: z.number().meta({ description: '3 for normal returns.' }),
+    observations: z.int().meta({ description: 'Its returns.' }),
+    sharpe_variance: z.number().meta({ description: 'Variance of the Sharpe ratios of the variants.' }),
+    expected_maximum_sharpe_ratio: z.number().meta({ description: 'What the best of as many variants without skill is expected to show.' }),
+    deflated_sharpe_ratio: probability('Bailey and López de Prado (2014): probability that the true Sharpe ratio exceeds it.').nullable(),
+  })
+  .meta({ id: 'SweepSelection' });
+
+export const SweepOverfitting = z
+  .strictObject({
+    probability: probability('Share of the selections by Sharpe ratio whose choice is no better than the median out of sample.'),
+    probability_of_loss: probability('Share whose choice has a negative Sharpe ratio out of sample.'),
+    median_logit: z.number().meta({ description: 'Median logit of the relative rank out of sample; below 0 when choices tend to disappoint.' }),
+    combinations: z.int().meta({ description: 'Selections: every half of the blocks of time, against the other half.' }),
+    partitions: z.int(),
+    observations: z.int().meta({ description: 'Returns on dates that all variants have; the oldest are left out so that the blocks are equal.' }),
+  })
+  .meta({ id: 'SweepOverfitting', description: 'Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016).' });
+
+export const SweepView = z
+  .strictObject({
+    sweep_id: z.string(),
+    index_id: z.string(),
+    variants: z.int().min(1),
+    refused: z.int().min(0),
+    rank_by: z.enum(Object.keys(RANKINGS) as [RankingName, ...RankingName[]]),
+    rows: z.array(SweepRow).meta({ description: 'By rank, those that were refused last.' }),
+    selection: SweepSelection.nullable().meta({ description: 'Null when every variant was refused.' }),
+    overfitting: SweepOverfitting.nullable().meta({ description: 'Null with fewer than two variants, or fewer than two returns a block.' }),
+    store_content_hash: z.string(),
+    engine_version: z.string(),
+  })
+  .meta({ id: 'SweepView' });
+export type SweepView = z.infer<typeof SweepView>;
+
+export const SweepJobStatus = jobStatus('SweepJobStatus', 'sweep', SweepView);
+
+export const sweepRoutes = routes({
+  startSweep: {
+    method: 'POST',
+    path: '/analytics/sweeps',
+    scope: 'run',
+    tag: 'analytics',
+    summary: 'Run many variants of an index and rank them, as one job.',
+    description:
+      'Every variant is the base with values set by JSON pointer (RFC 6901) and is checked before the job is queued as if it had been sent by itself. Choosing the best of many makes its figures look better than they are: the result says by how much.',
+    body: {
+      schema: SweepRequest,
+      example: {
+        sweep_id: 'caps',
+        index_id: 'LARGE-100',
+        request: { start: '2023-01-03', transaction_cost_bps: 10 },
+        grid: { '/document/pipeline/weighting/cap': [0.03, 0.05, 0.1], '/document/rebalance/frequency': ['monthly', 'quarterly'] },
+        partitions: 8,
+      },
+    },
+    success: { status: 202, description: 'The job; see Location.', schema: SweepJobStatus },
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NO_DATA_SOURCE', 'JOB_RUNNING'],
+  },
+});

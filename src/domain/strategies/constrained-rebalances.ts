@@ -1,0 +1,66 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import type { Composer, Composition } from '../backtest/compositions.js';
+import { formatDay } from '../days.js';
+import type { ConstraintRow, DerivedDocument, IndexDocument } from '../documents/index-document.js';
+import type { Finding } from '../findings.js';
+import { findingsOf, heldWeights, unsolved } from '../optimisation/derived-decider.js';
+import { createDerivedSolver, type SolvedWeights } from '../optimisation/derived-solve.js';
+import { ERRORS, Refusal, type ErrorCode } from '../refusal.js';
+
+export interface ConstrainInput {
+  /** Index that the strategy follows. */
+  readonly document: IndexDocument;
+  readonly rows: readonly ConstraintRow[];
+  /** Weights the strategy would take without constraints, ascending by session. */
+  readonly rebalances: readonly Composition[];
+  readonly composer: Composer;
+  readonly engine: Engine;
+  readonly tick?: (fraction: number) => void;
+}
+
+export interface Constrained {
+  /** Rebalances with the weights nearest to theirs that satisfy the rows; one that has none is absent. */
+  readonly rebalances: readonly Composition[];
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Solves the weights of a strategy under its constraint set at each of its rebalances, with the risk model of derived indices.
+ * A rebalance that cannot be solved is held; the first cannot be.
+ * @throws Refusal INFEASIBLE or SOLVER_FAILED on the first rebalance, NOT_SUPPORTED for short positions
+ */
+export function constrainRebalances({ document, rows, rebalances, composer, engine, tick }: ConstrainInput): Constrained {
+  const derived: DerivedDocument = { ...document, pipeline: null, derivation: { source_index_id: document.id, objective: 'min_tracking_error', constraints: [...rows] } };
+  const solver = createDerivedSolver({ document: derived, composer, engine });
+  const solved: Composition[] = [];
+  const findings: Finding[] = [];
+  let previous: SolvedWeights | null = null;
+  rebalances.forEach((rebalance, i) => {
+    tick?.(i / rebalances.length);
+    const solve = solver.solve(rebalance, previous);
+    if (solve.outcome.kind !== 'solved') {
+      const { code, finding } = unsolved(solver.solvers, solve);
+      if (solved.length === 0) throw new Refusal(isErrorCode(code) ? code : 'SOLVER_FAILED', `The constraint set leaves no weights on ${formatDay(rebalance.date)}: ${finding.message}`);
+      findings.push({ ...finding, severity: 'warning', path: PATH, message: `The rebalance of ${formatDay(rebalance.date)} kept the weights before it: ${finding.message}` });
+      return;
+    }
+    previous = heldWeights(solve);
+    assertLong(rebalance, previous);
+    findings.push(...findingsOf(solve).map((finding) => ({ ...finding, path: PATH })));
+    const { columns, weights } = previous;
+    solved.push({ ...rebalance, columns, weights, uncapped: weights, cap: null, capped: new Int32Array(0), redistributed: 0 });
+  });
+  return { rebalances: solved, findings };
+}
+
+/** Where findings of a strategy's constraints belong. */
+const PATH = 'constraint_set_id';
+
+function isErrorCode(code: string): code is ErrorCode {
+  return code in ERRORS;
+}
+
+function assertLong({ date }: Composition, { weights }: SolvedWeights): void {
+  const lowest = weights.reduce((least, weight) => Math.min(least, weight), 0);
+  if (lowest < 0) throw new Refusal('NOT_SUPPORTED', `The constraint set asks for a weight of ${lowest} on ${formatDay(date)}; a strategy holds no short positions.`);
+}

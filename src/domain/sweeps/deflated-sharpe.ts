@@ -1,0 +1,60 @@
+import { normalQuantile } from '#kernels/random/normal-quantile.js';
+import { normalProbability } from '#kernels/weighting/normal-probability.js';
+
+/** Returns of one variant in the terms of the deflated Sharpe ratio. */
+export interface SharpeSample {
+  /** Mean over deviation (ddof 1) of a period's return, not annualised; 0 without deviation. */
+  readonly sharpe: number;
+  /** Of the population: third and fourth standardised central moments; 0 and 3 without deviation. */
+  readonly skewness: number;
+  readonly kurtosis: number;
+  readonly observations: number;
+}
+
+/** Below this a deviation is rounding noise. */
+const DEVIATION_MIN = 1e-15;
+
+/** @param returns [T] @cost two passes */
+export function sharpeSample(returns: Float64Array): SharpeSample {
+  const count = returns.length;
+  let sum = 0;
+  for (const value of returns) sum += value;
+  const mean = count === 0 ? 0 : sum / count;
+  let second = 0;
+  let third = 0;
+  let fourth = 0;
+  for (const value of returns) {
+    const d = value - mean;
+    const square = d * d;
+    second += square;
+    third += square * d;
+    fourth += square * square;
+  }
+  const deviation = count < 2 ? 0 : Math.sqrt(second / (count - 1));
+  if (deviation < DEVIATION_MIN) return { sharpe: 0, skewness: 0, kurtosis: 3, observations: count };
+  const variance = second / count;
+  return { sharpe: mean / deviation, skewness: third / count / variance ** 1.5, kurtosis: fourth / count / variance ** 2, observations: count };
+}
+
+const EULER = 0.5772156649015329;
+
+/**
+ * The Sharpe ratio that the best of several trials without any skill is expected to show.
+ * @param variance of the trials' Sharpe ratios.
+ * @source Bailey and López de Prado (2014), The Deflated Sharpe Ratio, Journal of Portfolio Management 40(5), equation 1.
+ */
+export function expectedMaximumSharpe({ trials, variance }: { readonly trials: number; readonly variance: number }): number {
+  if (trials < 2) return 0;
+  return Math.sqrt(variance) * ((1 - EULER) * normalQuantile(1 - 1 / trials) + EULER * normalQuantile(1 - 1 / (trials * Math.E)));
+}
+
+/**
+ * Probability that the true Sharpe ratio of a sample is above a threshold, skewness and fat tails allowed for.
+ * @returns null where fewer than two observations, or a variance of the estimate that is not positive, leave it undefined.
+ * @source Bailey and López de Prado (2014), equation 2.
+ */
+export function probabilisticSharpe({ sharpe, skewness, kurtosis, observations }: SharpeSample, threshold: number): number | null {
+  const spread = 1 - skewness * sharpe + ((kurtosis - 1) / 4) * sharpe ** 2;
+  if (observations < 2 || !(spread > 0)) return null;
+  return normalProbability(((sharpe - threshold) * Math.sqrt(observations - 1)) / Math.sqrt(spread));
+}

@@ -1,0 +1,52 @@
+/** A JSON pointer read: its reference tokens. */
+export type Pointer = readonly string[];
+
+/** The tokens of a pointer, undefined when the text is none. @source RFC 6901 */
+export function parsePointer(text: string): Pointer | undefined {
+  if (text === '') return [];
+  if (!text.startsWith('/') || /~(?![01])/.test(text)) return undefined;
+  return text.slice(1).split('/').map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** Why a value cannot be set where a pointer points. */
+export interface Unreachable {
+  /** The part of the pointer that leads nowhere. */
+  readonly at: string;
+}
+
+/**
+ * Sets a value where a pointer points, in place: replaces a member or an element, adds a member to an object, or an element
+ * behind the last of a list (by its position or `-`).
+ * @returns what of the pointer leads nowhere, undefined when the value is set
+ */
+export function setAt(target: unknown, pointer: Pointer, value: unknown): Unreachable | undefined {
+  let holder = target;
+  for (let depth = 0; depth < pointer.length - 1; depth++) {
+    holder = memberOf(holder, pointer[depth]!);
+    if (typeof holder !== 'object' || holder === null) return { at: textOf(pointer.slice(0, depth + 1)) };
+  }
+  const last = pointer.at(-1);
+  if (last === undefined) return { at: '' };
+  if (Array.isArray(holder)) {
+    const place = last === '-' ? holder.length : positionOf(last);
+    if (place === undefined || place > holder.length) return { at: textOf(pointer) };
+    holder[place] = value;
+    return undefined;
+  }
+  if (last === '__proto__') return { at: textOf(pointer) };
+  (holder as Record<string, unknown>)[last] = value; // an object, as everything on the way was
+  return undefined;
+}
+
+function memberOf(holder: unknown, token: string): unknown {
+  if (Array.isArray(holder)) return holder[positionOf(token) ?? -1];
+  return typeof holder === 'object' && holder !== null && Object.hasOwn(holder, token) ? (holder as Record<string, unknown>)[token] : undefined;
+}
+
+function positionOf(token: string): number | undefined {
+  return /^(?:0|[1-9]\d{0,8})$/.test(token) ? Number(token) : undefined;
+}
+
+function textOf(pointer: Pointer): string {
+  return pointer.map((token) => `/${token.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}

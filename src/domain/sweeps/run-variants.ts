@@ -1,0 +1,63 @@
+import type { BacktestMetrics } from '../analytics/series.js';
+import type { Composer, DeciderFactory } from '../backtest/compositions.js';
+import type { BacktestPlan } from '../backtest/plan.js';
+import { simulateRun } from '../backtest/run.js';
+import type { Calendars } from '../calendars/calendar.js';
+import { canonicalJson } from '../canonical-json.js';
+import type { MarketData } from '../market/market-data.js';
+import { Refusal, type ErrorDetail } from '../refusal.js';
+import type { Variant } from './variants.js';
+
+/** How one variant went. */
+export type VariantOutcome = VariantRun | { readonly kind: 'refused'; readonly error: ErrorDetail };
+
+export interface VariantRun {
+  readonly kind: 'run';
+  readonly metrics: BacktestMetrics;
+  readonly totalCosts: number;
+  /** Dates of the run, [T]. */
+  readonly days: Int32Array;
+  /** Portfolio rebased to 100, [T]. */
+  readonly level: Float64Array;
+}
+
+export interface VariantsInput {
+  readonly market: MarketData;
+  readonly calendars: Calendars;
+  readonly variants: readonly Variant[];
+  /** Documents that variants reach, besides themselves. */
+  readonly documents: BacktestPlan['documents'];
+  readonly createDecider: DeciderFactory;
+  /** Progress, 0 to 1; stops the work by throwing. */
+  readonly report: (fraction: number) => void;
+}
+
+/**
+ * Runs variants one after the other, each as a run of its own would go, bit for bit: they share the aligned market and its
+ * growth, and those with the same definition up to the same end share its compositions. One that is refused says why.
+ */
+export function runVariants({ market, calendars, variants, documents, createDecider, report }: VariantsInput): VariantOutcome[] {
+  const composers = new Map<string, Composer>();
+  return variants.map((variant, i) => {
+    const { document, request, strategy } = variant;
+    const plan: BacktestPlan = {
+      runId: document.id,
+      name: document.name,
+      indexId: document.id,
+      documents: { ...documents, [document.id]: document },
+      request,
+      ...(strategy === null ? {} : { strategy }),
+    };
+    const key = canonicalJson([document, request.end]);
+    const known = composers.get(key);
+    const tick = (fraction: number): void => report((i + fraction) / variants.length);
+    try {
+      const run = simulateRun({ market, calendars, plan, createDecider, report: tick, ...(known === undefined ? {} : { composer: known }) });
+      composers.set(key, run.composer);
+      return { kind: 'run', metrics: run.metrics, totalCosts: run.totalCosts, days: run.days, level: run.level };
+    } catch (refusal) {
+      if (refusal instanceof Refusal) return { kind: 'refused', error: refusal.toDetail() };
+      throw refusal;
+    }
+  });
+}

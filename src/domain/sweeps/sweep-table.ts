@@ -1,0 +1,99 @@
+import { covariance } from '../analytics/series.js';
+import type { ErrorDetail } from '../refusal.js';
+import { expectedMaximumSharpe, probabilisticSharpe, sharpeSample, type SharpeSample } from './deflated-sharpe.js';
+import { overfitting, type Overfitting } from './overfitting.js';
+import type { VariantOutcome, VariantRun } from './run-variants.js';
+import { RANKINGS, type RankingName } from './sweep-request.js';
+
+/** A variant in the table. */
+export interface SweepRow {
+  /** From 1 for the best; null for a variant that was refused. */
+  readonly rank: number | null;
+  /** Position among the variants. */
+  readonly variant: number;
+  readonly run: VariantRun | null;
+  readonly error: ErrorDetail | null;
+  /** Probability that the true Sharpe ratio is above what the best of all trials shows without skill. */
+  readonly deflatedSharpe: number | null;
+}
+
+/** What choosing one of several variants does to its Sharpe ratio. Ratios are of a session, not annualised. */
+export interface Selection {
+  readonly trials: number;
+  readonly sharpeVariance: number;
+  readonly expectedMaximumSharpe: number;
+  /** Of the variant ranked first. */
+  readonly best: SharpeSample;
+  readonly deflatedSharpe: number | null;
+}
+
+export interface SweepTable {
+  /** By rank, then those that were refused. */
+  readonly rows: readonly SweepRow[];
+  /** Null when no variant ran. */
+  readonly selection: Selection | null;
+  /** Null with fewer than two variants, or too few dates that all of them have. */
+  readonly overfitting: Overfitting | null;
+}
+
+export interface SweepTableInput {
+  readonly outcomes: readonly VariantOutcome[];
+  readonly rankBy: RankingName;
+  readonly partitions: number;
+  readonly tick?: (fraction: number) => void;
+}
+
+/** Ranks variants and says what the choice is worth. @cost that of `overfitting` */
+export function sweepTable({ outcomes, rankBy, partitions, tick }: SweepTableInput): SweepTable {
+  const ran = outcomes.flatMap((outcome, variant) => (outcome.kind === 'run' ? [{ variant, run: outcome, sample: sharpeSample(returnsOn(outcome, outcome.days)) }] : []));
+  const sharpes = Float64Array.from(ran, ({ sample }) => sample.sharpe);
+  const variance = covariance(sharpes, sharpes);
+  const threshold = expectedMaximumSharpe({ trials: ran.length, variance });
+  const sign = RANKINGS[rankBy] === 'descending' ? -1 : 1;
+  const valueOf = ({ metrics }: VariantRun): number => sign * (metrics[rankBy] ?? 0);
+  const ranked = ran.toSorted((a, b) => valueOf(a.run) - valueOf(b.run) || a.variant - b.variant);
+  const rows: SweepRow[] = ranked.map(({ variant, run, sample }, i) => ({ rank: i + 1, variant, run, error: null, deflatedSharpe: probabilisticSharpe(sample, threshold) }));
+  outcomes.forEach((outcome, variant) => {
+    if (outcome.kind === 'refused') rows.push({ rank: null, variant, run: null, error: outcome.error, deflatedSharpe: null });
+  });
+  const first = ranked[0];
+  return {
+    rows,
+    selection: first === undefined ? null : { trials: ran.length, sharpeVariance: variance, expectedMaximumSharpe: threshold, best: first.sample, deflatedSharpe: rows[0]!.deflatedSharpe },
+    overfitting: overfittingOf(ran.map(({ run }) => run), partitions, tick) ?? null,
+  };
+}
+
+/** Overfitting on the dates that all runs have. */
+function overfittingOf(runs: readonly VariantRun[], partitions: number, tick: SweepTableInput['tick']): Overfitting | undefined {
+  const days = sharedDays(runs);
+  const observations = Math.max(0, days.length - 1);
+  const returns = new Float64Array(runs.length * observations);
+  runs.forEach((run, n) => returns.set(returnsOn(run, days), n * observations));
+  return overfitting({ returns, variants: runs.length, observations, partitions, ...(tick ? { tick } : {}) });
+}
+
+/** Days that every run has, ascending. */
+function sharedDays(runs: readonly VariantRun[]): Int32Array {
+  const [first, ...others] = runs;
+  if (first === undefined) return new Int32Array(0);
+  return others.reduce((days, run) => {
+    const known = new Set(run.days);
+    return days.every((day) => known.has(day)) ? days : days.filter((day) => known.has(day));
+  }, first.days);
+}
+
+/** Returns between days of a run. */
+function returnsOn({ days, level }: VariantRun, wanted: Int32Array): Float64Array {
+  const returns = new Float64Array(Math.max(0, wanted.length - 1));
+  let at = 0;
+  let before = Number.NaN;
+  wanted.forEach((day, i) => {
+    while (days[at] !== day) at++;
+    const value = level[at]!;
+    // What is worth nothing any more stays that.
+    if (i > 0) returns[i - 1] = before === 0 ? 0 : value / before - 1;
+    before = value;
+  });
+  return returns;
+}

@@ -1,0 +1,99 @@
+import type { BacktestRequest, StrategyTerms } from '../backtest/plan.js';
+import type { IndexDocument } from '../documents/index-document.js';
+import { smallValue, type Finding } from '../findings.js';
+import { LIMITS } from '../limits.js';
+import { checkShape } from '../shape.js';
+import { parsePointer, setAt } from './json-pointer.js';
+import { SweepStrategy, SweepTerms, type SweepRequest } from './sweep-request.js';
+
+/** Values by JSON pointer. */
+export type Patch = Readonly<Record<string, unknown>>;
+
+/** One variant of a sweep: the base with a patch applied. */
+export interface Variant {
+  readonly patch: Patch;
+  readonly document: IndexDocument;
+  readonly request: BacktestRequest;
+  readonly strategy: StrategyTerms | null;
+}
+
+/** The patches of a sweep in order: as listed, or every combination of a grid, its last pointer varying fastest. */
+export function patchesOf({ grid, patches }: Pick<SweepRequest, 'grid' | 'patches'>): readonly Patch[] {
+  if (patches !== null) return patches;
+  return Object.entries(grid ?? {}).reduce<Patch[]>((all, [pointer, values]) => all.flatMap((patch) => values.map((value) => ({ ...patch, [pointer]: value }))), [{}]);
+}
+
+/** How many variants a sweep has, without making them. */
+export function variantCount({ grid, patches }: Pick<SweepRequest, 'grid' | 'patches'>): number {
+  return patches === null ? Object.values(grid ?? {}).reduce((count, values) => count * values.length, 1) : patches.length;
+}
+
+/** What a sweep asks for too much of. */
+export function sizeFindings(request: Pick<SweepRequest, 'grid' | 'patches'>): Finding[] {
+  const count = variantCount(request);
+  if (count <= LIMITS.MAX_SWEEP_VARIANTS) return [];
+  return [{ severity: 'error', code: 'OUT_OF_RANGE', path: request.patches === null ? 'grid' : 'patches', message: `The sweep has ${count} variants; at most ${LIMITS.MAX_SWEEP_VARIANTS} are run.` }];
+}
+
+export interface SweepBase {
+  readonly document: IndexDocument;
+  readonly request: SweepRequest['request'];
+  readonly strategy: SweepRequest['strategy'];
+}
+
+/** Checks a changed document: the document, or what is wrong with it. */
+export type DocumentCheck = (body: Readonly<Record<string, unknown>>) => { readonly document: IndexDocument | undefined; readonly findings: readonly Finding[] };
+
+export interface PatchedVariant {
+  /** Undefined when a finding is an error. */
+  readonly variant: Variant | undefined;
+  /** Errors, each below `path`. */
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * The base with one patch applied and checked as if it had been sent by itself. A field that no document has is an error here:
+ * the variant would be the base.
+ * @param path of the patch in what the client sent
+ */
+export function applyPatch(base: SweepBase, patch: Patch, { path, check }: { readonly path: string; readonly check: DocumentCheck }): PatchedVariant {
+  const parts: Record<string, unknown> = structuredClone({ document: base.document, request: base.request, strategy: base.strategy ?? {} });
+  const findings = Object.entries(patch).flatMap(([text, value]) => setFindings(parts, { text, value, path }));
+  if (findings.length > 0) return { variant: undefined, findings };
+  const document = check(parts['document'] as Record<string, unknown>); // an object: pointers lead into it
+  const request = checkShape(SweepTerms, parts['request']);
+  const usesStrategy = base.strategy !== null || Object.keys(patch).some((text) => text.startsWith('/strategy/'));
+  const strategy = usesStrategy ? checkShape(SweepStrategy, parts['strategy']) : { value: null, findings: [] };
+  const below = (part: string, all: readonly Finding[]): Finding[] =>
+    all
+      .filter(({ severity, code }) => severity === 'error' || code === 'UNKNOWN_FIELD')
+      .map((finding) => ({ ...finding, severity: 'error', path: `${path}/${part}${finding.path === '' ? '' : `.${finding.path}`}` }));
+  const wrong = [...below('document', document.findings), ...below('request', request.findings), ...below('strategy', strategy.findings), ...identityFindings(base, document.document, path)];
+  if (wrong.length > 0 || document.document === undefined || request.value === undefined || strategy.value === undefined) return { variant: undefined, findings: wrong };
+  return { variant: { patch, document: document.document, request: { benchmark: null, ...request.value }, strategy: strategy.value }, findings: [] };
+}
+
+interface Setting {
+  readonly text: string;
+  readonly value: unknown;
+  readonly path: string;
+}
+
+const PARTS = ['document', 'request', 'strategy'];
+
+function setFindings(parts: Record<string, unknown>, { text, value, path }: Setting): Finding[] {
+  const at = `${path}${text}`;
+  const pointer = parsePointer(text);
+  if (pointer === undefined || pointer.length < 2 || !PARTS.includes(pointer[0]!)) {
+    return [{ severity: 'error', code: 'UNKNOWN_FIELD_NAME', path: at, message: `${text} is no JSON pointer below /document, /request or /strategy.`, ...smallValue(text) }];
+  }
+  const unreachable = setAt(parts, pointer, structuredClone(value));
+  if (unreachable === undefined) return [];
+  return [{ severity: 'error', code: 'UNKNOWN_FIELD_NAME', path: at, message: `${text} leads nowhere: the base has nothing at ${unreachable.at}.`, ...smallValue(text) }];
+}
+
+/** A variant is the index of the base, defined otherwise: under another id it would be another index. */
+function identityFindings({ document: { id } }: SweepBase, document: IndexDocument | undefined, path: string): Finding[] {
+  if (document === undefined || document.id === id) return [];
+  return [{ severity: 'error', code: 'IMMUTABLE_FIELD', path: `${path}/document.id`, message: `A variant keeps the id of its base: it is ${id}, not ${document.id}.`, value: document.id }];
+}

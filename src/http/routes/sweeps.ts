@@ -1,0 +1,12 @@
+import type { sweepRoutes } from '#contract/sweeps.js';
+import type { Sweeps } from '#services/sweeps.js';
+import type { Handlers } from '../handler.js';
+
+export function sweepHandlers(sweeps: Sweeps): Handlers<typeof sweepRoutes> {
+  return {
+    async startSweep({ body, principal }) {
+      const status = await sweeps.start(body(), principal.keyId);
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { EXIT_CONFIGURATION, EXIT_TEMPORARY } from '#store/start-refusal.js';
+import { serving } from './process.js';
+
+const dockerfile = readFileSync('Dockerfile', 'utf8');
+const unit = readFileSync('data/deploy/divisor.service', 'utf8');
+const settingOf = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1];
+
+test('the image is of Node 24, runs as nobody of the machine, and copies what is there', () => {
+  expect(dockerfile.match(/^FROM .*$/gm)).toEqual(['FROM node:24-slim AS build', 'FROM node:24-slim']);
+  expect(dockerfile).toMatch(/^USER divisor$/m);
+  const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap((match) => match[1]!.split(' '));
+  expect(sources.filter((source) => !existsSync(source))).toEqual([]);
+  const shipped = [...dockerfile.matchAll(/\/divisor\/(\S+)/g)].map((match) => match[1]!).filter((name) => !name.startsWith('dist') && name !== 'node_modules');
+  expect(shipped.filter((name) => !existsSync(name))).toEqual([]);
+});
+
+test('its health check tells a service that answers from none', async () => {
+  const [, list] = /HEALTHCHECK[\s\S]*?CMD (\[.*\])/.exec(dockerfile)!;
+  const [, ...words] = JSON.parse(list!) as string[];
+  const check = async (port: string) => (await once(spawn(process.execPath, words, { env: { PORT: port } }), 'close'))[0] as number;
+  const home = await mkdtemp(join(tmpdir(), 'divisor-image-'));
+  const service = await serving(home, ['--log-level', 'error', '--drain-ms', '0']);
+  expect(await check(new URL(service.url).port)).toBe(0);
+  service.child.kill('SIGTERM');
+  await service.ended;
+  expect(await check(new URL(service.url).port)).toBe(1);
+  await rm(home, { recursive: true });
+});
+
+test('the unit starts again what ended by itself, and not what wants a person', () => {
+  expect([settingOf('Restart'), settingOf('RestartPreventExitStatus')]).toEqual(['always', `64 ${EXIT_TEMPORARY} ${EXIT_CONFIGURATION}`]);
+  expect(Number(settingOf('TimeoutStopSec'))).toBeGreaterThan(25);
+  const hardening = { NoNewPrivileges: 'true', ProtectSystem: 'strict', ProtectHome: 'true', PrivateTmp: 'true', StateDirectory: 'divisor', CapabilityBoundingSet: '', MemoryMax: '80%' };
+  expect(Object.fromEntries(Object.keys(hardening).map((name) => [name, settingOf(name)]))).toEqual(hardening);
+  expect(existsSync(settingOf('ExecStart')!.replace('/usr/bin/node /opt/divisor/', '').replace(' serve', ''))).toBe(true);
+});

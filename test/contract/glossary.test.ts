@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { API } from '#contract/api.js';
+import { GLOSSARY } from '#contract/glossary.js';
+import { openApiDocument } from '#contract/openapi.js';
+
+const { schemas } = openApiDocument(API, '1').components;
+
+interface Field {
+  readonly schema: string;
+  readonly name: string;
+  readonly description: unknown;
+  readonly isConstant: boolean;
+}
+
+/** Every field of a schema, those of objects written in place too. */
+function fieldsOf(value: unknown, schema: string): Field[] {
+  if (Array.isArray(value)) return value.flatMap((item) => fieldsOf(item, schema));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) => [
+    ...(key === 'properties' ? Object.entries(member as Record<string, Record<string, unknown>>).map(([name, field]) => ({ schema, name, description: field['description'], isConstant: 'const' in field })) : []),
+    ...fieldsOf(member, schema),
+  ]);
+}
+
+const fields = Object.entries(schemas).flatMap(([name, schema]) => fieldsOf(schema, name));
+
+test('every field of every schema says what it means', () => {
+  const silent = fields.filter(({ description, isConstant }) => !isConstant && (typeof description !== 'string' || description === ''));
+  expect(silent.map(({ schema, name }) => `${schema}.${name}`)).toEqual([]);
+});
+
+test('every word of the glossary is used', () => {
+  const told = new Set(fields.map(({ description }) => description));
+  expect(Object.entries(GLOSSARY).filter(([, meaning]) => !told.has(meaning)).map(([word]) => word)).toEqual([]);
+});
+
+test('a meaning is a sentence', () => {
+  expect(Object.entries(GLOSSARY).filter(([, meaning]) => !/[.!?}]$/.test(meaning)).map(([word]) => word)).toEqual([]);
+});

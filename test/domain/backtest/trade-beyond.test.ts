@@ -1,0 +1,70 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { tradeBeyond } from '#domain/backtest/trade-beyond.js';
+import type { TradeInput } from '#domain/backtest/trade.js';
+
+/** Held and wanted weights of up to six names that sum to at most 1, some of them frozen. */
+const randomTrade: fc.Arbitrary<TradeInput> = fc
+  .record({
+    names: fc.array(fc.record({ held: fc.nat(100), wanted: fc.nat(100), isFrozen: fc.boolean() }), { minLength: 1, maxLength: 6 }),
+    cash: fc.constantFrom(0, 0, 20, 300),
+    exposure: fc.constantFrom(0, 0.5, 1),
+    costRate: fc.constantFrom(0, 0.001, 0.1),
+  })
+  .map(({ names, cash, exposure, costRate }) => {
+    const held = names.reduce<number>((sum, name) => sum + name.held, cash) || 1;
+    const wanted = names.reduce<number>((sum, name) => sum + name.wanted, 0) || 1;
+    return {
+      before: Float64Array.from(names, (name) => name.held / held),
+      targets: Float64Array.from(names, (name) => (exposure * name.wanted) / wanted),
+      slots: Int32Array.from(names.keys()),
+      frozen: new Set(names.flatMap(({ isFrozen }, slot) => (isFrozen ? [slot] : []))),
+      costRate,
+    };
+  });
+
+/** Money in each name after the trade, for one unit of money before. */
+function moneyAfter({ before, targets, frozen }: TradeInput, { kept, bought }: { readonly kept: number; readonly bought: number }): number[] {
+  return [...before].map((held, slot) => {
+    const change = targets[slot]! * kept - held;
+    return frozen.has(slot) ? held : held + (change > 0 ? bought * change : change);
+  });
+}
+
+describe('a trade beyond a tolerance', () => {
+  test('what is held, in cash and paid is what there was', () => {
+    fc.assert(
+      fc.property(randomTrade, (input) => {
+        const outcome = tradeBeyond(input);
+        const after = moneyAfter(input, outcome);
+        const cost = input.costRate * after.reduce((sum, money, slot) => sum + Math.abs(money - input.before[slot]!), 0);
+        const cash = outcome.cash * outcome.kept;
+        expect(Math.abs(after.reduce((sum, money) => sum + money, 0) + cash + cost - 1)).toBeLessThan(1e-11);
+        expect(Math.abs(outcome.kept + cost - 1)).toBeLessThan(1e-11);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('cash is never negative, and purchases shrink only when none is left', () => {
+    fc.assert(
+      fc.property(randomTrade, (input) => {
+        const { cash, bought, kept } = tradeBeyond(input);
+        expect(cash).toBeGreaterThanOrEqual(0);
+        expect(bought).toBeGreaterThanOrEqual(0);
+        expect(bought).toBeLessThanOrEqual(1);
+        expect(kept).toBeGreaterThan(0.5);
+        if (bought < 1) expect(cash).toBe(0);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('one name sold and one bought under a cost of a tenth', () => {
+    // 0.9 sold to 0.1 V', 0.1 bought to 0.9 V': V' + 0.1 (0.9 - 0.1 V' + 0.9 V' - 0.1) = 1.
+    const input = { before: Float64Array.of(0.9, 0.1), targets: Float64Array.of(0.1, 0.9), slots: Int32Array.of(0, 1), frozen: new Set<number>(), costRate: 0.1 };
+    const { kept, bought, cash } = tradeBeyond(input);
+    expect(Math.abs(kept - 0.92 / 1.08)).toBeLessThan(1e-15);
+    expect([bought, cash]).toEqual([1, 0]);
+  });
+});

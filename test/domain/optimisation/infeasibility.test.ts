@@ -1,0 +1,113 @@
+import { describe, expect, test } from 'vitest';
+import { explainChoice, explainInfeasibility, infeasibilitySentence } from '#domain/optimisation/infeasibility.js';
+import { findConflict } from '#domain/optimisation/proof.js';
+import { solveProblem } from '#domain/optimisation/search.js';
+import { seeded } from '../../seeded.js';
+import { smallProblem, solvers } from './small-problems.js';
+
+describe('explainInfeasibility', () => {
+  test('fifteen names at five per cent reach three quarters: the row, the budget, the least cap', () => {
+    const detail = explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.05 } }] }))!;
+    expect(detail).toEqual({
+      proven: true,
+      conflict: [
+        { id: 'pos', index: 0, type: 'PositionBounds', label: 'PositionBounds[pos]:upper', multiplier: 0.5 },
+        { id: '', index: null, type: 'FullInvestment', label: 'FullInvestment[default]:eq', multiplier: 0.5 },
+      ],
+      relaxations: [{ id: 'pos', index: 0, type: 'PositionBounds', parameter: 'upper', from: 0.05, to: 0.066666667, change: 0.016666667 }],
+      all_rows_relaxation: [{ id: 'pos', index: 0, type: 'PositionBounds', parameter: 'upper', from: 0.05, to: 0.066666667, change: 0.016666667 }],
+    });
+    expect(infeasibilitySentence(detail)).toBe('pos and the full-investment budget cannot hold together.');
+  });
+
+  test('rows of higher priority give way first, rows of priority nought never', () => {
+    const rows = (first: number, second: number) => [
+      { id: 'a', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S0'], lower: 0.6, priority: first } },
+      { id: 'b', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S1'], lower: 0.5, priority: second } },
+    ];
+    const explained = (first: number, second: number) => explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: rows(first, second) }))!;
+    expect(explained(1, 3).all_rows_relaxation).toMatchObject([{ id: 'b', parameter: 'lower', from: 0.5, to: 0.4, change: -0.1 }]);
+    expect(explained(4, 3).all_rows_relaxation).toMatchObject([{ id: 'a', to: 0.5 }]);
+    const fixed = explained(0, 2);
+    expect(fixed.relaxations).toMatchObject([{ id: 'b', to: 0.4 }]);
+    expect(fixed.conflict.map(({ id }) => id)).toEqual(['a', 'b', '', '']);
+  });
+
+  test('a bound below another bound of the same name is a conflict of the two rows', () => {
+    const detail = explainInfeasibility(solvers, smallProblem({ names: 6, seed: 2, rows: [{ id: 'low', type: 'PositionBounds', params: { lower: 0.2, identifiers: ['N001'] } }, { id: 'out', type: 'Exclude', params: { identifiers: ['N001'] } }] }))!;
+    expect(detail.conflict.map(({ id, label }) => [id, label])).toEqual([['low', 'PositionBounds[low]:lower:N001'], ['out', 'Exclude[out]:eq:N001']]);
+    expect(detail.relaxations).toMatchObject([{ id: 'low', parameter: 'lower', from: 0.2, to: 0, change: -0.2 }]);
+  });
+
+  test('a tracking error below the least is named with the least', () => {
+    const problem = smallProblem({ names: 12, seed: 3, rows: [{ id: 'n', type: 'EffectiveNumber', params: { minimum: 10 } }, { id: 'te', type: 'TrackingError', params: { limit: 0.01 } }] });
+    const detail = explainInfeasibility(solvers, problem)!;
+    expect(detail.conflict.map(({ id }) => id)).toEqual(expect.arrayContaining(['n', 'te']));
+    const { to } = detail.relaxations.find(({ id }) => id === 'te')!;
+    const least = solveProblem(solvers, smallProblem({ names: 12, seed: 3, rows: [{ id: 'n', type: 'EffectiveNumber', params: { minimum: 10 } }] }));
+    expect(least.kind === 'solved' && Math.sqrt(least.solution.objective)).toBeCloseTo(to, 8);
+  });
+
+  /** Rows at random: often together impossible. */
+  function randomRows(random: () => number): object[] {
+    const pool: (() => object)[] = [
+      () => ({ type: 'PositionBounds', params: { upper: 0.04 + 0.1 * random() } }),
+      () => ({ type: 'GroupBounds', params: { field: 'SECTOR', lower: 0.15 + 0.1 * random() } }),
+      () => ({ type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S1', 'S2'], upper: 0.05 + 0.1 * random() } }),
+      () => ({ type: 'Turnover', params: { limit: 0.02 + 0.3 * random(), reference: 'previous' } }),
+      () => ({ type: 'ActiveShare', params: { limit: 0.05 + 0.2 * random() } }),
+      () => ({ type: 'Exclude', params: { identifiers: ['N000', 'N003', 'N007'] } }),
+      () => ({ type: 'WeightedAverage', params: { field: 'X', upper: 20 + 30 * random() } }),
+      () => ({ type: 'FactorExposure', params: { field: 'X', lower: 0.8 * random() } }),
+      () => ({ type: 'EffectiveNumber', params: { minimum: 8 + 8 * random() } }),
+      () => ({ type: 'TrackingError', params: { limit: 0.01 + 0.05 * random() } }),
+      () => ({ type: 'RelativePositionBounds', params: { lower: 0.5, upper: 1.5 + random() } }),
+      () => ({ type: 'WeightSum', params: { lower: 0.95, upper: 1 } }),
+    ];
+    return pool.filter(() => random() < 0.4).map((make) => make());
+  }
+
+  test('dropping any row of a conflict resolves it, and every relaxation succeeds when it is solved again', () => {
+    const random = seeded(77);
+    let explained = 0;
+    for (let trial = 0; trial < 60; trial++) {
+      const rows = randomRows(random);
+      const problem = smallProblem({ names: 16, seed: trial + 1, rows, hasPrevious: true });
+      const outcome = solveProblem(solvers, problem);
+      const detail = outcome.kind === 'solved' ? undefined : explainInfeasibility(solvers, problem);
+      if (outcome.kind === 'solved') {
+        expect(findConflict(solvers.solver, problem), `trial ${trial}`).toBeNull();
+        continue;
+      }
+      expect(detail, `trial ${trial} ${JSON.stringify(rows)}`).toBeDefined();
+      explained++;
+      expect(detail!.proven).toBe(true);
+      expect(detail!.conflict.reduce((sum, { multiplier }) => sum + multiplier, 0)).toBeCloseTo(1, 12);
+      const origins = problem.origins.filter(({ index, type }) => detail!.conflict.some((row) => row.index === index && row.type === type));
+      expect(solveProblem(solvers, problem, { includes: (origin) => origins.includes(origin) }).kind).toBe('unsolved');
+      for (const dropped of origins) {
+        const rest = solveProblem(solvers, problem, { includes: (origin) => origins.includes(origin) && origin !== dropped });
+        expect(rest.kind, `trial ${trial} without ${dropped.name}: ${JSON.stringify(rows)}`).toBe('solved');
+      }
+      for (const { index, parameter, to } of detail!.relaxations) {
+        const moved = rows.map((row, i) => (i === index ? { ...row, params: { ...(row as { params: object }).params, [parameter]: to } } : row));
+        expect(solveProblem(solvers, smallProblem({ names: 16, seed: trial + 1, rows: moved, hasPrevious: true })).kind, `trial ${trial} ${parameter} of ${index}`).toBe('solved');
+      }
+      if (detail!.all_rows_relaxation !== undefined) {
+        const moved = rows.map((row, i) => {
+          const own = detail!.all_rows_relaxation!.filter(({ index }) => index === i);
+          return { ...row, params: { ...(row as { params: object }).params, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) } };
+        });
+        expect(solveProblem(solvers, smallProblem({ names: 16, seed: trial + 1, rows: moved, hasPrevious: true })).kind, `trial ${trial} jointly`).toBe('solved');
+      }
+    }
+    expect(explained).toBeGreaterThan(15);
+  }, 120_000);
+});
+
+test('a number of names too small for the caps says which rows, and the least number that is enough', () => {
+  const problem = smallProblem({ names: 10, seed: 1, rows: [{ id: 'cap', type: 'PositionBounds', params: { upper: 0.2 } }, { id: 'n', type: 'Cardinality', params: { maximum: 4 } }] });
+  const detail = explainChoice(solvers, problem, true);
+  expect(detail.conflict.map(({ id, type }) => id || type)).toEqual(['cap', 'n', 'FullInvestment']);
+  expect(detail.relaxations).toMatchObject([{ id: 'n', parameter: 'maximum', from: 4, to: 5, change: 1 }]);
+});

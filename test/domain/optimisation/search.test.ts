@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest';
+import { metricMatrix } from '#kernels/optimisation/metric.js';
+import { solveConvex, trackingVariance } from '#domain/optimisation/solve-convex.js';
+import { solveProblem } from '#domain/optimisation/search.js';
+import type { Problem } from '#domain/optimisation/problem.js';
+import { restrictionOf } from '#domain/optimisation/restriction.js';
+import { doubles, programOf, trackingCases } from '../../kernels/optimisation/tracking-cases.js';
+import { denseMetric } from '#kernels/optimisation/metric.js';
+import { ConstraintRow } from '#domain/documents/index-document.js';
+import { createProblem } from '#domain/optimisation/problem.js';
+import { smallProblem, solvers } from './small-problems.js';
+
+const found = (problem: Problem) => {
+  const outcome = solveProblem(solvers, problem);
+  if (outcome.kind !== 'solved') throw new Error(`no answer: ${outcome.kind}`);
+  return outcome.solution;
+};
+
+const held = (weights: Float64Array) => weights.reduce((count, weight) => count + (weight > 1e-9 ? 1 : 0), 0);
+
+/** The least objective over every choice of `size` names, each solved by itself. */
+function byEnumeration(problem: Problem, size: number): number {
+  const n = problem.index.length;
+  let best = Infinity;
+  const choose = (from: number, chosen: number[]): void => {
+    if (chosen.length === size) {
+      const choice = { held: Uint8Array.from({ length: n }, (_, i) => (chosen.includes(i) ? 1 : 0)), large: [], isFinal: false };
+      best = Math.min(best, solveConvex(solvers.solver, problem, { restriction: restrictionOf([], choice) })?.objective ?? Infinity);
+      return;
+    }
+    for (let i = from; i <= n - (size - chosen.length); i++) choose(i + 1, [...chosen, i]);
+  };
+  choose(0, []);
+  return best;
+}
+
+describe('a number of names', () => {
+  test('the reference case with five of fourteen is the enumerated optimum', () => {
+    const problem = trackingCases.find(({ id }) => id === 'o10_cardinality')!;
+    const { program } = programOf(problem);
+    const built = createProblem({
+      identifiers: Array.from({ length: problem.N }, (_, i) => `N${String(i).padStart(2, '0')}`),
+      index: program.centre,
+      previous: null,
+      metric: denseMetric(metricMatrix(program.metric!), problem.N),
+      rows: [{ type: 'PositionBounds', params: { upper: 0.4 } }, { type: 'Cardinality', params: { maximum: 5 } }].map((row) => ConstraintRow.parse(row)),
+      datapoints: { numbers: () => program.centre, categories: () => [], medianValueTraded: () => program.centre },
+    });
+    const solution = found(built);
+    expect(solution.objective / problem.expected.tracking_variance).toBeCloseTo(1, 9);
+    const expected = doubles(problem.expected.weights.data);
+    solution.weights.forEach((weight, i) => expect(Math.abs(weight - expected[i]!)).toBeLessThan(1e-8));
+    expect([solution.isHeuristic, held(solution.weights)]).toEqual([false, problem.expected.holdings]);
+  });
+
+  test('few names are chosen as enumeration chooses them', () => {
+    for (let seed = 1; seed <= 12; seed++) {
+      const problem = smallProblem({ names: 12, seed, rows: [{ type: 'Cardinality', params: { maximum: 4 } }] });
+      const solution = found(problem);
+      expect(solution.isHeuristic).toBe(false);
+      expect(Math.abs(solution.objective / byEnumeration(problem, 4) - 1), `seed ${seed}`).toBeLessThan(1e-9);
+    }
+  });
+
+  test('many names are chosen better than by keeping the largest, and honestly', () => {
+    const problem = smallProblem({ names: 120, seed: 5, rows: [{ type: 'Cardinality', params: { maximum: 25 } }] });
+    const solution = found(problem);
+    expect(solution.isHeuristic).toBe(true);
+    expect(held(solution.weights)).toBeLessThanOrEqual(25);
+    expect(solution.bound).toBeLessThanOrEqual(solution.objective);
+    const largest = Array.from(problem.index.keys()).toSorted((a, b) => problem.index[b]! - problem.index[a]!).slice(0, 25);
+    const choice = { held: Uint8Array.from(problem.index, (_, i) => (largest.includes(i) ? 1 : 0)), large: [], isFinal: false };
+    const kept = solveConvex(solvers.solver, problem, { restriction: restrictionOf([], choice) })!;
+    expect(Math.sqrt(solution.objective)).toBeLessThan(0.95 * Math.sqrt(kept.objective));
+  });
+
+  test('at least so many names, and so many of each sector', () => {
+    const problem = smallProblem({
+      names: 20, seed: 2,
+      rows: [{ type: 'Cardinality', params: { minimum: 6, maximum: 8 } }, { type: 'GroupCardinality', params: { field: 'SECTOR', minimum: 1, maximum: 2 } }, { type: 'PositionBounds', params: { upper: 0.5 } }],
+    });
+    const { weights } = found(problem);
+    expect(held(weights)).toBeGreaterThanOrEqual(6);
+    expect(held(weights)).toBeLessThanOrEqual(8);
+    for (let group = 0; group < 5; group++) {
+      const count = held(weights.filter((_, i) => i % 5 === group));
+      expect(count).toBeGreaterThanOrEqual(1);
+      expect(count).toBeLessThanOrEqual(2);
+    }
+  });
+});
+
+describe('other choices', () => {
+  test('no name is held below a threshold, in small problems at the least cost', () => {
+    for (let seed = 1; seed <= 6; seed++) {
+      const problem = smallProblem({ names: 9, seed, rows: [{ type: 'MinimumHolding', params: { threshold: 0.08 } }] });
+      const solution = found(problem);
+      expect(solution.weights.every((weight) => weight <= 1e-9 || weight >= 0.08 - 1e-9)).toBe(true);
+      let best = Infinity;
+      for (let code = 1; code < 512; code++) {
+        const least = Float64Array.from({ length: 9 }, (_, i) => ((code >> i) & 1 ? 0.08 : 0));
+        const most = Float64Array.from({ length: 9 }, (_, i) => ((code >> i) & 1 ? Infinity : 0));
+        best = Math.min(best, solveConvex(solvers.solver, problem, { restriction: { least, most, sums: [] }, effort: 'quick' })?.objective ?? Infinity);
+      }
+      expect(Math.abs(solution.objective / best - 1), `seed ${seed}`).toBeLessThan(1e-8);
+    }
+  });
+
+  test('the names above the trigger sum to at most the aggregate', () => {
+    for (const [type, single, trigger, aggregate] of [['Concentration5_10_40', 0.1, 0.05, 0.4], ['ConcentrationRIC', 0.25, 0.05, 0.5]] as const) {
+      for (const names of [30, 60]) {
+        const { weights, isHeuristic, objective } = found(smallProblem({ names, seed: 7, rows: [{ type, params: {} }] }));
+        const above = weights.filter((weight) => weight > trigger + 1e-9).reduce((sum, weight) => sum + weight, 0);
+        expect(Math.max(...weights)).toBeLessThanOrEqual(single + 1e-9);
+        expect(above).toBeLessThanOrEqual(aggregate + 1e-9);
+        expect(isHeuristic).toBe(names > 40 && objective > 0);
+      }
+    }
+  });
+
+  test('a relaxation that satisfies the row is no heuristic', () => {
+    const solution = found(smallProblem({ names: 50, seed: 3, rows: [{ type: 'Cardinality', params: { maximum: 50 } }] }));
+    expect([solution.isHeuristic, solution.objective, solution.bound]).toEqual([false, 0, 0]);
+  });
+
+  test('too few names for the caps is proven where every choice can be ruled out', () => {
+    const outcome = solveProblem(solvers, smallProblem({ names: 10, seed: 1, rows: [{ type: 'PositionBounds', params: { upper: 0.2 } }, { type: 'Cardinality', params: { maximum: 4 } }] }));
+    expect(outcome).toMatchObject({ kind: 'no-choice', isProven: true });
+  });
+});
+
+test('the objective is the annualised variance of the active weights', () => {
+  const problem = smallProblem({ names: 6, seed: 1, rows: [] });
+  const matrix = metricMatrix(problem.metric);
+  const weights = problem.index.map((weight, i) => weight + (i % 2 === 0 ? 0.01 : -0.01));
+  let variance = 0;
+  for (let i = 0; i < 6; i++) for (let j = 0; j < 6; j++) variance += (i % 2 === 0 ? 0.01 : -0.01) * matrix[i * 6 + j]! * (j % 2 === 0 ? 0.01 : -0.01);
+  expect(trackingVariance(problem, weights)).toBeCloseTo(variance, 18);
+});

@@ -1,0 +1,49 @@
+import { plainAlgebra } from '#kernels/optimisation/algebra.js';
+import { denseMetric } from '#kernels/optimisation/metric.js';
+import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { ConstraintRow } from '#domain/documents/index-document.js';
+import { createProblem, type Problem } from '#domain/optimisation/problem.js';
+import type { Solvers } from '#domain/optimisation/search.js';
+import { seeded } from '../../seeded.js';
+
+export const solvers: Solvers = { solver: createSolver(plainAlgebra), algebra: plainAlgebra };
+
+export interface SmallMarket {
+  readonly names: number;
+  readonly seed: number;
+  readonly rows: readonly object[];
+  /** Whether there are previous weights to trade from. */
+  readonly hasPrevious?: boolean;
+}
+
+/** A problem on a factor covariance with five sectors `S0` to `S4` by turns, and one numeric datapoint. */
+export function smallProblem({ names: n, seed, rows, hasPrevious = false }: SmallMarket): Problem {
+  const random = seeded(seed);
+  const k = Math.min(10, n);
+  const loadings = Float64Array.from({ length: n * k }, () => (random() - 0.5) * 0.3);
+  const matrix = new Float64Array(n * n);
+  for (let i = 0; i < n; i++) {
+    for (let j = 0; j <= i; j++) {
+      let total = i === j ? 0.02 + 0.05 * random() : 0;
+      for (let f = 0; f < k; f++) total += loadings[i * k + f]! * loadings[j * k + f]!;
+      matrix[i * n + j] = matrix[j * n + i] = total;
+    }
+  }
+  const index = normalised(Array.from({ length: n }, () => random() ** 3 + 0.01));
+  const values = Float64Array.from({ length: n }, () => 100 * random());
+  const previous = normalised(Array.from({ length: n }, () => random()));
+  const identifiers = Array.from({ length: n }, (_, i) => `N${String(i).padStart(3, '0')}`);
+  return createProblem({
+    identifiers,
+    index,
+    previous: hasPrevious ? { weights: previous, outside: 0 } : null,
+    metric: denseMetric(matrix, n),
+    rows: rows.map((row) => ConstraintRow.parse(row)),
+    datapoints: { numbers: () => values, categories: () => identifiers.map((_, i) => `S${i % 5}`), medianValueTraded: () => values.map((value) => 1e6 * value) },
+  });
+}
+
+function normalised(raw: readonly number[]): Float64Array {
+  const total = raw.reduce((sum, value) => sum + value, 0);
+  return Float64Array.from(raw, (value) => value / total);
+}

@@ -1,0 +1,51 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { correlationRow, packedMatrix, packUpper, unpackRow, volatilitiesOf } from '#domain/risk/packed-matrix.js';
+import { positiveDefinite } from '../../kernels/arbitraries.js';
+
+describe('a packed matrix', () => {
+  test('gives every row back', () => {
+    fc.assert(
+      fc.property(positiveDefinite, ({ order, a }) => {
+        const packed = packedMatrix(packUpper(a, order), order);
+        expect(packed.upper).toHaveLength((order * (order + 1)) / 2);
+        const row = new Float64Array(order);
+        for (let i = 0; i < order; i++) {
+          unpackRow(packed, i, row);
+          expect([...row]).toEqual([...a.subarray(i * order, (i + 1) * order)]);
+        }
+        expect([...volatilitiesOf(packed)]).toEqual(Array.from({ length: order }, (_, i) => Math.sqrt(a[i * (order + 1)]!)));
+      }),
+    );
+  });
+
+  test('has correlations with an exact unit diagonal, symmetric and never beyond 1', () => {
+    fc.assert(
+      fc.property(positiveDefinite, ({ order, a }) => {
+        const packed = packedMatrix(packUpper(a, order), order);
+        const volatilities = volatilitiesOf(packed);
+        const rows = Array.from({ length: order }, (_, i) => {
+          const row = new Float64Array(order);
+          correlationRow(packed, volatilities, i, row);
+          return row;
+        });
+        rows.forEach((row, i) => row.forEach((value, j) => {
+          expect(value).toBe(rows[j]![i]);
+          expect(Math.abs(value)).toBeLessThanOrEqual(1);
+          if (i === j) expect(value).toBe(1);
+        }));
+      }),
+    );
+  });
+
+  test('correlates a name without variance with nothing but itself', () => {
+    const packed = packedMatrix(Float64Array.of(4, 0, 0), 2);
+    const row = new Float64Array(2);
+    correlationRow(packed, volatilitiesOf(packed), 1, row);
+    expect([...row]).toEqual([0, 1]);
+  });
+
+  test('is refused when its length is that of another order', () => {
+    expect(() => packedMatrix(new Float64Array(5), 3)).toThrow(/5 entries for a matrix of order 3/);
+  });
+});

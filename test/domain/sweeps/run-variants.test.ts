@@ -1,0 +1,69 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { StrategyTerms } from '#domain/backtest/plan.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { runVariants, type VariantOutcome } from '#domain/sweeps/run-variants.js';
+import { sweepTable } from '#domain/sweeps/sweep-table.js';
+import type { Variant } from '#domain/sweeps/variants.js';
+import { Refusal } from '#domain/refusal.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { randomMarket } from '../backtest/random-market.js';
+import { CALENDARS, randomDocument, randomRequest, run } from '../backtest/random-run.js';
+import { plainDecider } from '../backtest/test-deciders.js';
+
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 40);
+const HALF: StrategyTerms = { rebalance: null, drift_tolerance: 0.02, exposure: 0.5 };
+
+function singleRun(market: MarketData, { document, request, strategy }: Variant): VariantOutcome {
+  try {
+    const { metrics, totalCosts, days, level } = run(market, document, { ...request, ...(strategy === null ? {} : { strategy }) });
+    return { kind: 'run', metrics, totalCosts, days, level };
+  } catch (refusal) {
+    if (refusal instanceof Refusal) return { kind: 'refused', error: refusal.toDetail() };
+    throw refusal;
+  }
+}
+
+const outcomesOf = (market: MarketData, variants: readonly Variant[]) =>
+  runVariants({ market, calendars: CALENDARS, variants, documents: {}, createDecider: plainDecider, report: () => {} });
+
+test('variants that share what they can are their single runs, bit for bit', () => {
+  fc.assert(
+    fc.property(randomMarket, fc.array(randomDocument, { minLength: 2, maxLength: 3 }), fc.array(randomRequest, { minLength: 2, maxLength: 3 }), ({ market }, documents, requests) => {
+      const variants = documents.flatMap((document) =>
+        requests.flatMap((request) => [null, HALF].map((strategy): Variant => ({ patch: {}, document, request: { benchmark: null, end: null, ...request }, strategy }))),
+      );
+      const outcomes = outcomesOf(market, variants);
+      variants.forEach((variant, i) => expect(outcomes[i]).toEqual(singleRun(market, variant)));
+      const reversed = outcomesOf(market, variants.toReversed());
+      expect(reversed.toReversed()).toEqual(outcomes);
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test('the table is ranked, refused variants come last, and ties keep their order', () => {
+  const level = (...values: number[]): VariantOutcome => ({
+    kind: 'run',
+    metrics: { annualised_return: 0, max_drawdown: 0, sharpe_ratio: values.at(-1)!, total_return: 0, tracking_difference: 0, tracking_error: values[1]!, volatility: 0 },
+    totalCosts: 0,
+    days: Int32Array.from(values, (_, t) => t),
+    level: Float64Array.from(values),
+  });
+  const refused: VariantOutcome = { kind: 'refused', error: { code: 'EMPTY_INDEX', message: '', detail: null } };
+  const outcomes = [level(100, 101, 102), refused, level(100, 99, 104), level(100, 99, 102)];
+  const ranks = (rankBy: 'sharpe_ratio' | 'tracking_error') => sweepTable({ outcomes, rankBy, partitions: 2 }).rows.map(({ rank, variant }) => [rank, variant]);
+  expect(ranks('sharpe_ratio')).toEqual([[1, 2], [2, 0], [3, 3], [null, 1]]);
+  expect(ranks('tracking_error')).toEqual([[1, 2], [2, 3], [3, 0], [null, 1]]);
+  const { selection, overfitting } = sweepTable({ outcomes: [refused], rankBy: 'sharpe_ratio', partitions: 2 });
+  expect([selection, overfitting]).toEqual([null, null]);
+});
+
+test('a definition that the market cannot run is refused by itself', () => {
+  const document = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: '2024-03-01', pipeline: { weighting: { type: 'EqualWeight' } } });
+  const { market } = fc.sample(randomMarket, { numRuns: 1, seed: 1 })[0]!;
+  const request = { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 };
+  const [first, second] = outcomesOf(market, [{ patch: {}, document, request, strategy: null }, { patch: {}, document: { ...document, base_date: '2023-12-27' }, request, strategy: null }]);
+  expect(first!.kind).toBe('refused');
+  expect(second!.kind).toBe('run');
+});

@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { expectedMaximumSharpe, probabilisticSharpe, sharpeSample } from '#domain/sweeps/deflated-sharpe.js';
+import { overfitting } from '#domain/sweeps/overfitting.js';
+
+const golden = JSON.parse(readFileSync('test/golden/overfitting/cscv.json', 'utf8')) as {
+  returns: number[][];
+  cscv: { partitions: number; probability: number; probability_of_loss: number; median_logit: number; combinations: number; observations: number }[];
+  moments: { sharpe: number; skewness: number; kurtosis: number }[];
+};
+
+/** Rows of time as rows of variants. */
+const byVariant = (rows: readonly (readonly number[])[]): Float64Array => Float64Array.from(rows[0]!.flatMap((_, n) => rows.map((row) => row[n]!)));
+
+function near(actual: number | undefined, expected: number, tolerance = 1e-12): void {
+  expect(Math.abs(actual! - expected)).toBeLessThanOrEqual(tolerance * Math.max(1, Math.abs(expected)));
+}
+
+describe('the deflated Sharpe ratio', () => {
+  /** Bailey and López de Prado (2014), section "A numerical example": annualised ratio 2.5 over 1,250 days of a 250-day year. */
+  const paper = { sharpe: 2.5 / Math.sqrt(250), skewness: -3, kurtosis: 10, observations: 1250 };
+  const variance = 1 / 2 / 250;
+
+  test('is 0.9004 in the worked example with 100 trials, whose threshold is 0.1132', () => {
+    const threshold = expectedMaximumSharpe({ trials: 100, variance });
+    near(threshold, 0.1132, 5e-5);
+    near(probabilisticSharpe(paper, threshold)!, 0.9004, 5e-5);
+  });
+
+  test('is 0.9505 there with 46 trials', () => {
+    near(probabilisticSharpe(paper, expectedMaximumSharpe({ trials: 46, variance }))!, 0.9505, 5e-5);
+  });
+
+  test('falls as trials are added', () => {
+    const values = [1, 2, 10, 100, 1000].map((trials) => probabilisticSharpe(paper, expectedMaximumSharpe({ trials, variance }))!);
+    expect(values).toEqual(values.toSorted((a, b) => b - a));
+  });
+
+  test('moments are those of the definition', () => {
+    golden.moments.forEach(({ sharpe, skewness, kurtosis }, n) => {
+      const sample = sharpeSample(Float64Array.from(golden.returns, (row) => row[n]!));
+      near(sample.sharpe, sharpe);
+      near(sample.skewness, skewness);
+      near(sample.kurtosis, kurtosis);
+    });
+  });
+
+  test('without deviation nothing is known', () => {
+    expect(sharpeSample(new Float64Array(10))).toEqual({ sharpe: 0, skewness: 0, kurtosis: 3, observations: 10 });
+    expect(probabilisticSharpe({ sharpe: 1, skewness: 0, kurtosis: 3, observations: 1 }, 0)).toBeNull();
+  });
+});
+
+describe('the probability of backtest overfitting', () => {
+  const returns = byVariant(golden.returns);
+  const shape = { returns, variants: golden.returns[0]!.length, observations: golden.returns.length };
+
+  test.each(golden.cscv)('is that of an independent calculation with $partitions blocks', (expected) => {
+    const found = overfitting({ ...shape, partitions: expected.partitions })!;
+    expect([found.combinations, found.observations, found.partitions]).toEqual([expected.combinations, expected.observations, expected.partitions]);
+    near(found.probability, expected.probability);
+    near(found.probabilityOfLoss, expected.probability_of_loss);
+    near(found.medianLogit, expected.median_logit);
+  });
+
+  test('is 0 where one variant is best in every block', () => {
+    const rows = Array.from({ length: 16 }, (_, t) => [0.001, 0.01, -0.01].map((mean) => mean + (t % 2 === 0 ? 0.0005 : -0.0005)));
+    expect(overfitting({ returns: byVariant(rows), variants: 3, observations: 16, partitions: 4 })!.probability).toBe(0);
+  });
+
+  test('is 1 where what is best in one half is worst in the other', () => {
+    const noise = (t: number): number => (t % 2 === 0 ? 0.0005 : -0.0005);
+    const rows = Array.from({ length: 8 }, (_, t) => [t < 4 ? 0.01 : -0.01, t < 4 ? -0.01 : 0.01, 0].map((mean) => mean + noise(t)));
+    const found = overfitting({ returns: byVariant(rows), variants: 3, observations: 8, partitions: 2 })!;
+    expect([found.probability, found.probabilityOfLoss]).toEqual([1, 1]);
+  });
+
+  test('needs two variants and two returns a block', () => {
+    expect(overfitting({ ...shape, variants: 1, partitions: 4 })).toBeUndefined();
+    expect(overfitting({ ...shape, observations: 7, partitions: 4 })).toBeUndefined();
+  });
+
+  test('does not depend on the unit of the returns', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(0.25, 4, 1024), fc.constantFrom(2, 4, 8), (unit, partitions) => {
+        const plain = overfitting({ ...shape, partitions })!;
+        const scaled = overfitting({ ...shape, returns: returns.map((value) => unit * value), partitions })!;
+        expect(scaled).toEqual(plain);
+      }),
+    );
+  });
+});

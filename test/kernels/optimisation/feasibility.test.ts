@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest';
+import { plainAlgebra } from '#kernels/optimisation/algebra.js';
+import { FEASIBILITY_TOLERANCE, infeasibilityGap, leastViolation } from '#kernels/optimisation/feasibility.js';
+import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { randomProgram } from './random-programs.js';
+import { programOf, trackingCases } from './tracking-cases.js';
+
+const solver = createSolver(plainAlgebra);
+
+describe('leastViolation', () => {
+  test('the reference conflict has the least total relaxation and a certificate of ones', () => {
+    const problem = trackingCases.find(({ id }) => id === 'o06_infeasible_group')!;
+    const { program, rowIds } = programOf(problem);
+    const { violation, certificate } = leastViolation(solver, program);
+    expect(violation).toBeCloseTo(problem.expected.elastic.minimum_total_relaxation, 12);
+    const named = Object.fromEntries(rowIds.map((id, r) => [id, Math.round(certificate!.rows[r]! * 1e9) / 1e9]));
+    expect(named).toMatchObject({ budget: 1, g_a: -1, g_b: -1 });
+    expect(infeasibilityGap(program, certificate!)).toBeCloseTo(0.1, 12);
+  });
+
+  test('every reference problem with an answer violates nothing', () => {
+    for (const problem of trackingCases.filter(({ expected }) => expected.status === 'optimal')) {
+      expect(leastViolation(solver, programOf(problem).program).violation, problem.id).toBeLessThan(FEASIBILITY_TOLERANCE);
+    }
+  });
+
+  test('the multipliers of a proof balance on every name that its bounds leave free, and a proof never meets a feasible point', () => {
+    let proofs = 0;
+    for (let seed = 2001; seed <= 2400; seed++) {
+      const program = randomProgram(seed, { withKinks: false, withNorms: false });
+      const { certificate, violation, x, isReliable } = leastViolation(solver, program);
+      expect(isReliable, `seed ${seed}`).toBe(true);
+      if (certificate === null) {
+        expect(violation, `seed ${seed}`).toBeLessThanOrEqual(1e-9);
+        continue;
+      }
+      proofs++;
+      const { n, rows, lower, upper } = program;
+      // At the point of least violation a name between its bounds feels no force: Farkas' equations.
+      for (let i = 0; i < n; i++) {
+        if (x[i]! <= lower[i]! + 1e-7 || x[i]! >= upper[i]! - 1e-7) continue;
+        let force = 0;
+        for (let r = 0; r < rows.count; r++) force += certificate.rows[r]! * rows.coefficients[r * n + i]!;
+        expect(Math.abs(force), `seed ${seed}`).toBeLessThan(1e-9);
+      }
+      expect(solver.solve(program).status).toBe('failed');
+    }
+    expect(proofs).toBeGreaterThan(80);
+  });
+});
+
+describe('infeasibilityGap', () => {
+  test('two names capped at a quarter cannot sum to one: half of it is missing', () => {
+    const program = { ...randomProgram(1, { namesMax: 2, withKinks: false, withNorms: false }), upper: Float64Array.of(0.25, 0.25) };
+    const rows = { count: 1, coefficients: Float64Array.of(1, 1), lower: Float64Array.of(1), upper: Float64Array.of(1), penalty: Float64Array.of(Infinity) };
+    const none = new Float64Array(0);
+    const gap = (y: number) => infeasibilityGap({ ...program, rows }, { rows: Float64Array.of(y), kinks: none, norms: none, around: new Float64Array(2) });
+    expect(gap(-1)).toBeCloseTo(0.5, 15);
+    expect(gap(1)).toBeCloseTo(-1, 15);
+    expect(gap(-2)).toBeCloseTo(1, 15);
+  });
+});

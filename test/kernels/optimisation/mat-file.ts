@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { inflateSync } from 'node:zlib';
+
+/** A matrix of a MATLAB level 5 file: dense column-major, or sparse by columns. */
+export interface MatMatrix {
+  readonly rows: number;
+  readonly columns: number;
+  /** Entries that are not nought: row, column, value. */
+  readonly entries: readonly (readonly [number, number, number])[];
+}
+
+const COMPRESSED = 15;
+const MATRIX = 14;
+const SPARSE_CLASS = 5;
+
+/** The matrices of a file by name. Little endian and numeric, as scipy writes them. */
+export function readMatFile(path: string): Map<string, MatMatrix> {
+  const file = readFileSync(path);
+  const found = new Map<string, MatMatrix>();
+  for (let at = 128; at < file.length; ) {
+    const { type, data, next } = element(file, at);
+    at = next;
+    const inner = type === COMPRESSED ? element(inflateSync(data), 0) : { type, data };
+    if (inner.type === MATRIX) found.set(...matrix(inner.data));
+  }
+  return found;
+}
+
+interface Element {
+  readonly type: number;
+  readonly data: Buffer;
+  /** Position after the element and its padding. */
+  readonly next: number;
+}
+
+function element(buffer: Buffer, at: number): Element {
+  const small = buffer.readUInt16LE(at + 2);
+  if (small > 0) return { type: buffer.readUInt16LE(at), data: buffer.subarray(at + 4, at + 4 + small), next: at + 8 };
+  const type = buffer.readUInt32LE(at);
+  const bytes = buffer.readUInt32LE(at + 4);
+  const end = at + 8 + bytes;
+  return { type, data: buffer.subarray(at + 8, end), next: type === COMPRESSED ? end : at + 8 + Math.ceil(bytes / 8) * 8 };
+}
+
+function matrix(data: Buffer): [string, MatMatrix] {
+  const parts: Element[] = [];
+  for (let at = 0; at < data.length; ) {
+    const part = element(data, at);
+    parts.push(part);
+    at = part.next;
+  }
+  const [flags, dimensions, name, ...values] = parts as [Element, Element, Element, ...Element[]];
+  const [rows, columns] = numbers(dimensions) as [number, number];
+  const isSparse = flags.data.readUInt8(0) === SPARSE_CLASS;
+  const entries: [number, number, number][] = [];
+  if (isSparse) {
+    const [ir, jc, pr] = values.map(numbers) as [number[], number[], number[]];
+    for (let c = 0; c < columns; c++) for (let k = jc[c]!; k < jc[c + 1]!; k++) entries.push([ir[k]!, c, pr[k]!]);
+  } else numbers(values[0]!).forEach((value, k) => value !== 0 && entries.push([k % rows, Math.floor(k / rows), value]));
+  return [name.data.toString('latin1'), { rows, columns, entries }];
+}
+
+const WIDTHS: Readonly<Record<number, readonly [bytes: number, read: (buffer: Buffer, at: number) => number]>> = {
+  1: [1, (buffer, at) => buffer.readInt8(at)],
+  2: [1, (buffer, at) => buffer.readUInt8(at)],
+  3: [2, (buffer, at) => buffer.readInt16LE(at)],
+  4: [2, (buffer, at) => buffer.readUInt16LE(at)],
+  5: [4, (buffer, at) => buffer.readInt32LE(at)],
+  6: [4, (buffer, at) => buffer.readUInt32LE(at)],
+  9: [8, (buffer, at) => buffer.readDoubleLE(at)],
+};
+
+function numbers({ type, data }: Element): number[] {
+  const [bytes, read] = WIDTHS[type]!;
+  return Array.from({ length: Math.floor(data.length / bytes) }, (_, k) => read(data, k * bytes));
+}

@@ -1,0 +1,105 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { JobStatus } from '#jobs/status.js';
+import { issueKey } from '#services/keys.js';
+import { serving } from '../cli/process.js';
+
+/** Whether the long form is asked for: `npm run soak`. */
+export const IS_SOAK = process.env['SOAK'] !== undefined;
+
+export interface Answer<T> {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly body: T;
+  readonly ms: number;
+}
+
+/** A service in a process of its own, whose memory and processor are its own, with two clients' keys. */
+export interface LoadedService {
+  readonly url: string;
+  readonly pid: number;
+  readonly keys: readonly [string, string];
+  ask<T = JobStatus>(method: string, path: string, body?: unknown, key?: string): Promise<Answer<T>>;
+  /** The job at its end. */
+  finished(jobId: string): Promise<JobStatus>;
+  /** Resident memory, MB. */
+  resident(): Promise<number>;
+  close(): Promise<void>;
+}
+
+export async function loadedService(words: readonly string[] = []): Promise<LoadedService> {
+  const base = await mkdtemp(join(tmpdir(), 'divisor-overload-'));
+  const issued = ['first', 'second'].map((name) => issueKey({ name, scopes: ['admin'], expires: null }, Date.now()));
+  const service = await serving(join(base, 'home'), ['--log-level', 'error', '--drain-ms', '0', ...words], {
+    DIVISOR_API_KEYS: issued.map(({ record }) => `${record.name}:${record.id}:${record.sha256}:admin`).join(','),
+  });
+  const { hostname, port } = new URL(service.url);
+  const keys = [issued[0]!.key, issued[1]!.key] as const;
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+
+  /** Node's own client, several times as quick as fetch: what is measured is the service. */
+  function ask<T>(method: string, path: string, body?: unknown, key: string = keys[0]): Promise<Answer<T>> {
+    const began = performance.now();
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const headers = { 'x-api-key': key, ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }) };
+    return new Promise((resolve, reject) => {
+      const outgoing = request({ agent, hostname, port, method, path, headers }, (incoming) => {
+        const chunks: Buffer[] = [];
+        incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+        incoming.on('error', reject);
+        incoming.on('end', () => {
+          const ms = performance.now() - began;
+          const told = Buffer.concat(chunks).toString('utf8');
+          const isJson = incoming.headers['content-type']?.includes('json') === true;
+          resolve({ status: incoming.statusCode ?? 0, retryAfter: incoming.headers['retry-after'], body: (isJson ? JSON.parse(told) : told) as T, ms });
+        });
+      });
+      outgoing.on('error', reject);
+      outgoing.end(text);
+    });
+  }
+
+  async function finished(jobId: string): Promise<JobStatus> {
+    for (;;) {
+      const { body } = await ask<JobStatus>('GET', `/jobs/${jobId}?wait=30`);
+      if (body.status !== 'pending' && body.status !== 'running') return body;
+    }
+  }
+
+  return {
+    url: service.url,
+    pid: service.child.pid!,
+    keys,
+    ask,
+    finished,
+    async resident() {
+      const { body } = await ask<string>('GET', '/metrics');
+      return Number(/^process_resident_memory_bytes (\S+)/m.exec(body)![1]) / 1e6;
+    },
+    async close() {
+      agent.destroy();
+      service.child.kill('SIGTERM');
+      await service.ended;
+      await rm(base, { recursive: true, force: true });
+    },
+  };
+}
+
+export const indexBody = (id: string) => ({ id, name: id, calendar: 'XNYS', base_date: '2015-01-02', rebalance: { frequency: 'monthly' }, pipeline: { selection: [], weighting: { type: 'MarketCapWeight', cap: 0.1 } } });
+
+export interface Percentiles {
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+export function percentiles(times: readonly number[]): Percentiles {
+  const sorted = times.toSorted((a, b) => a - b);
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };
+}
+
+export const told = ({ p50, p95, p99, max }: Percentiles) => `p50 ${p50.toFixed(1)}, p95 ${p95.toFixed(1)}, p99 ${p99.toFixed(1)}, max ${max.toFixed(1)} ms`;

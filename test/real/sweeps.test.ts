@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { SweepView } from '#contract/sweeps.js';
+import type { ErrorDetail } from '#domain/refusal.js';
+import type { JobStatus } from '#jobs/status.js';
+import { liveService, type LiveService } from './live.js';
+
+interface Found {
+  readonly code: string;
+  readonly path: string;
+}
+
+interface Result {
+  readonly metrics: Record<string, number>;
+  readonly total_costs: number;
+  readonly level: { readonly data: readonly number[] };
+}
+
+const BASE = {
+  id: 'TEN', name: 'Ten', calendar: 'XNYS', base_date: '2019-01-02',
+  rebalance: { frequency: 'quarterly' },
+  pipeline: { selection: [{ id: 'size', type: 'TopN', params: { count: 10 } }], treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } },
+};
+
+let service: LiveService;
+beforeAll(async () => {
+  service = await liveService(['--workers', '2']);
+  const made = await service.job('/data/synthetic', { store_id: 'made', seed: 11, assets: 40, start: '2019-01-02', end: '2021-12-31', sectors: 5 });
+  expect(made.error).toBeNull();
+  await service.ok('POST', '/indices', BASE);
+});
+afterAll(() => service?.close());
+
+async function refusal(body: unknown): Promise<{ status: number; code: string; findings: readonly Found[] }> {
+  const answer = await service.ask<{ error: ErrorDetail & { detail: { findings?: readonly Found[] } | null } }>('POST', '/analytics/sweeps', body);
+  return { status: answer.status, code: answer.body.error.code, findings: answer.body.error.detail?.findings ?? [] };
+}
+
+describe('sweeps over HTTP', () => {
+  test('every variant of a grid has the metrics of its single run', async () => {
+    const grid = { '/document/pipeline/weighting/cap': [null, 0.15], '/document/pipeline/selection/0/params/count': [5, 10], '/request/transaction_cost_bps': [0, 20] };
+    const job = await service.job<SweepView>('/analytics/sweeps', { sweep_id: 'grid', index_id: 'TEN', grid, rank_by: 'total_return', partitions: 8 });
+    expect(job.error).toBeNull();
+    const { rows, selection, overfitting, variants, refused } = job.result;
+    expect([variants, refused, rows.length, selection!.trials]).toEqual([8, 0, 8, 8]);
+    expect(rows.map(({ variant }) => variant).toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(rows.map(({ metrics }) => metrics!.total_return)).toEqual(rows.map(({ metrics }) => metrics!.total_return).toSorted((a, b) => b - a));
+    expect([overfitting!.partitions, overfitting!.combinations]).toEqual([8, 70]);
+    for (const { variant, patch, metrics, total_costs: costs, start, end, observations } of rows) {
+      const weighting = { ...BASE.pipeline.weighting, cap: patch['/document/pipeline/weighting/cap'] };
+      const selected = [{ ...BASE.pipeline.selection[0], params: { count: patch['/document/pipeline/selection/0/params/count'] } }];
+      await service.ok('PUT', `/indices/V${variant}`, { ...BASE, id: `V${variant}`, pipeline: { ...BASE.pipeline, weighting, selection: selected } });
+      const single = await service.job<Result & { level: { index: string[] } }>(`/analytics/V${variant}/backtest`, { transaction_cost_bps: patch['/request/transaction_cost_bps'] });
+      expect(single.result.metrics).toEqual(metrics);
+      expect(single.result.total_costs).toBe(costs);
+      expect([single.result.level.index[0], single.result.level.index.at(-1), single.result.level.index.length]).toEqual([start, end, observations]);
+    }
+  });
+
+  test('patches are run in their order, the result depends on nothing else', async () => {
+    const body = { sweep_id: 'again', document: { ...BASE, id: 'UNSTORED' }, patches: [{}, { '/strategy/exposure': 0.5 }, { '/document/rebalance/frequency': 'annual' }] };
+    const first = await service.job<SweepView>('/analytics/sweeps', body);
+    const second = await service.job<SweepView>('/analytics/sweeps', body);
+    expect(second.result).toEqual(first.result);
+    const byVariant = first.result.rows.toSorted((a, b) => a.variant - b.variant);
+    expect(byVariant.map(({ patch }) => patch)).toEqual(body.patches);
+    expect(byVariant[1]!.metrics!.volatility).toBeLessThan(byVariant[0]!.metrics!.volatility);
+  });
+
+  test('a variant that cannot run says why and the others are ranked', async () => {
+    const patches = [{}, { '/document/pipeline/selection/0': { id: 'none', type: 'PriceFilter', params: { minimum: 1e9 } } }];
+    const { result } = await service.job<SweepView>('/analytics/sweeps', { index_id: 'TEN', patches });
+    expect(result.rows.map(({ rank, variant, error }) => [rank, variant, error?.code ?? null])).toEqual([[1, 0, null], [null, 1, 'EMPTY_INDEX']]);
+    expect([result.refused, result.overfitting]).toEqual([1, null]);
+  });
+
+  test('everything wrong with the variants is told before anything runs', async () => {
+    expect(await refusal({ index_id: 'NONE', patches: [{}] })).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+    const broken = await refusal({ index_id: 'TEN', patches: [{ '/document/pipeline/weighting/cap': 2 }, {}, { '/document/pipeline/weighting/capp': 0.1 }, { '/request/costs': 1 }] });
+    expect([broken.status, broken.code]).toEqual([422, 'VALIDATION_FAILED']);
+    expect(broken.findings.map(({ code, path }) => [code, path])).toEqual([
+      ['OUT_OF_RANGE', 'patches[0]/document.pipeline.weighting.cap'],
+      ['UNKNOWN_FIELD', 'patches[2]/document.pipeline.weighting.capp'],
+      ['UNKNOWN_FIELD', 'patches[3]/request.costs'],
+    ]);
+    const values = Array.from({ length: 2000 }, (_, i) => i / 4000);
+    expect((await refusal({ index_id: 'TEN', grid: { '/document/pipeline/weighting/cap': values, '/request/transaction_cost_bps': values } })).findings).toMatchObject([{ code: 'OUT_OF_RANGE', path: 'grid' }]);
+    expect((await service.ask('GET', '/jobs/sweep:none')).status).toBe(404);
+  });
+
+  test('it reports progress and is cancelled as any job', async () => {
+    const grid = { '/document/pipeline/selection/0/params/count': Array.from({ length: 40 }, (_, i) => i + 1), '/document/rebalance/frequency': ['daily', 'weekly'] };
+    const started = await service.ok<JobStatus>('POST', '/analytics/sweeps', { sweep_id: 'long', index_id: 'TEN', grid });
+    expect(started.job_id).toBe('sweep:long');
+    let seen = started;
+    while (seen.progress === 0 && seen.status !== 'succeeded') seen = await service.ok<JobStatus>('GET', '/jobs/sweep:long');
+    const cancelled = await service.ok<JobStatus>('DELETE', '/jobs/sweep:long');
+    expect(cancelled.status).toBe('cancelled');
+    expect(cancelled.progress).toBeLessThan(1);
+    expect(cancelled.result).toBeNull();
+    // The threads are free again.
+    expect((await service.job('/analytics/TEN/backtest')).error).toBeNull();
+  });
+});

@@ -1,0 +1,51 @@
+import { join } from 'node:path';
+import { open } from 'lmdb';
+import { expect, test } from 'vitest';
+import { DOCUMENT_KINDS } from '#store/documents.js';
+import { openDocumentStore } from '#store/lmdb-documents.js';
+import { sealDocument } from '#store/sealed-document.js';
+import { temporaryFolders } from '../store/temporary-folder.js';
+
+const newFolder = temporaryFolders();
+const openRaw = (folder: string) => open<Buffer, Buffer>({ path: folder, noSubdir: false, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
+
+test('a store shows the documents of its own tenant only, whatever lies beside them', async () => {
+  const folder = join(await newFolder(), 'documents');
+  const raw = openRaw(folder);
+  for (const tenant of ['mai', 'main2', 'other', '']) {
+    const key = `${tenant}\u0000index\u0000a`;
+    await raw.put(Buffer.from(key), sealDocument(key, { id: 'a', tenant }, { schema: 1, time: 0 }).value);
+  }
+  await raw.close();
+  const store = await openDocumentStore({ folder });
+  expect(store.get('index', 'a')).toBeUndefined();
+  expect([store.ids('index'), store.list('index', (body) => body)]).toEqual([[], { documents: [], skipped: 0, skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 } }]);
+  await store.transaction((tx) => tx.put('index', 'a', { id: 'a', tenant: 'main' }));
+  await store.transaction((tx) => tx.delete('index', 'a'));
+  await store.close();
+  const again = openRaw(folder);
+  expect([...again.getKeys()].map((key) => key.toString())).toHaveLength(4);
+  await again.close();
+});
+
+test('every document lies under the tenant of the service', async () => {
+  const folder = join(await newFolder(), 'documents');
+  const store = await openDocumentStore({ folder });
+  for (const kind of DOCUMENT_KINDS) await store.transaction((tx) => tx.put(kind, 'x', {}));
+  await store.close();
+  const raw = openRaw(folder);
+  expect([...raw.getKeys()].map((key) => key.toString()).toSorted()).toEqual(DOCUMENT_KINDS.map((kind) => `main\u0000${kind}\u0000x`).toSorted());
+  await raw.close();
+});
+
+test('a document moved under the key of another one is not served as that one', async () => {
+  const folder = join(await newFolder(), 'documents');
+  const raw = openRaw(folder);
+  const { value } = sealDocument('main\u0000index\u0000a', { id: 'a' }, { schema: 1, time: 0 });
+  await raw.put(Buffer.from('main\u0000index\u0000b'), value);
+  await raw.put(Buffer.from('main\u0000key\u0000a'), value);
+  await raw.close();
+  const store = await openDocumentStore({ folder });
+  expect([store.get('index', 'b'), store.get('key', 'a')]).toEqual([{ id: 'b', unreadable: 'unreadable' }, { id: 'a', unreadable: 'unreadable' }]);
+  await store.close();
+});

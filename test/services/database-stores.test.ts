@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { DataStore } from '#contract/stores.js';
+import { hasPostgresql, startPostgresql, type PostgresqlServer } from '../market/databases/postgresql-server.js';
+import { runService, type RunningService } from './running-service.js';
+
+/** Rows enough that reading them takes long after the first are there. */
+const BARS = `CREATE TABLE market AS SELECT 'N' || (i % 500) AS identifier, DATE '2000-01-01' + (i / 500) AS date, 1.0::float8 AS "CLOSE" FROM generate_series(0, 1999999) i`;
+
+describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
+  let service: RunningService;
+  let database: PostgresqlServer;
+  beforeAll(async () => {
+    [service, database] = await Promise.all([runService(['--database-hosts', '127.0.0.1']), startPostgresql()]);
+    await database.query('CREATE TABLE daily (identifier text, date date, "CLOSE" float8)');
+    await database.query("INSERT INTO daily VALUES ('A', '2024-01-02', 10), ('B', '2024-01-02', 20)");
+    await database.query(BARS);
+  });
+  afterAll(async () => {
+    await service.close();
+    await database.stop();
+  });
+
+  const create = (id: string, market: string, activate = false) =>
+    service.ask<DataStore>('POST', '/data/stores', { store_id: id, name: id, kind: 'database', location: database.url, tables: { market }, activate });
+
+  test('is served and refreshed, and never tells its password', async () => {
+    const { status, body } = await create('daily', 'daily', true);
+    expect([status, body.identifiers, body.active]).toEqual([201, 2, true]);
+    await database.query("INSERT INTO daily VALUES ('A', '2024-01-03', 11)");
+    await service.ask('POST', '/data/stores/daily/refresh');
+    const refreshed = await service.finished('refresh:daily');
+    expect(refreshed).toMatchObject({ status: 'succeeded', result: { rows_added: 1, end: '2024-01-03' } });
+    expect(JSON.stringify([body, refreshed, (await service.ask('GET', '/data/stores')).body])).not.toContain('secret-of-the-test');
+  });
+
+  test('whose server dies in the middle of a refresh fails and says why, and the served version goes on', async () => {
+    // Much that comes after the days that are held.
+    await database.query('DROP TABLE daily');
+    await database.query(`CREATE VIEW daily AS SELECT identifier, (date + 9000)::date AS date, "CLOSE" FROM market`);
+    const before = (await service.ask('GET', '/data/prices/A')).body;
+    await service.ask('POST', '/data/stores/daily/refresh');
+    await expect.poll(async () => (await service.ask<{ progress: number }>('GET', '/jobs/refresh:daily')).body.progress, { interval: 2, timeout: 20_000 }).toBeGreaterThan(0);
+    database.kill();
+    const failed = await service.finished('refresh:daily');
+    expect(failed).toMatchObject({ status: 'failed', error: { code: 'STORE_READ_FAILED' } });
+    expect(failed.error?.detail).toMatchObject({ findings: [{ code: 'UNREADABLE_FILE', message: expect.stringContaining('The database cannot be read') as string }] });
+    expect(JSON.stringify(failed)).not.toContain('secret-of-the-test');
+    expect((await service.ask('GET', '/data/prices/A')).body).toEqual(before);
+    expect((await service.ask<DataStore>('GET', '/data/stores/daily')).body).toMatchObject({ active: true, status: 'ready', end: '2024-01-03' });
+  });
+});

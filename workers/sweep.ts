@@ -1,0 +1,41 @@
+import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { runVariants } from '#domain/sweeps/run-variants.js';
+import { sweepTable } from '#domain/sweeps/sweep-table.js';
+import { applyPatch, type Patch, type SweepBase, type Variant } from '#domain/sweeps/variants.js';
+import type { Task } from '#jobs/tasks.js';
+import { createJsonWriter } from '#views/json-writer.js';
+import { sweepView } from '#views/sweep-view.js';
+import { outputBytes } from './hand-over.js';
+import { onEngine } from './numerics.js';
+import { openedMarket } from './open-markets.js';
+import { openedCalendars } from './opened-calendars.js';
+
+/** Runs some variants of a sweep. */
+export const sweepPart: Task<'sweep-part'> = ({ market, base, documents, patches }, control) =>
+  onEngine((engine) => ({
+    outcomes: runVariants({
+      market: openedMarket(market),
+      calendars: openedCalendars(),
+      variants: patches.map((patch) => variantOf(base, patch)),
+      documents,
+      createDecider: indexDeciders(engine),
+      report: (fraction) => control.report(fraction, 'running variants'),
+    }),
+  }));
+
+/** A variant that was checked before the job was queued. */
+function variantOf(base: SweepBase, patch: Patch): Variant {
+  const check = (body: unknown) => ({ document: IndexDocument.parse(body), findings: [] });
+  const { variant, findings } = applyPatch(base, patch, { path: '', check });
+  if (variant === undefined) throw new Error(`a variant that passed its check does not apply: ${findings.map(({ message }) => message).join(' ')}`);
+  return variant;
+}
+
+/** A SweepView of all variants as JSON. */
+export const sumSweep: Task<'sum-sweep'> = ({ sweepId, indexId, rankBy, partitions, patches, outcomes, market, engineVersion }, control) => {
+  const table = sweepTable({ outcomes, rankBy, partitions, tick: (fraction) => control.report(fraction, 'weighing the choice') });
+  const json = createJsonWriter();
+  json.value(sweepView({ sweepId, indexId, rankBy, patches, table, storeContentHash: openedMarket(market).contentHash, engineVersion }));
+  return outputBytes(json.bytes());
+};

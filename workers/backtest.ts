@@ -7,21 +7,21 @@ import { runToColumns } from '#domain/backtest/run-to-columns.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { formatDay } from '#domain/days.js';
 import type { Task, TaskControl, TaskInput, TaskOutput } from '#jobs/tasks.js';
-import { runOverviewJson, runRecordJson, runResultJson, type RunStamp } from '#views/run-json.js';
+import type { RunStamp } from '#views/provenance-json.js';
+import { runOverviewJson, runResultJson } from '#views/run-json.js';
 import { outputBytes } from './hand-over.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 
-/** A whole backtest: the definition run, simulated, measured and serialised once. */
+/** A whole backtest: the definition run, simulated, measured and serialised once; its record is written when it is read. */
 export const backtest: Task<'backtest'> = (input, control) => onEngine((engine) => runOn(engine, input, control));
 
 function runOn(engine: Engine, input: TaskInput<'backtest'>, control: TaskControl): TaskOutput<'backtest'> {
   const { outputs, runHash, storeContentHash, runAt, start, end } = runForStore(engine, input, control);
-  const { result, record, overview, columns } = outputs;
+  const { result, overview, columns } = outputs;
   return {
     result: outputBytes(result),
-    record: outputBytes(record),
     overview: outputBytes(overview),
     columns: outputBytes(columns),
     runAt, start, end, runHash, storeContentHash,
@@ -40,17 +40,16 @@ export function runForStore(engine: Engine, { market: handle, plan, engineVersio
     plan,
     createDecider: indexDeciders(engine),
     engine,
+    inPlace: true,
     report: (fraction, message) => control.report(0.8 * fraction, message),
   });
   control.report(0.8, 'writing the result');
   const runAt = timestamp();
   const runHash = hashOf({ plan, engineVersion, storeContentHash: market.contentHash });
   const stamp = given ?? { runAt, runHash, storeContentHash: market.contentHash, engineVersion };
-  const columns = runToColumns(run, { contentHash: stamp.storeContentHash });
-  const result = runResultJson(run, stamp);
-  control.report(0.9, 'writing the record');
+  const columns = runToColumns(run, { contentHash: stamp.storeContentHash, inPlace: true });
   return {
-    outputs: { result, record: runRecordJson(run, stamp), overview: runOverviewJson(run), columns },
+    outputs: { result: runResultJson(run, stamp), overview: runOverviewJson(run), columns },
     runAt,
     start: formatDay(run.days[0]!),
     end: formatDay(run.days.at(-1)!),

@@ -8,6 +8,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'sweep-part': async () => (await import('./sweep.js')).sweepPart,
   'sum-sweep': async () => (await import('./sweep.js')).sumSweep,
   'view-run': async () => (await import('./view-run.js')).viewRun,
+  'run-record': async () => (await import('./run-record.js')).runRecord,
   'run-levels': async () => (await import('./run-levels.js')).runLevels,
   preview: async () => (await import('./preview.js')).preview,
   explain: async () => (await import('./explain.js')).explain,

@@ -60,7 +60,7 @@ function discard(stream: ReadableStream<Uint8Array> | undefined): void {
 }
 
 /** Whether an `If-None-Match` names the etag; weak comparison, as RFC 9110 wants it here. */
-function namesEtag(header: string | undefined, etag: string): boolean {
+export function namesEtag(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;
   if (header.trim() === '*') return true;
   return header.split(',').some((name) => name.trim().replace(/^W\//, '') === `"${etag}"`);

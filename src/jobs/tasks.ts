@@ -31,6 +31,8 @@ export interface Tasks {
   'sum-sweep': { input: SumSweepInput; output: OutputBytes };
   /** A view of stored runs as JSON. */
   'view-run': { input: RunViewInput; output: OutputBytes };
+  /** The record of a stored run: a BacktestResultSummary as JSON. */
+  'run-record': { input: RunRecordInput; output: OutputBytes };
   /** Index levels of a stored run. */
   'run-levels': { input: { readonly columns: string }; output: RunLevels };
   /** What an index would consist of on a day: a PreviewResponse as JSON. */
@@ -255,11 +257,9 @@ export interface PricesInput {
 export interface BacktestOutput {
   /** BacktestRunResult as JSON. */
   readonly result: OutputBytes;
-  /** BacktestResultSummary as JSON: the stored record. */
-  readonly record: OutputBytes;
   /** OverviewView as JSON. */
   readonly overview: OutputBytes;
-  /** Columns that the views read: see `#domain/backtest/run-columns.js`. */
+  /** Columns that the views and the record are read from: see `#domain/backtest/run-columns.js`. */
   readonly columns: OutputBytes;
   /** Capture time of the run, ISO-8601 UTC with offset. */
   readonly runAt: string;
@@ -271,6 +271,14 @@ export interface BacktestOutput {
   readonly storeContentHash: string;
 }
 
+export interface RunRecordInput {
+  /** Path of the columns, and the hash recorded when they were written. */
+  readonly columns: string;
+  readonly sha256: string;
+  /** What stands beside the numbers of the run. */
+  readonly stamp: { readonly runAt: string; readonly runHash: string; readonly storeContentHash: string; readonly engineVersion: string };
+}
+
 export interface ReplayInput {
   readonly market: MarketHandle;
   /** What the stored run was made from. */
@@ -280,7 +288,7 @@ export interface ReplayInput {
   /** What stands beside the numbers of the stored run. */
   readonly stored: { readonly runAt: string | null; readonly runHash: string; readonly engineVersion: string; readonly storeContentHash: string };
   /** Files of the stored run. */
-  readonly paths: Readonly<Record<'result' | 'record' | 'overview' | 'columns', string>>;
+  readonly paths: Readonly<Record<'result' | 'overview' | 'columns', string>>;
 }
 
 export interface SweepPartInput {

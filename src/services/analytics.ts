@@ -21,6 +21,7 @@ import type { BacktestPayload } from './backtest-job.js';
 import { reachedBy } from './index-questions.js';
 import type { Precondition } from './preconditions.js';
 import { assertSubject, readRun, requireRun } from './run-documents.js';
+import { createRunRecords, recordEtag } from './run-records.js';
 import { findIndex, requireIndex } from './stored-indices.js';
 import { findConstraintSet, requireStrategy } from './stored-strategies.js';
 
@@ -39,6 +40,13 @@ export interface StoredBytes {
   readonly length: number;
   readonly etag: string;
   open(): ReadableStream<Uint8Array>;
+}
+
+/** The record of a run, which is written when it is asked for. */
+export interface RecordBytes {
+  readonly etag: string;
+  /** @throws Refusal DOCUMENT_UNREADABLE when the files of the run are damaged */
+  read(): Promise<Uint8Array<ArrayBuffer>>;
 }
 
 export interface DateWindow {
@@ -77,7 +85,7 @@ export interface Analytics {
   start(runId: string, request: BacktestRequest, owner: string | null): Promise<JobStatus>;
   list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): BacktestRecordCollection;
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; so do all that follow */
-  record(runId: string): StoredBytes;
+  record(runId: string): RecordBytes;
   overview(runId: string): StoredBytes;
   /** @throws Refusal PRECONDITION_FAILED */
   remove(runId: string, ifMatch: Precondition | undefined): Promise<void>;
@@ -102,6 +110,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
 
   const indexOf = (indexId: string) => findIndex(documents, indexId);
   const stored = (ref: ArtifactRef): StoredBytes => ({ length: ref.bytes, etag: ref.sha256, open: () => artifacts.stream(ref) });
+  const records = createRunRecords({ artifacts, jobs });
   const columnsOf = (runId: string): string => artifacts.path(requireRun(documents, runId).artifacts.columns);
   const view = (input: RunViewInput, signal: AbortSignal): Promise<OutputBytes> => jobs.query('view-run', input, signal);
 
@@ -175,7 +184,10 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       return { backtests: rows.map(({ run_id, run_at }) => ({ index_id: run_id, run_at })), skipped, skipped_causes };
     },
 
-    record: (runId) => stored(requireRun(documents, runId).artifacts.record),
+    record(runId) {
+      const run = requireRun(documents, runId);
+      return { etag: recordEtag(run), read: () => records.read(run) };
+    },
     overview: (runId) => stored(requireRun(documents, runId).artifacts.overview),
 
     async remove(runId, ifMatch) {
@@ -183,7 +195,8 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
         assertSubject(tx, runId);
         const found = tx.get('run', runId);
         if (found === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
-        const etag = 'unreadable' in found ? undefined : readRun(found.body)?.artifacts.record.sha256;
+        const run = 'unreadable' in found ? undefined : readRun(found.body);
+        const etag = run && recordEtag(run);
         if (ifMatch !== undefined && !(ifMatch === '*' || (etag !== undefined && ifMatch.includes(etag)))) {
           throw new Refusal('PRECONDITION_FAILED', `If-Match names another record than the stored one, whose etag is ${etag ?? 'unknown'}.`, { etag: etag ?? null });
         }

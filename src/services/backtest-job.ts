@@ -31,9 +31,9 @@ export function createBacktestJob({ markets }: BacktestJobDependencies): JobKind
       await markets.settled(); // A run of the last process waits for the data that is on its way.
       const { handle } = markets.require();
       const output = await attempt.compute('backtest', { market: handle, plan, engineVersion });
-      const [result, record, overview, columns] = await Promise.all([output.result, output.record, output.overview, output.columns].map((bytes) => attempt.keep(bytes)));
-      // Four outputs were kept.
-      const artifacts = { result: result!, record: record!, overview: overview!, columns: columns!, plan: await attempt.keep(jsonBytes(plan)) };
+      const [result, overview, columns] = await Promise.all([output.result, output.overview, output.columns].map((bytes) => attempt.keep(bytes)));
+      // Three outputs were kept.
+      const artifacts = { result: result!, overview: overview!, columns: columns!, plan: await attempt.keep(jsonBytes(plan)) };
       const document: RunDocument = {
         run_id: plan.runId,
         index_id: plan.indexId,

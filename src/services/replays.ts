@@ -42,14 +42,14 @@ export function createReplayJob({ documents, artifacts, markets, planOf }: Repla
       const { handle } = markets.require();
       const run = requireRun(documents, runId);
       const plan = await storedPlan(artifacts, run);
-      const { result, record, overview, columns } = run.artifacts;
+      const { result, overview, columns } = run.artifacts;
       const view = await attempt.compute('replay', {
         market: handle,
         plan,
         engineVersion,
         definitionChanged: !isRunToday(plan, run),
         stored: { runAt: run.run_at, runHash: run.run_hash, engineVersion: run.engine_version, storeContentHash: run.store_content_hash },
-        paths: { result: artifacts.path(result), record: artifacts.path(record), overview: artifacts.path(overview), columns: artifacts.path(columns) },
+        paths: { result: artifacts.path(result), overview: artifacts.path(overview), columns: artifacts.path(columns) },
       });
       return { result: { artifact: await attempt.keep(view) } };
     },

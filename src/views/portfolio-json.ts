@@ -1,95 +1,74 @@
-import type { Book } from '#domain/backtest/book.js';
-import { latestPositions, tradePrices } from '#domain/backtest/portfolio.js';
-import type { Run } from '#domain/backtest/run.js';
+import type { RecordedOrder, RecordedPortfolio, RunRecord } from '#domain/backtest/run-record.js';
 import { TRADE_REASONS } from '#domain/backtest/trades.js';
 import { formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
-import { LIMITS } from '#domain/limits.js';
-import { sameFrame, writeWeightsFrame, type WrittenFrame } from './book-json.js';
+import type { FrameWriter } from './book-json.js';
 import { jsonToken, type JsonWriter } from './json-writer.js';
 import { daysText, dayText, writeSeries, writeSeriesBody } from './series-json.js';
 
 const PORTFOLIO_ID_LENGTH = 64;
 
-export function writePortfolio(json: JsonWriter, run: Run, shared: WrittenFrame): void {
-  const { portfolio, days, plan } = run;
-  const { initial_capital: capital } = plan.request;
-  const dates = daysText(Int32Array.of(dayBefore(portfolio), ...days));
-  const nav = Float64Array.of(capital, ...portfolio.value);
-  const cash = Float64Array.of(capital, ...portfolio.cash.map((fraction, t) => fraction * portfolio.value[t]!));
+export function writePortfolio(json: JsonWriter, { runId, portfolio, identifiers }: RunRecord, writeFrame: FrameWriter): void {
+  const { days, value, initialCapital: capital } = portfolio;
+  const dates = daysText(Int32Array.of(portfolio.dayBefore, ...days));
+  const nav = Float64Array.of(capital, ...value);
+  const cash = Float64Array.of(capital, ...portfolio.cash.map((fraction, t) => fraction * value[t]!));
+  const text = rowTexts(days, identifiers);
   json.raw('{"cash":');
   writeSeriesBody(json, { name: 'cash', dates, values: cash });
   json.raw(',"initial_capital":');
   json.number(capital);
   writeSeries(json, { key: 'nav', name: 'nav', dates, values: nav });
   json.raw(',"portfolio_id":');
-  json.string(`portfolio-${plan.runId}`.slice(0, PORTFOLIO_ID_LENGTH));
-  writePositions(json, run);
-  writeTransactions(json, run);
+  json.string(`portfolio-${runId}`.slice(0, PORTFOLIO_ID_LENGTH));
+  writePositions(json, portfolio, text);
+  writeTransactions(json, portfolio, text);
   json.raw(',"weights":');
-  if (sameFrame(portfolio, shared.book)) json.repeat(shared.from, shared.to);
-  else writeWeightsFrame(json, portfolio);
-  json.raw(`,"weights_dates_total":${portfolio.length}}`);
+  writeFrame(portfolio.frame);
+  json.raw(`,"weights_dates_total":${days.length}}`);
 }
 
-/** The session of the calendar before the first of the run; the calendar day before where the calendar begins there. */
-function dayBefore({ sm, from }: Book): number {
-  const { sessions } = sm.calendar;
-  const first = sm.sessions[from]!;
-  const position = sessions.indexOf(first);
-  return sessions[position - 1] ?? first - 1;
-}
-
-function writePositions(json: JsonWriter, run: Run): void {
-  const positions = latestPositions(run, LIMITS.MAX_POSITION_ROWS);
-  const text = rowTexts(run.portfolio);
+function writePositions(json: JsonWriter, { positions }: RecordedPortfolio, text: RowTexts): void {
+  const { at, columns, units, price, value, weight } = positions;
   json.raw(',"positions":');
   writeTable(json, {
     columns: ['date', 'asset_id', 'units', 'price', 'value', 'weight'],
-    count: positions.count,
+    count: at.length,
     writeRow(i) {
-      json.token(text.dates[positions.session[i]! - run.portfolio.from]!);
-      json.token(text.names[positions.slot[i]!]!);
-      json.number(positions.units[i]!);
+      json.token(text.dates[at[i]!]!);
+      json.token(text.names[columns[i]!]!);
+      json.number(units[i]!);
       json.token(COMMA);
-      json.number(positions.price[i]!);
+      json.number(price[i]!);
       json.token(COMMA);
-      json.number(positions.value[i]!);
+      json.number(value[i]!);
       json.token(COMMA);
-      json.number(positions.weight[i]!);
+      json.number(weight[i]!);
       json.token(ROW_END);
     },
   });
   json.raw(`,"positions_total":${positions.total}`);
 }
 
-/** Rows of the transactions table, most recent first served: some 130 MB of text, 20 years of daily trades in 200 names. */
-const TRANSACTION_ROWS_MAX = 1_000_000;
-
-function writeTransactions(json: JsonWriter, run: Run): void {
-  const { trades, plan } = run;
-  const { units, price } = tradePrices(run);
-  const text = rowTexts(run.portfolio);
-  const rate = plan.request.transaction_cost_bps / 10_000;
-  const first = Math.max(0, trades.count - TRANSACTION_ROWS_MAX);
-  json.raw(`,"transactions_total":${trades.count},"transactions":`);
+function writeTransactions(json: JsonWriter, { transactions, costRate }: RecordedPortfolio, text: RowTexts): void {
+  const { total, at, columns, notional, price, reason, isFree } = transactions;
+  json.raw(`,"transactions_total":${total},"transactions":`);
   writeTable(json, {
     columns: ['date', 'asset_id', 'side', 'units', 'price', 'notional', 'cost', 'reason'],
-    count: trades.count - first,
-    writeRow(row) {
-      const i = first + row;
-      const money = Math.abs(trades.notional[i]!);
-      json.token(text.dates[trades.at[i]!]!);
-      json.token(text.names[trades.slot[i]!]!);
-      json.token(trades.notional[i]! > 0 ? BUY : SELL);
-      json.number(units[i]!);
+    count: at.length,
+    writeRow(i) {
+      const money = Math.abs(notional[i]!);
+      json.token(text.dates[at[i]!]!);
+      json.token(text.names[columns[i]!]!);
+      json.token(notional[i]! > 0 ? BUY : SELL);
+      json.number(money / price[i]!);
       json.token(COMMA);
       json.number(price[i]!);
       json.token(COMMA);
       json.number(money);
       json.token(COMMA);
-      json.number(trades.isFree[i] === 1 ? 0 : rate * money);
-      json.token(REASONS[trades.reason[i]!]!);
+      json.number(isFree[i] === 1 ? 0 : costRate * money);
+      json.token(REASONS[reason[i]!]!);
     },
   });
 }
@@ -100,11 +79,16 @@ const SELL = jsonToken('"sell",');
 const ROW_END = jsonToken(']');
 const REASONS = TRADE_REASONS.map((reason) => jsonToken(`,"${reason}"]`));
 
-/** Beginnings of long-form rows: `["2024-01-02",` by date of a book and `"AAPL",` by slot. */
-function rowTexts({ sm, from, length, columns }: Book): { readonly dates: readonly Uint8Array[]; readonly names: readonly Uint8Array[] } {
+interface RowTexts {
+  readonly dates: readonly Uint8Array[];
+  readonly names: readonly Uint8Array[];
+}
+
+/** Beginnings of long-form rows: `["2024-01-02",` by date of a book and `"AAPL",` by name. */
+function rowTexts(days: Int32Array, identifiers: readonly string[]): RowTexts {
   return {
-    dates: Array.from(sm.sessions.subarray(from, from + length), (day) => jsonToken(`[${dayText(day)},`)),
-    names: Array.from(columns, (column) => jsonToken(`${JSON.stringify(sm.identifiers[column]!)},`)),
+    dates: Array.from(days, (day) => jsonToken(`[${dayText(day)},`)),
+    names: identifiers.map((identifier) => jsonToken(`${JSON.stringify(identifier)},`)),
   };
 }
 
@@ -126,18 +110,16 @@ function writeTable(json: JsonWriter, { columns, count, writeRow }: TableInput):
   json.raw(']}');
 }
 
-export function writeUnfilled(json: JsonWriter, { portfolio }: Run): void {
-  const { sm, columns, from, unfilled } = portfolio;
-  const date = (at: number): string => formatDay(sm.sessions[from + at]!);
-  const rows = unfilled.map(({ at, slot, side, target, held, notional, reason, filledAt }) => ({
-    date: date(at),
-    asset_id: sm.identifiers[columns[slot]!]!,
+export function writeUnfilled(json: JsonWriter, unfilled: readonly RecordedOrder[]): void {
+  const rows = unfilled.map(({ day, identifier, side, target, held, notional, reason, filledDay }) => ({
+    date: formatDay(day),
+    asset_id: identifier,
     side,
     target_weight: target,
     held_weight: held,
     notional,
     reason,
-    filled_on: filledAt === null ? null : date(filledAt),
+    filled_on: filledDay === null ? null : formatDay(filledDay),
   }));
   json.value(rows.toSorted((a, b) => compareText(a.date, b.date) || compareText(a.asset_id, b.asset_id)));
 }

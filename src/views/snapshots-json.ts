@@ -1,11 +1,10 @@
-import type { Composition } from '#domain/backtest/compositions.js';
+import type { Snapshot } from '#domain/backtest/run-record.js';
 import { formatDay } from '#domain/days.js';
-import type { SessionMarket } from '#domain/market/session-market.js';
 import { jsonToken, type JsonWriter } from './json-writer.js';
 import { dayText } from './series-json.js';
 
-export function writeSnapshots(json: JsonWriter, sm: SessionMarket, rebalances: readonly Composition[]): void {
-  const keys = keysOf(sm);
+export function writeSnapshots(json: JsonWriter, identifiers: readonly string[], rebalances: readonly Snapshot[]): void {
+  const keys = keysOf(identifiers);
   json.raw('[');
   rebalances.forEach((rebalance, i) => {
     const { columns, weights, uncapped, cap, capped, redistributed, announced } = rebalance;
@@ -17,7 +16,7 @@ export function writeSnapshots(json: JsonWriter, sm: SessionMarket, rebalances: 
     if (equal(weights, uncapped)) json.repeat(from, to);
     else writeWeights(json, keys, { columns, weights: uncapped });
     json.raw(`,"cap":${cap === null ? 'null' : String(cap)},"capped":[`);
-    json.raw(Array.from(capped, (column) => JSON.stringify(sm.identifiers[column]!)).join(','));
+    json.raw(Array.from(capped, (column) => JSON.stringify(identifiers[column]!)).join(','));
     json.raw('],"redistributed":');
     json.number(redistributed);
     json.raw(`,"announced":${announced === null ? 'null' : `"${formatDay(announced)}"`}}`);
@@ -25,16 +24,16 @@ export function writeSnapshots(json: JsonWriter, sm: SessionMarket, rebalances: 
   json.raw(']');
 }
 
-const keysKept = new WeakMap<SessionMarket, Uint8Array[]>();
+const keysKept = new WeakMap<readonly string[], Uint8Array[]>();
 
 /** Every identifier as a key behind a comma. */
-function keysOf(sm: SessionMarket): Uint8Array[] {
-  let keys = keysKept.get(sm);
-  if (!keys) keysKept.set(sm, (keys = sm.identifiers.map((identifier) => jsonToken(`,${JSON.stringify(identifier)}:`))));
+function keysOf(identifiers: readonly string[]): Uint8Array[] {
+  let keys = keysKept.get(identifiers);
+  if (!keys) keysKept.set(identifiers, (keys = identifiers.map((identifier) => jsonToken(`,${JSON.stringify(identifier)}:`))));
   return keys;
 }
 
-function writeWeights(json: JsonWriter, keys: readonly Uint8Array[], { columns, weights }: Pick<Composition, 'columns' | 'weights'>): void {
+function writeWeights(json: JsonWriter, keys: readonly Uint8Array[], { columns, weights }: Pick<Snapshot, 'columns' | 'weights'>): void {
   json.raw('{');
   for (let k = 0; k < columns.length; k++) {
     const key = keys[columns[k]!]!;

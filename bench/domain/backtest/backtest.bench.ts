@@ -6,15 +6,18 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { runBacktest, type Run } from '#domain/backtest/run.js';
+import { openColumns } from '#domain/backtest/run-columns.js';
+import { readRecord } from '#domain/backtest/record-columns.js';
 import { runToColumns } from '#domain/backtest/run-to-columns.js';
 import { formatDay } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { openCalendars } from '#market/calendar-files.js';
-import { runOverviewJson, runRecordJson, runResultJson } from '#views/run-json.js';
+import { recordJson } from '#views/record-json.js';
+import { runOverviewJson, runResultJson } from '#views/run-json.js';
 
 /**
- * Whole backtests as a worker runs them, monthly, capped, total return, with costs: decisions, books, columns, JSON and hashes.
+ * Whole backtests as a worker runs them, monthly, capped, total return, with costs: decisions, books, columns, JSON and hashes; beside that the record, which is written when it is read.
  * Beside them the same rules in vectorised numpy, in CPU time of either process, and whether both come to the same level.
  * Goals: 500 names x 5,040 sessions <= 150 ms, 3,000 x 2,520 <= 500 ms; the simulation <= 2x numpy's time.
  */
@@ -23,6 +26,7 @@ const REPEATS = 5;
 const CAP = 0.02;
 const COST_BPS = 10;
 const DIVIDEND = 0.2;
+const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: '', storeContentHash: '', engineVersion: '' };
 
 const calendars = openCalendars();
 
@@ -30,16 +34,18 @@ for (const size of SIZES) {
   const market = seededMarket(size);
   const best = { total: Infinity, simulation: Infinity, decided: Infinity };
   let run: Run | undefined;
+  let columns: Uint8Array | undefined;
   const first = once(market);
   for (let i = 0; i < REPEATS; i++) {
     const timed = once(market);
-    run = timed.run;
+    ({ run, columns } = timed);
     best.total = Math.min(best.total, timed.total);
     best.simulation = Math.min(best.simulation, timed.simulation);
     best.decided = Math.min(best.decided, timed.decided);
   }
   const megabytes = (first.bytes / 1e6).toFixed(0);
   console.log(`${size.names} names x ${size.sessions} sessions: first ${first.total.toFixed(0)} ms, then ${best.total.toFixed(0)} ms of CPU for ${megabytes} MB of results; decided in ${best.decided.toFixed(0)} ms, decided, simulated and measured in ${best.simulation.toFixed(0)} ms`);
+  readRecordOf(columns!);
   compareWithNumpy(market, run!, best.simulation);
 }
 
@@ -50,6 +56,7 @@ interface Timed {
   readonly simulation: number;
   readonly decided: number;
   readonly bytes: number;
+  readonly columns: Uint8Array;
 }
 
 function once(market: MarketData): Timed {
@@ -60,7 +67,7 @@ function once(market: MarketData): Timed {
   const begin = process.cpuUsage();
   let decided = 0;
   const run = runBacktest({
-    market, calendars, createDecider: indexDecider,
+    market, calendars, createDecider: indexDecider, inPlace: true,
     report: (_fraction, message) => {
       if (message === 'simulating the index') decided = since(begin);
     },
@@ -70,10 +77,18 @@ function once(market: MarketData): Timed {
     },
   });
   const simulation = since(begin);
-  const stamp = { runAt: '2026-01-01T00:00:00+00:00', runHash: '', storeContentHash: '', engineVersion: '' };
-  const outputs = [runToColumns(run, { contentHash: '' }), runResultJson(run, stamp), runRecordJson(run, stamp), runOverviewJson(run)];
+  const columns = runToColumns(run, { contentHash: '', inPlace: true });
+  const outputs = [columns, runResultJson(run, STAMP), runOverviewJson(run)];
   for (const bytes of outputs) createHash('sha256').update(bytes).digest('hex');
-  return { run, simulation, decided, total: since(begin), bytes: outputs.reduce((sum, { length }) => sum + length, 0) };
+  const total = since(begin);
+  return { run, simulation, decided, total, columns, bytes: outputs.reduce((sum, { length }) => sum + length, 0) };
+}
+
+/** The record written from the columns, as it is when it is read. */
+function readRecordOf(columns: Uint8Array): void {
+  const begin = process.cpuUsage();
+  const record = recordJson(readRecord(openColumns((start, end) => columns.slice(start, end))), STAMP);
+  console.log(`  the record of ${(record.length / 1e6).toFixed(0)} MB is read in ${since(begin).toFixed(0)} ms`);
 }
 
 function since(begin: NodeJS.CpuUsage): number {

@@ -172,19 +172,27 @@ function spreadProceeds(state: BookState, session: number, { sold, selling }: Pr
   value[at]! *= kept;
 }
 
+/** Slots that are held or asked for, ascending. */
+function tradedSlots({ asked, before, slots }: BookState): Int32Array {
+  let count = 0;
+  for (let slot = 0; slot < slots.length; slot++) if (asked[slot]! > 0 || before[slot]! > 0) slots[count++] = slot;
+  return slots.subarray(0, count);
+}
+
 /** Takes target weights at the close, around whatever cannot be traded. */
 function takeTargets(state: BookState, targets: Targets, session: number): void {
   const { input, sm, rates, columns, slotOf, weights, cash, value } = state;
   const at = session - input.from;
   const row = rowOf(state, session);
-  const asked = new Float64Array(columns.length);
-  targets.columns.forEach((column, k) => {
-    requireRate(rates, sm, session, column);
+  const { asked, before } = state;
+  asked.fill(0);
+  for (let k = 0; k < targets.columns.length; k++) {
+    const column = targets.columns[k]!;
+    if (rates.isForeign) requireRate(rates, sm, session, column);
     asked[slotOf[column]!] = targets.weights[k]!;
-  });
-  const before = weights.slice(row, row + columns.length);
-  const slots: number[] = [];
-  for (let slot = 0; slot < columns.length; slot++) if (asked[slot]! > 0 || before[slot]! > 0) slots.push(slot);
+  }
+  before.set(weights.subarray(row, row + columns.length));
+  const slots = tradedSlots(state);
   const { frozen, unpriced } = frozenSlots({ input, columns, session, slots, before, asked });
   const order = { before, targets: asked, slots, frozen, costRate: input.costRate };
   const { kept, scale, bought, cash: left } = input.tolerance === undefined ? { ...trade(order), bought: 1 } : { ...tradeBeyond(order), scale: 1 };
@@ -193,10 +201,12 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
   state.waiting = [];
   state.count = 0;
   state.isHeld.fill(0);
-  for (const slot of slots) {
+  const areFree = frozen.size === 0;
+  for (let k = 0; k < slots.length; k++) {
+    const slot = slots[k]!;
     const held = before[slot]! / kept;
     const isPart = bought < 1 && asked[slot]! > held;
-    const weight = frozen.has(slot) ? held : isPart ? held + bought * (asked[slot]! - held) : asked[slot]! * scale;
+    const weight = !areFree && frozen.has(slot) ? held : isPart ? held + bought * (asked[slot]! - held) : asked[slot]! * scale;
     weights[row + slot] = weight;
     if (weight > 0) append(state, slot);
   }

@@ -28,8 +28,9 @@ export function driftTo(state: BookState, session: number): void {
 }
 
 /** Value of the book since the stretch began. Four sums go side by side, so that no addition waits for the one before. */
-function growUnits({ index, sm, units, heldColumns, count, stretchCash }: BookState, session: number): number {
+function growUnits({ index, sm, units, heldColumns, isOneRun, count, stretchCash }: BookState, session: number): number {
   const row = session * sm.names;
+  if (isOneRun) return growRun(index, row + heldColumns[0]!, { units, count, stretchCash });
   const fours = count & ~3;
   let a = stretchCash;
   let b = 0;
@@ -45,6 +46,23 @@ function growUnits({ index, sm, units, heldColumns, count, stretchCash }: BookSt
   return a + b + (c + d);
 }
 
+/** The same sums over names side by side. */
+function growRun(index: Float64Array, at: number, { units, count, stretchCash }: Pick<BookState, 'units' | 'count' | 'stretchCash'>): number {
+  const fours = count & ~3;
+  let a = stretchCash;
+  let b = 0;
+  let c = 0;
+  let d = 0;
+  for (let k = 0; k < fours; k += 4) {
+    a += units[k]! * index[at + k]!;
+    b += units[k + 1]! * index[at + k + 1]!;
+    c += units[k + 2]! * index[at + k + 2]!;
+    d += units[k + 3]! * index[at + k + 3]!;
+  }
+  for (let k = fours; k < count; k++) a += units[k]! * index[at + k]!;
+  return a + b + (c + d);
+}
+
 function scaleRow({ weights, columns, input, held, count }: BookState, session: number, factor: number): void {
   const row = input.isBrief ? 0 : (session - input.from) * columns.length;
   for (let k = 0; k < count; k++) weights[row + held[k]!]! *= factor;
@@ -52,18 +70,23 @@ function scaleRow({ weights, columns, input, held, count }: BookState, session: 
 
 /** Replaces the cash that the value index has on a session by that of the book's own terms. */
 function adjustCash(state: BookState, session: number): void {
-  const { sm, effects, inIndex } = state;
-  for (const table of [effects, inIndex!]) {
-    for (let e = table.starts[session]!; e < table.starts[session + 1]!; e++) {
-      const { column } = table.effects[e]!;
-      // A name with an effect in both tables is looked at once, from its own.
-      const own = effectOn(effects, session, column);
-      if (table === inIndex && own) continue;
-      const place = placeOf(state, column);
-      if (place < 0) continue;
-      const price = sm.carriedClose(session, column);
-      state.units[place]! *= (price + (own?.cash ?? 0)) / (price + (effectOn(inIndex!, session, column)?.cash ?? 0));
-    }
+  const { sm, effects: own, units } = state;
+  const inIndex = state.inIndex!;
+  // Both tables are by column: they are read side by side.
+  let a = own.starts[session]!;
+  let b = inIndex.starts[session]!;
+  const endA = own.starts[session + 1]!;
+  const endB = inIndex.starts[session + 1]!;
+  while (a < endA || b < endB) {
+    const columnA = a < endA ? own.effects[a]!.column : Infinity;
+    const columnB = b < endB ? inIndex.effects[b]!.column : Infinity;
+    const column = Math.min(columnA, columnB);
+    const cash = columnA === column ? own.effects[a++]!.cash : 0;
+    const cashInIndex = columnB === column ? inIndex.effects[b++]!.cash : 0;
+    const place = placeOf(state, column);
+    if (place < 0) continue;
+    const price = sm.carriedClose(session, column);
+    units[place]! *= (price + cash) / (price + cashInIndex);
   }
 }
 

@@ -9,19 +9,17 @@ export interface BookNamesInput {
 
 /**
  * Columns that a book can come to hold, ascending: its targets, and what they turn into by spin-offs, mergers and changes of ticker.
- * @cost O(N + A)
+ * @cost O(N + K), K the actions that name a related identifier
  */
 export function bookNames({ sm, targets, from, to }: BookNamesInput): Int32Array {
   const reached = new Uint8Array(sm.names);
   for (const { columns } of targets) for (let k = 0; k < columns.length; k++) reached[columns[k]!] = 1;
-  const { all, starts } = sm.actions;
   let grew = true;
   while (grew) {
     grew = false;
-    for (let a = starts[from]!; a < starts[to + 1]!; a++) {
-      const { column, action } = all[a]!;
-      if (!reached[column] || action.related === null) continue;
-      const related = sm.columnOf(action.related);
+    for (const { session, column, action } of sm.actions.related) {
+      if (session < from || session > to || !reached[column]) continue;
+      const related = sm.columnOf(action.related!);
       if (related < 0 || reached[related]) continue;
       reached[related] = 1;
       grew = true;

@@ -6,7 +6,7 @@ export interface FrozenInput {
   readonly columns: Int32Array;
   readonly session: number;
   /** Slots held or asked for. */
-  readonly slots: readonly number[];
+  readonly slots: Int32Array;
   readonly before: Float64Array;
   readonly asked: Float64Array;
 }
@@ -18,7 +18,8 @@ export function frozenSlots({ input, columns, session, slots, before, asked }: F
   const frozen = new Set<number>();
   const unpriced: number[] = [];
   if (fills === 'all' && tolerance === undefined) return { frozen, unpriced };
-  for (const slot of slots) {
+  for (let k = 0; k < slots.length; k++) {
+    const slot = slots[k]!;
     const column = columns[slot]!;
     const hasBar = sm.lastBar[session * sm.names + column] === session;
     const distance = Math.abs(asked[slot]! - before[slot]!);

@@ -40,6 +40,14 @@ export interface BookState extends EventTerms {
   /** Units of the value index and column of each place: what is held since the stretch began. */
   readonly units: Float64Array;
   readonly heldColumns: Int32Array;
+  /** Place of each slot held since the stretch began, [H]. */
+  readonly places: Int32Array;
+  /** Whether what is held lies side by side in the market and in the rows of weights. */
+  isOneRun: boolean;
+  /** Weights asked for and held, and the slots with either, of the targets being taken; kept between rebalances for their memory, [H]. */
+  readonly asked: Float64Array;
+  readonly before: Float64Array;
+  readonly slots: Int32Array;
   /** Value and cash at the beginning of the stretch, and growth since. */
   stretchValue: number;
   stretchCash: number;
@@ -86,7 +94,7 @@ export function openBook(input: BookInput): BookState {
     begins: new Uint8Array(length),
     divisor: new Float64Array(length).fill(1),
     costs: new Float64Array(length),
-    weights: new Float64Array((isBrief ? 1 : length) * H),
+    weights: input.roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H),
     cash: new Float64Array(length),
     counts: new Int32Array(length),
     everHeld: new Uint8Array(H),
@@ -96,6 +104,11 @@ export function openBook(input: BookInput): BookState {
     count: 0,
     units: new Float64Array(H),
     heldColumns: new Int32Array(H),
+    places: new Int32Array(H),
+    isOneRun: false,
+    asked: new Float64Array(H),
+    before: new Float64Array(H),
+    slots: new Int32Array(H),
     stretchValue: input.initialValue,
     stretchCash: 1,
     path: 1,
@@ -119,18 +132,10 @@ export function isHeldColumn({ slotOf, isHeld }: BookState, column: number): boo
   return slot >= 0 && isHeld[slot] === 1;
 }
 
-/** Place of a column among the held ones, -1 when it is not held. */
-export function placeOf({ slotOf, isHeld, held, count }: BookState, column: number): number {
+/** Place of a column among those held since the stretch began, -1 when it is not held. */
+export function placeOf({ slotOf, isHeld, places }: BookState, column: number): number {
   const slot = slotOf[column]!;
-  if (slot < 0 || isHeld[slot] === 0) return -1;
-  let low = 0;
-  let high = count - 1;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (held[middle]! < slot) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return slot >= 0 && isHeld[slot] === 1 ? places[slot]! : -1;
 }
 
 /** Writes the weights of the session from the units. */
@@ -141,19 +146,29 @@ export function writeRow(state: BookState, session: number): void {
   const from = session * sm.names;
   const row = rowOf(state, session);
   if (input.isBrief) weights.fill(0, row, row + columns.length);
-  for (let k = 0; k < count; k++) weights[row + held[k]!] = (units[k]! * index[from + heldColumns[k]!]!) / path;
+  if (state.isOneRun) {
+    const to = row + held[0]!;
+    const at = from + heldColumns[0]!;
+    for (let k = 0; k < count; k++) weights[to + k] = (units[k]! * index[at + k]!) / path;
+  } else {
+    for (let k = 0; k < count; k++) weights[row + held[k]!] = (units[k]! * index[from + heldColumns[k]!]!) / path;
+  }
 }
 
 /** From this close on, holdings are units of what they are worth now. */
 export function beginStretch(state: BookState, session: number): void {
-  const { input, index, sm, units, heldColumns, held, count, weights, columns, value, cash } = state;
+  const { input, index, sm, units, heldColumns, held, places, count, weights, columns, value, cash } = state;
   const at = session - input.from;
   const row = rowOf(state, session);
   for (let k = 0; k < count; k++) {
-    const column = columns[held[k]!]!;
+    const slot = held[k]!;
+    const column = columns[slot]!;
     heldColumns[k] = column;
-    units[k] = weights[row + held[k]!]! / index[session * sm.names + column]!;
+    places[slot] = k;
+    units[k] = weights[row + slot]! / index[session * sm.names + column]!;
   }
+  // Both ascend, and slots are never further apart than columns.
+  state.isOneRun = count > 0 && heldColumns[count - 1]! - (heldColumns[0]!) === count - 1;
   state.begins[at] = 1;
   state.stretchValue = value[at]!;
   state.stretchCash = cash[at]!;

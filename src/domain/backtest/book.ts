@@ -33,6 +33,8 @@ export interface BookInput {
   readonly indexTerms?: GrowthTerms;
   /** A session at whose close a stretch begins though nothing happens: that of a portfolio which follows the book from there. */
   readonly followedFrom?: number;
+  /** Memory for the weights, zeros; an array of their own unless given. */
+  readonly roomForWeights?: (cells: number) => Float64Array;
   /** Stops between sessions when the run was cancelled. */
   readonly tick?: (fraction: number) => void;
 }

@@ -183,12 +183,13 @@ function universeOn(composer: Composer, membersOf: (universe: string) => readonl
       break;
     }
   }
-  const columns: number[] = [];
+  const columns = new Int32Array(sm.names);
+  let count = 0;
   const bars = session * sm.names;
   for (let column = 0; column < sm.names; column++) {
-    if (candidates[column] && sm.lastBar[bars + column]! >= 0 && sm.isPriceable(session, column, staleMax)) columns.push(column);
+    if (candidates[column] && sm.lastBar[bars + column]! >= 0 && sm.isPriceable(session, column, staleMax)) columns[count++] = column;
   }
-  return Int32Array.from(columns);
+  return columns.slice(0, count);
 }
 
 interface ComposeInput {

@@ -78,8 +78,10 @@ function payFor({ input, like, event, after, costRate }: Payment): number | unde
     const isSpread = after.some((weight) => weight > 0);
     return isSpread ? 1 - (proceeds - proceeds / (1 + costRate)) : 1;
   }
-  const slots: number[] = [];
-  for (let slot = 0; slot < held.length; slot++) if (after[slot]! > 0 || held[slot]! > 0) slots.push(slot);
+  const all = new Int32Array(held.length);
+  let count = 0;
+  for (let slot = 0; slot < held.length; slot++) if (after[slot]! > 0 || held[slot]! > 0) all[count++] = slot;
+  const slots = all.subarray(0, count);
   const { frozen } = frozenSlots({ input, columns: like.columns, session: input.from + event.at, slots, before: held, asked: after });
   return frozen.size > 0 ? undefined : trade({ before: held, targets: after, slots, frozen, costRate }).kept;
 }

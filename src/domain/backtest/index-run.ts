@@ -21,11 +21,13 @@ export interface IndexBookInput {
   readonly isBrief?: boolean;
   /** First session of a portfolio that follows the index. */
   readonly followedFrom?: number;
+  /** Memory for the weights: see `BookInput`. */
+  readonly roomForWeights?: (cells: number) => Float64Array;
   readonly tick?: (fraction: number) => void;
 }
 
 /** The index as a book without costs, from its first composition on, starting at its base value. @cost O(T H) */
-export function indexBook({ compositions, to, variant, uncapped = false, isBrief = false, followedFrom, tick }: IndexBookInput): Book {
+export function indexBook({ compositions, to, variant, uncapped = false, isBrief = false, followedFrom, roomForWeights, tick }: IndexBookInput): Book {
   const { sm, treatment, document, first, list } = compositions;
   return simulateBook({
     sm,
@@ -42,6 +44,7 @@ export function indexBook({ compositions, to, variant, uncapped = false, isBrief
     initialValue: document.base_value,
     costRate: 0,
     fills: 'all',
+    ...(roomForWeights ? { roomForWeights } : {}),
     ...(tick ? { tick } : {}),
   });
 }

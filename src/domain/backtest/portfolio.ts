@@ -52,31 +52,32 @@ export function latestPositions({ portfolio, document }: Run, rowsMax: number): 
   return positions;
 }
 
-/** Units and prices of the trades of a run, one per trade. A name that left is priced at what it brought, cash of the session included. */
-export function tradePrices({ portfolio, index, document, trades }: Run): { readonly units: Float64Array; readonly price: Float64Array } {
+/**
+ * Prices of the trades of a run from one on, one per trade. A name that left is priced at what it brought, cash of the session
+ * included.
+ */
+export function tradePrices({ portfolio, index, document, trades }: Run, first = 0): Float64Array {
   const { sm, from, columns } = portfolio;
   const rates = exchangeRates(sm, document.currency);
   const priceOf = pricesIn(portfolio, document.currency);
   const terms = { sm, rates, treatment: index.compositions.treatment, growth: indexTerms(index.compositions) };
-  const units = new Float64Array(trades.count);
-  const price = new Float64Array(trades.count);
-  for (let i = 0; i < trades.count; i++) {
+  const price = new Float64Array(trades.count - first);
+  for (let i = first; i < trades.count; i++) {
     const session = from + trades.at[i]!;
     const column = columns[trades.slot[i]!]!;
-    const notional = trades.notional[i]!;
-    if (trades.isFree[i] === 1 && notional < 0) {
+    if (trades.isFree[i] === 1 && trades.notional[i]! < 0) {
       const proceeds = eventsOn(terms, session)?.exits.get(column) ?? sm.carriedClose(session, column);
       const cash = effectOn(effectTable(sm, terms.growth), session, column)?.cash ?? 0;
-      price[i] = (proceeds + cash) * rates.rateAt(session, column);
+      price[i - first] = (proceeds + cash) * rates.rateAt(session, column);
     } else {
-      price[i] = priceOf(session, column);
+      price[i - first] = priceOf(session, column);
     }
-    units[i] = Math.abs(notional) / price[i]!;
   }
-  return { units, price };
+  return price;
 }
 
 function pricesIn({ sm }: Book, currency: string): (session: number, column: number) => number {
   const rates = exchangeRates(sm, currency);
+  if (!rates.isForeign) return sm.carriedClose;
   return (session, column) => sm.carriedClose(session, column) * rates.rateAt(session, column);
 }

@@ -89,6 +89,10 @@ export const BLOCKS = {
   benchmarkDays: 'days that run and benchmark share, [K]',
   benchmarkLevel: 'benchmark rebased to 100 on those days, [K]',
   labels: 'RunLabels as JSON, [bytes]',
+  record: 'what the record tells beside the other blocks, as JSON that refers to the following ones: see `record-columns.ts`, [bytes]',
+  recordF64: 'numbers of the record',
+  recordI32: 'days and places of names of the record',
+  recordU8: 'marks of the record',
 } as const;
 export type BlockName = keyof typeof BLOCKS;
 
@@ -109,25 +113,43 @@ export interface ColumnsWriter {
 
 export type ColumnsHeader = Omit<RunHeader, 'version' | 'blocks'>;
 
-/** Lays out a file for blocks of known sizes. */
-export function createColumns(header: ColumnsHeader, sizes: Partial<Record<BlockName, { readonly type: Block['type']; readonly length: number }>>): ColumnsWriter {
-  const wanted = Object.entries(sizes) as [BlockName, { type: Block['type']; length: number }][];
+/** A block that lies already where the file is to be, between room for the header and room for the others. */
+export interface PlacedBlock {
+  readonly name: BlockName;
+  readonly values: Float64Array;
+}
+
+/** Room for a panel of so many cells with zeros around it, of which a file can be made in place. */
+export function placedPanel(cells: number, { before, after }: { readonly before: number; readonly after: number }): Float64Array {
+  const offset = padded(PREAMBLE_BYTES + before);
+  return new Float64Array(new ArrayBuffer(offset + 8 * cells + padded(after)), offset, cells);
+}
+
+type Sizes = Partial<Record<BlockName, { readonly type: Block['type']; readonly length: number }>>;
+
+/** Lays out a file for blocks of known sizes: around a placed one where there is room for it, else in memory of its own. */
+export function createColumns(header: ColumnsHeader, sizes: Sizes, placed?: PlacedBlock): ColumnsWriter {
+  const wanted = (Object.entries(sizes) as [BlockName, { type: Block['type']; length: number }][]).filter(([name]) => name !== placed?.name);
   const layout = (start: number): { readonly blocks: [BlockName, Block][]; readonly end: number } => {
-    let offset = start;
+    const around: [BlockName, Block][] = placed ? [[placed.name, { type: 'f64', offset: placed.values.byteOffset, length: placed.values.length }]] : [];
+    let offset = placed ? placed.values.byteOffset + placed.values.byteLength : start;
     const blocks = wanted.map(([name, { type, length }]): [BlockName, Block] => {
       const block = { type, offset, length };
       offset += padded(length * TYPES[type].BYTES_PER_ELEMENT);
       return [name, block];
     });
-    return { blocks, end: offset };
+    return { blocks: [...around, ...blocks], end: offset };
   };
   const headerText = (start: number): Uint8Array =>
     new TextEncoder().encode(JSON.stringify({ version: VERSION, ...header, blocks: Object.fromEntries(layout(start).blocks) }));
   // Offsets have a width of their own in the header: room for the widest of them is left.
-  const headerBytes = padded(headerText(Number.MAX_SAFE_INTEGER).length);
-  const start = PREAMBLE_BYTES + headerBytes;
+  const least = padded(headerText(Number.MAX_SAFE_INTEGER).length);
+  const start = placed?.values.byteOffset ?? PREAMBLE_BYTES + least;
+  const headerBytes = start - PREAMBLE_BYTES;
   const { blocks, end } = layout(start);
-  const bytes = new Uint8Array(end);
+  if (placed && (headerBytes < least || end > placed.values.buffer.byteLength)) return createColumns(header, sizes);
+  // Room made by placedPanel.
+  const bytes = placed ? new Uint8Array(placed.values.buffer as ArrayBuffer, 0, end) : new Uint8Array(end);
   const text = headerText(start);
   bytes.set(new TextEncoder().encode(MAGIC));
   new DataView(bytes.buffer).setUint32(8, headerBytes, true);

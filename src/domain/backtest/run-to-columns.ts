@@ -5,13 +5,21 @@ import { referenceAt } from '../market/market-data.js';
 import type { Book } from './book.js';
 import { indexTerms } from './index-run.js';
 import type { Run } from './run.js';
+import { packRecord } from './record-columns.js';
+import { recordOf } from './run-record.js';
 import { createColumns, type BlockName, type ColumnsWriter, type RunLabels } from './run-columns.js';
+
+export interface ColumnsOptions {
+  readonly contentHash: string;
+  /** Writes around the weights of the run where there is room: the bytes share memory with the run, and only one such call may be made. */
+  readonly inPlace?: boolean;
+}
 
 /**
  * Writes a run as columns.
  * @cost one pass over [T x H] weights and prices
  */
-export function runToColumns(run: Run, { contentHash }: { readonly contentHash: string }): Uint8Array<ArrayBuffer> {
+export function runToColumns(run: Run, { contentHash, inPlace = false }: ColumnsOptions): Uint8Array<ArrayBuffer> {
   const { portfolio, index, rebalances, plan, document, variants, uncapped, benchmark } = run;
   // Views of a strategy show what it holds itself.
   const indexRows = run.plan.strategy !== undefined || sameWeights(run) ? null : index.book;
@@ -20,6 +28,10 @@ export function runToColumns(run: Run, { contentHash }: { readonly contentHash: 
   const foreign = [...names].filter((column) => !rates.isNative(column));
   const effects = effectsOf(run, names);
   const labels = new TextEncoder().encode(JSON.stringify(labelsOf(run, names)));
+  const record = packRecord(recordOf(run), new Map<Float64Array | Int32Array, BlockName>([
+    [run.days, 'days'], [portfolio.value, 'value'], [portfolio.cash, 'cash'],
+    [index.days, 'indexDays'], [index.book.value, 'indexLevel'], [index.book.divisor, 'divisor'],
+  ]));
   const T = portfolio.length;
   const H = names.length;
   const R = rebalances.length;
@@ -61,7 +73,10 @@ export function runToColumns(run: Run, { contentHash }: { readonly contentHash: 
       ...(uncapped ? { uncapped: f64(B) } : {}),
       ...(benchmark ? { benchmarkDays: { type: 'i32', length: benchmark.relative.days.length }, benchmarkLevel: f64(benchmark.relative.days.length) } : {}),
       labels: { type: 'u8', length: labels.length },
+      record: { type: 'u8', length: record.description.length },
+      recordF64: f64(record.f64.length), recordI32: { type: 'i32', length: record.i32.length }, recordU8: { type: 'u8', length: record.u8.length },
     },
+    inPlace && isPlaced(run, names) ? { name: 'weights', values: portfolio.weights } : undefined,
   );
   columns.i32('days').set(run.days);
   columns.f64('level').set(run.level);
@@ -69,7 +84,7 @@ export function runToColumns(run: Run, { contentHash }: { readonly contentHash: 
   columns.f64('gross').set(portfolio.gross);
   columns.f64('costs').set(portfolio.costs);
   columns.f64('cash').set(portfolio.cash);
-  copyRows({ book: portfolio, names, into: columns.f64('weights'), from: 0, count: T });
+  if (columns.bytes.buffer !== portfolio.weights.buffer) copyRows({ book: portfolio, names, into: columns.f64('weights'), from: 0, count: T });
   if (indexRows) copyRows({ book: indexRows, names, into: columns.f64('indexWeights'), from: portfolio.from - indexRows.from, count: T });
   writeEvents(run, names, columns, hasCosts);
   writeRebalances(run, names, columns);
@@ -90,6 +105,10 @@ export function runToColumns(run: Run, { contentHash }: { readonly contentHash: 
     columns.f64('benchmarkLevel').set(benchmark.relative.level);
   }
   columns.u8('labels').set(labels);
+  columns.u8('record').set(record.description);
+  record.f64.writeTo(columns.f64('recordF64'));
+  record.i32.writeTo(columns.i32('recordI32'));
+  record.u8.writeTo(columns.u8('recordU8'));
   return columns.bytes;
 }
 
@@ -120,6 +139,13 @@ function noteHeld(held: Uint8Array, { columns, weights }: Book, from: number): v
   for (let at = from * names; at < weights.length; at += names) {
     for (let slot = 0; slot < names; slot++) if (weights[at + slot]! > 0) held[columns[slot]!] = 1;
   }
+}
+
+/** Whether the weights of the portfolio are those of its index from the first date on, in the room made for them, by the names of the columns. */
+function isPlaced({ portfolio, index }: Run, names: Int32Array): boolean {
+  const { weights, columns } = portfolio;
+  const isWhole = weights.buffer === index.book.weights.buffer && weights.length === index.book.weights.length;
+  return isWhole && columns.length === names.length && columns.every((column, slot) => column === names[slot]);
 }
 
 function sameColumns(a: Book, b: Book): boolean {
@@ -157,8 +183,17 @@ function copyRows({ book, names, into, from, count }: CopyInput): void {
 
 /** Slot in the book of each name, -1 where the book does not have it. */
 function slotsIn({ columns }: Book, names: Int32Array): Int32Array {
-  const slots = new Map([...columns].map((column, slot) => [column, slot]));
-  return names.map((column) => slots.get(column) ?? -1);
+  return slotsOf(columns, names);
+}
+
+/** Position among ascending columns of each of some others, ascending too; -1 where it is not among them. */
+function slotsOf(columns: Int32Array, others: Int32Array): Int32Array {
+  const slots = new Int32Array(others.length).fill(-1);
+  for (let i = 0, slot = 0; i < others.length; i++) {
+    while (slot < columns.length && columns[slot]! < others[i]!) slot++;
+    if (columns[slot] === others[i]) slots[i] = slot;
+  }
+  return slots;
 }
 
 function scatter(row: Float64Array, slots: Int32Array, into: Float64Array): void {
@@ -180,39 +215,47 @@ function writeEvents({ portfolio, trades, plan }: Run, names: Int32Array, column
 function writeCosts({ portfolio, trades, plan }: Pick<Run, 'portfolio' | 'trades' | 'plan'>, names: Int32Array, columns: ColumnsWriter): void {
   const costs = columns.f64('eventCosts');
   const rate = plan.request.transaction_cost_bps / 10_000;
-  const places = new Map([...names].map((column, i) => [column, i]));
-  const placeOf = Int32Array.from(portfolio.columns, (column) => places.get(column) ?? -1);
-  const eventOf = new Map(portfolio.events.map((event, e) => [event.at, e]));
-  for (let i = 0; i < trades.count; i++) {
-    const at = trades.at[i]!;
-    if (trades.isFree[i] === 1 || at === 0) continue;
-    costs[eventOf.get(at)! * names.length + placeOf[trades.slot[i]!]!] = (rate * Math.abs(trades.notional[i]!)) / portfolio.value[at - 1]!;
+  const placeOf = slotsOf(names, portfolio.columns);
+  const { at, slot, notional, isFree } = trades;
+  const { events, value } = portfolio;
+  // Trades and events are both by date.
+  for (let i = 0, e = 0; i < trades.count; i++) {
+    const date = at[i]!;
+    if (isFree[i] === 1 || date === 0) continue;
+    while (events[e]!.at < date) e++;
+    costs[e * names.length + placeOf[slot[i]!]!] = (rate * Math.abs(notional[i]!)) / value[date - 1]!;
   }
 }
 
-function writeRebalances({ rebalances, plan }: Run, names: Int32Array, columns: ColumnsWriter): void {
-  const position = new Map([...names].map((column, i) => [column, i]));
+function writeRebalances({ rebalances, plan, portfolio }: Run, names: Int32Array, columns: ColumnsWriter): void {
   const exposure = plan.strategy?.exposure ?? 1;
   const targets = columns.f64('targets');
   const raw = columns.f64('raw');
   const capped = columns.u8('capped');
-  rebalances.forEach((rebalance, r) => {
+  const placeOf = new Int32Array(portfolio.sm.names);
+  for (let i = 0; i < names.length; i++) placeOf[names[i]!] = i;
+  for (let r = 0; r < rebalances.length; r++) {
+    const rebalance = rebalances[r]!;
     const row = r * names.length;
-    rebalance.columns.forEach((column, k) => {
-      targets[row + position.get(column)!] = exposure * rebalance.weights[k]!;
-      raw[row + position.get(column)!] = rebalance.uncapped[k]!;
-    });
-    for (const column of rebalance.capped) capped[row + position.get(column)!] = 1;
-  });
+    for (let k = 0; k < rebalance.columns.length; k++) {
+      const at = row + placeOf[rebalance.columns[k]!]!;
+      targets[at] = exposure * rebalance.weights[k]!;
+      raw[at] = rebalance.uncapped[k]!;
+    }
+    for (const column of rebalance.capped) capped[row + placeOf[column]!] = 1;
+  }
 }
 
 function writePrices({ portfolio }: Run, names: Int32Array, into: Float64Array): void {
   const { sm, from, length } = portfolio;
   const close = sm.market.fields.get('CLOSE')!;
+  // Names that are neighbours in the store are copied together.
+  const isOneRun = names.length > 0 && names.at(-1)! - (names[0]!) === names.length - 1;
   for (let t = 0; t < length; t++) {
     const row = sm.rowOf[from + t]! * sm.names;
     const at = t * names.length;
     if (row < 0) into.fill(Number.NaN, at, at + names.length);
+    else if (isOneRun) into.set(close.subarray(row + names[0]!, row + names[0]! + names.length), at);
     else for (let i = 0; i < names.length; i++) into[at + i] = close[row + names[i]!]!;
   }
 }
@@ -237,7 +280,14 @@ function effectsOf({ portfolio, index }: Run, names: Int32Array): Float64Array {
     for (let e = starts[from + t]!; e < starts[from + t + 1]!; e++) {
       const { column, ratio, cash, rights, subscription } = effects[e]!;
       const place = places[column]!;
-      if (place >= 0) rows.set([place, t, ratio, cash, rights, subscription], EFFECT_WIDTH * ends[place]!++);
+      if (place < 0) continue;
+      const at = EFFECT_WIDTH * ends[place]!++;
+      rows[at] = place;
+      rows[at + 1] = t;
+      rows[at + 2] = ratio;
+      rows[at + 3] = cash;
+      rows[at + 4] = rights;
+      rows[at + 5] = subscription;
     }
   }
   return rows;

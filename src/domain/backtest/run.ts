@@ -17,6 +17,7 @@ import { constrainRebalances } from '../strategies/constrained-rebalances.js';
 import { openingOf, ownRebalances } from '../strategies/own-rebalances.js';
 import { bookDays, heldAt, indexBook, indexTerms, isCapped } from './index-run.js';
 import type { BacktestPlan, StrategyTerms } from './plan.js';
+import { roomForColumns } from './run-room.js';
 import { simulateBook } from './simulate-book.js';
 import { tradesOf, type Trades } from './trades.js';
 import { requestedRange, type CalendarCoverage, type RequestedRange } from './window.js';
@@ -67,6 +68,8 @@ export interface RunInput {
   readonly calendars: Calendars;
   readonly plan: BacktestPlan;
   readonly createDecider: DeciderFactory;
+  /** Makes room around the weights for the columns of the run: see `runToColumns`. */
+  readonly inPlace?: boolean;
   /** Multiplies matrices for the constraint set of a strategy; plain loops unless given. */
   readonly engine?: Engine;
   /** Progress, 0 to 1; stops the run by throwing. */
@@ -120,7 +123,7 @@ export interface SimulateInput extends RunInput {
 }
 
 /** Simulates what a plan describes. @throws Refusal as `runBacktest` does, but for its benchmark */
-export function simulateRun({ market, calendars, plan, createDecider, engine = referenceEngine, report, composer: known }: SimulateInput): SimulatedRun {
+export function simulateRun({ market, calendars, plan, createDecider, engine = referenceEngine, report, inPlace = false, composer: known }: SimulateInput): SimulatedRun {
   const { indexId, request, documents } = plan;
   const document = documents[indexId]!;
   const sm = marketOn({ market, calendars, code: document.calendar });
@@ -134,7 +137,7 @@ export function simulateRun({ market, calendars, plan, createDecider, engine = r
   const compositions = composer.compositions(indexId);
   const from = firstOfRun(composer, { indexId, start: range.start, first: compositions.first, to });
   report(0.5, 'simulating the index');
-  const index = runIndex(compositions, { from, to, coverage: range.coverage });
+  const index = runIndex(compositions, { from, to, coverage: range.coverage, inPlace });
   const { own, warnings } = ownTerms(index, { plan, composer, engine, from, to, tick: (fraction) => report(0.5 + 0.1 * fraction, 'solving the constraint set') });
   const following: BookInput = {
     sm,
@@ -190,10 +193,15 @@ interface IndexSpan {
   readonly from?: number;
   readonly to: number;
   readonly coverage: CalendarCoverage | null;
+  readonly inPlace?: boolean;
 }
 
-function runIndex(compositions: Compositions, { from, to, coverage }: IndexSpan): IndexRun {
-  const book = indexBook({ compositions, to, ...(from === undefined ? {} : { followedFrom: from }) });
+function runIndex(compositions: Compositions, { from, to, coverage, inPlace = false }: IndexSpan): IndexRun {
+  const book = indexBook({
+    compositions, to,
+    ...(from === undefined ? {} : { followedFrom: from }),
+    ...(inPlace ? { roomForWeights: (cells: number) => roomForColumns(compositions, { cells, to }) } : {}),
+  });
   return { compositions, book, days: bookDays(book), coverage };
 }
 

@@ -53,7 +53,7 @@ interface Money {
 }
 
 /** Sales and purchases towards the targets, and the share of the purchases that cash and sales pay for. */
-function flowsAt({ before, targets, costRate }: TradeInput, free: readonly number[], { kept, cashBefore }: Money, into: { sold: number; bought: number; share: number }): void {
+function flowsAt({ before, targets, costRate }: TradeInput, free: Int32Array, { kept, cashBefore }: Money, into: { sold: number; bought: number; share: number }): void {
   into.sold = 0;
   into.bought = 0;
   for (const slot of free) {

@@ -5,7 +5,7 @@ export interface TradeInput {
   /** Weights asked for, of the value after costs, [H]; their sum is the fraction to invest. */
   readonly targets: Float64Array;
   /** Ascending slots that are held or asked for. */
-  readonly slots: readonly number[];
+  readonly slots: Int32Array;
   /** Slots among them that cannot or need not be traded: they stay as held. */
   readonly frozen: ReadonlySet<number>;
   /** Cost of a unit of traded notional, at most 0.1. */
@@ -38,14 +38,15 @@ export function trade(input: TradeInput): TradeOutcome {
 /** Every slot trades: the left side is convex and piecewise linear, so Newton from V ends exactly after finitely many steps. */
 function tradeAll({ before, targets, slots, costRate }: TradeInput): TradeOutcome {
   let invested = 0;
-  for (const slot of slots) invested += targets[slot]!;
+  for (let k = 0; k < slots.length; k++) invested += targets[slots[k]!]!;
   const cash = Math.abs(1 - invested) <= 1e-9 ? 0 : 1 - invested;
   if (costRate === 0) return { kept: 1, scale: 1, cash };
   let kept = 1;
   for (let step = 0; step < STEPS_MAX; step++) {
     let slope = 0;
     let offset = 0;
-    for (const slot of slots) {
+    for (let k = 0; k < slots.length; k++) {
+      const slot = slots[k]!;
       const weight = targets[slot]!;
       const held = before[slot]!;
       if (weight * kept > held) {

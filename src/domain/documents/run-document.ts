@@ -19,7 +19,8 @@ export const RunDocument = z.strictObject({
   request: z.unknown(),
   artifacts: z.strictObject({
     result: Artifact,
-    record: Artifact,
+    /** The record as JSON, of runs whose columns do not have it. */
+    record: Artifact.optional(),
     overview: Artifact,
     columns: Artifact,
     /** The plan it was made from, so that it can be made again. */

@@ -14,6 +14,8 @@ export interface SessionActions {
   readonly all: readonly SessionAction[];
   /** Position in `all` of the first action of each session, [S + 1]. */
   readonly starts: Int32Array;
+  /** Those among them that name a related identifier. */
+  readonly related: readonly SessionAction[];
   /** 1 for sessions with an action that changes what a holding consists of, [S]. */
   readonly isStructural: Uint8Array;
 }
@@ -50,5 +52,5 @@ export function placeActions({ market, sessions, calendar, columnOf }: PlaceActi
     if (STRUCTURAL.has(action.type)) isStructural[session] = 1;
   }
   for (let s = 0; s < sessions.length; s++) starts[s + 1]! += starts[s]!;
-  return { all, starts, isStructural };
+  return { all, related: all.filter(({ action }) => action.related !== null), starts, isStructural };
 }

@@ -82,7 +82,8 @@ function waterFill(raw: Float64Array, cap: number): Capped {
     for (let i = 0; i < raw.length; i++) if (isCapped[i] === 0 && raw[i]! * scale > cap + TOLERANCE) joined.push(i);
     rounds.push({ scale, joined });
     if (joined.length === 0) {
-      const weights = raw.map((weight, i) => (isCapped[i] === 1 ? cap : weight * scale));
+      const weights = new Float64Array(raw.length);
+      for (let i = 0; i < raw.length; i++) weights[i] = isCapped[i] === 1 ? cap : raw[i]! * scale;
       return capped({ raw, weights, scales: same(scale, raw.length), floor: 0, cap, reduced: positionsOf(isCapped), rounds });
     }
     for (const i of joined) isCapped[i] = 1;

@@ -149,12 +149,13 @@ function decideOn({ document, pipeline, sections, market, engine, session, unive
     const finding: Finding = { severity: 'error', ...rest, path: path === '' ? 'pipeline.weighting' : `pipeline.weighting.${path}` };
     return { ...traced, raw, capping: undefined, decision: { kind: 'refused', code: raw.code, finding, waterfall } };
   }
-  const columns = survivors.filter((_, position) => raw.values[position]! > 0);
-  const unweighted = survivors.filter((_, position) => raw.values[position] === 0);
+  const areAllWeighed = areAllPositive(raw.values);
+  const columns = areAllWeighed ? survivors : survivors.filter((_, position) => raw.values[position]! > 0);
+  const unweighted = areAllWeighed ? NOTHING : survivors.filter((_, position) => raw.values[position] === 0);
   if (columns.length === 0) return { ...traced, raw, capping: undefined, decision: { ...nothingWeighs(survivors.length), waterfall } };
 
   const { weighting } = document.pipeline;
-  const uncapped = normalised(raw.values.filter((value) => value > 0));
+  const uncapped = normalised(areAllWeighed ? raw.values : raw.values.filter((value) => value > 0));
   const capping = applyCaps({ raw: uncapped, cap: weighting.cap, floor: weighting.floor, groups: groupCapsOf(pipeline.groupCaps, cross, columns) });
   if (capping.kind === 'infeasible') {
     const finding: Finding = { severity: 'error', code: 'CAP_INFEASIBLE', message: capping.message, path: 'pipeline.weighting.group_caps' };
@@ -177,6 +178,11 @@ function decideOn({ document, pipeline, sections, market, engine, session, unive
 
 const NOTHING = new Int32Array(0);
 
+function areAllPositive(values: Float64Array): boolean {
+  for (let i = 0; i < values.length; i++) if (!(values[i]! > 0)) return false;
+  return true;
+}
+
 function flagsOf(columns: ArrayLike<number>, names: number): Uint8Array {
   const flags = new Uint8Array(names);
   for (let i = 0; i < columns.length; i++) flags[columns[i]!] = 1;
@@ -185,8 +191,13 @@ function flagsOf(columns: ArrayLike<number>, names: number): Uint8Array {
 
 /** Values over their sum; scaled by the largest first where the sum is beyond what a double holds. */
 function normalised(values: Float64Array): Float64Array {
-  const total = values.reduce((sum, value) => sum + value, 0);
-  if (total < Infinity) return values.map((value) => value / total);
+  let total = 0;
+  for (let i = 0; i < values.length; i++) total += values[i]!;
+  if (total < Infinity) {
+    const shares = new Float64Array(values.length);
+    for (let i = 0; i < values.length; i++) shares[i] = values[i]! / total;
+    return shares;
+  }
   const largest = values.reduce((most, value) => Math.max(most, value), 0);
   return normalised(values.map((value) => value / largest));
 }

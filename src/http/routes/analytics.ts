@@ -1,6 +1,7 @@
 import type { analyticsRoutes } from '#contract/analytics.js';
 import type { Analytics, StoredBytes } from '#services/analytics.js';
 import type { Handlers, Reply } from '../handler.js';
+import { namesEtag } from '../reply.js';
 
 export function analyticsHandlers(analytics: Analytics): Handlers<typeof analyticsRoutes> {
   return {
@@ -11,7 +12,11 @@ export function analyticsHandlers(analytics: Analytics): Handlers<typeof analyti
     },
     listBacktests: ({ query }) => ({ json: analytics.list(query) }),
     compareRuns: async ({ query, signal }) => viewReply(await analytics.compare(query.ids, signal)),
-    getRecord: ({ params }) => storedReply(analytics.record(params.index_id)),
+    async getRecord({ params, header }) {
+      const { etag, read } = analytics.record(params.index_id);
+      // What the client has already need not be written: the reply is a 304 whatever its bytes.
+      return namesEtag(header('if-none-match'), etag) ? { bytes: NOTHING, etag } : { bytes: await read(), etag };
+    },
     async deleteRecord({ params, precondition }) {
       await analytics.remove(params.index_id, precondition());
       return {};
@@ -26,6 +31,8 @@ export function analyticsHandlers(analytics: Analytics): Handlers<typeof analyti
     getLevels: async ({ params, query, signal }) => viewReply(await analytics.levels(params.index_id, query, signal)),
   };
 }
+
+const NOTHING = new Uint8Array(0);
 
 /** Bytes stored with the run, as a stream. */
 function storedReply({ length, etag, open }: StoredBytes): Reply {

@@ -3,13 +3,16 @@ import { describe, expect, test } from 'vitest';
 import { linkContributions } from '#domain/analytics/attribution.js';
 import type { Run } from '#domain/backtest/run.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-columns.js';
+import { recordOf } from '#domain/backtest/run-record.js';
 import { runToColumns } from '#domain/backtest/run-to-columns.js';
 import { civilOf, formatDay } from '#domain/days.js';
 import { growthOf, growthTerms } from '#domain/market/growth.js';
 import { attributionView } from '#views/attribution-view.js';
-import { runRecordJson, runResultJson } from '#views/run-json.js';
+import { recordJson } from '#views/record-json.js';
+import { runResultJson } from '#views/run-json.js';
 import { heldWeights, weightsView } from '#views/weights-view.js';
 import { randomMarket } from './random-market.js';
+import { runRecordJson } from './run-record.js';
 import { randomDocument, randomRequest, tryRun } from './random-run.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 150);
@@ -152,6 +155,10 @@ describe('on random markets with every kind of corporate action', () => {
       for (const { session, action } of sm.actions.all) if (cashTypes.has(action.type)) moving.add(session - from);
       for (let t = 1; t < book.length; t++) if (!moving.has(t)) expect(divisor[t]).toBe(divisor[t - 1]);
     });
+  });
+
+  test('the record read from columns has the text of the record of the run', () => {
+    onRuns((found) => expect(Buffer.compare(runRecordJson(found, STAMP), recordJson(recordOf(found), STAMP))).toBe(0));
   });
 
   test('JSON written by hand is the JSON of the same object', () => {

@@ -2,12 +2,14 @@ import fc from 'fast-check';
 import { expect, describe, test } from 'vitest';
 import type { Book } from '#domain/backtest/book.js';
 import type { Run } from '#domain/backtest/run.js';
+import { openColumns } from '#domain/backtest/run-columns.js';
 import { runToColumns } from '#domain/backtest/run-to-columns.js';
 import { formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
-import { runRecordJson, runResultJson } from '#views/run-json.js';
+import { runResultJson } from '#views/run-json.js';
 import { randomMarket } from './random-market.js';
+import { runRecordJson } from './run-record.js';
 import { randomDocument, randomRequest, tryRun } from './random-run.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 100);
@@ -67,6 +69,14 @@ function knownBy(run: Run, day: number) {
   };
 }
 
+/** The header of a column file but for where blocks lie, and the bytes of each block. */
+function blocksOf(bytes: Uint8Array): readonly unknown[] {
+  const { header } = openColumns((start, end) => bytes.slice(start, end));
+  const size = { f64: 8, i32: 4, u8: 1 };
+  const blocks = Object.entries(header.blocks).map(([name, block]) => [name, Buffer.from(bytes.slice(block!.offset, block!.offset + block!.length * size[block!.type])).toString('base64')]);
+  return [{ ...header, blocks: {} }, Object.fromEntries(blocks)];
+}
+
 describe('on random markets', () => {
   test('a store cut after a date changes nothing at or before it, bit for bit', () => {
     fc.assert(
@@ -111,6 +121,23 @@ describe('on random markets', () => {
       }),
       { numRuns: RUNS },
     );
+  });
+
+  test('columns written around the weights have the blocks of columns written apart', () => {
+    let placed = 0;
+    fc.assert(
+      fc.property(randomMarket, randomDocument, randomRequest, ({ market }, document, request) => {
+        const apart = tryRun(market, document, request);
+        const around = tryRun(market, document, { ...request, inPlace: true });
+        if (!apart || !around) return;
+        const expected = blocksOf(runToColumns(apart, { contentHash: 's' }));
+        const bytes = runToColumns(around, { contentHash: 's', inPlace: true });
+        if (bytes.buffer === around.portfolio.weights.buffer) placed++;
+        expect(blocksOf(bytes)).toEqual(expected);
+      }),
+      { numRuns: RUNS },
+    );
+    expect(placed).toBeGreaterThan(0);
   });
 
   test('the order of the names in the store changes levels by rounding at most', () => {

@@ -48,17 +48,19 @@ export const randomRequest = fc.record({
 export interface RunRequest extends Partial<BacktestRequest> {
   readonly documents?: Readonly<Record<string, IndexDocument>>;
   readonly strategy?: StrategyTerms;
+  readonly inPlace?: boolean;
 }
 
 export function run(market: MarketData, document: IndexDocument, request: RunRequest = {}): Run {
   return runOn(CALENDARS, market, document, request);
 }
 
-export function runOn(calendars: Calendars, market: MarketData, document: IndexDocument, { documents = {}, strategy, ...request }: RunRequest = {}): Run {
+export function runOn(calendars: Calendars, market: MarketData, document: IndexDocument, { documents = {}, strategy, inPlace = false, ...request }: RunRequest = {}): Run {
   return runBacktest({
     market,
     calendars,
     createDecider: plainDecider,
+    inPlace,
     report: () => {},
     plan: {
       runId: document.id,

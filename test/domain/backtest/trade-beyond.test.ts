@@ -17,7 +17,7 @@ const randomTrade: fc.Arbitrary<TradeInput> = fc
     return {
       before: Float64Array.from(names, (name) => name.held / held),
       targets: Float64Array.from(names, (name) => (exposure * name.wanted) / wanted),
-      slots: [...names.keys()],
+      slots: Int32Array.from(names.keys()),
       frozen: new Set(names.flatMap(({ isFrozen }, slot) => (isFrozen ? [slot] : []))),
       costRate,
     };
@@ -62,7 +62,7 @@ describe('a trade beyond a tolerance', () => {
 
   test('one name sold and one bought under a cost of a tenth', () => {
     // 0.9 sold to 0.1 V', 0.1 bought to 0.9 V': V' + 0.1 (0.9 - 0.1 V' + 0.9 V' - 0.1) = 1.
-    const input = { before: Float64Array.of(0.9, 0.1), targets: Float64Array.of(0.1, 0.9), slots: [0, 1], frozen: new Set<number>(), costRate: 0.1 };
+    const input = { before: Float64Array.of(0.9, 0.1), targets: Float64Array.of(0.1, 0.9), slots: Int32Array.of(0, 1), frozen: new Set<number>(), costRate: 0.1 };
     const { kept, bought, cash } = tradeBeyond(input);
     expect(Math.abs(kept - 0.92 / 1.08)).toBeLessThan(1e-15);
     expect([bought, cash]).toEqual([1, 0]);

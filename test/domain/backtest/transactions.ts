@@ -1,5 +1,5 @@
 import type { Run } from '#domain/backtest/run.js';
-import { runRecordJson } from '#views/run-json.js';
+import { runRecordJson } from './run-record.js';
 
 export interface TransactionRow {
   readonly date: string;

@@ -6,7 +6,7 @@ import { openColumns } from '#domain/backtest/run-columns.js';
 import { runToColumns } from '#domain/backtest/run-to-columns.js';
 import { RebalanceSpec } from '#domain/documents/index-document.js';
 import { attributionView } from '#views/attribution-view.js';
-import { runRecordJson } from '#views/run-json.js';
+import { runRecordJson } from '../backtest/run-record.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, randomRequest, tryRun } from '../backtest/random-run.js';
 

@@ -16,7 +16,7 @@ export interface Answer {
 
 /** A running service on a home of its own. */
 export interface TestService {
-  call(method: string, path: string, body?: unknown): Promise<Answer>;
+  call(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   /** Calls an operation and fails unless the answer conforms to the document the service serves. */
   checked(operation: string, path: string, body?: unknown): Promise<Answer>;
   /** Waits for a job to end. */
@@ -27,10 +27,10 @@ export interface TestService {
 export async function startService(words: readonly string[] = []): Promise<TestService> {
   const home = mkdtempSync(join(tmpdir(), 'divisor-analytics-'));
   const run = await serving(home, words);
-  const call = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+  const call = async (method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer> => {
     const response = await fetch(`${run.url}${path}`, {
       method,
-      ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } }),
+      ...(body === undefined ? { headers } : { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json', ...headers } }),
     });
     const text = await response.text();
     return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };

@@ -84,7 +84,16 @@ describe('other views of a run', () => {
     const { body } = await service.checked('reconcileRun', '/analytics/MAIN/reconcile');
     expect(body.checks.filter(({ holds }: { holds: boolean }) => !holds)).toEqual([]);
     expect(body.reconciles).toBe(true);
-    expect(body.checks.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(['stored record', 'returns', 'weights', 'contributions']));
+    expect(body.checks.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(['stored columns', 'returns', 'weights', 'contributions']));
+  });
+
+  test('the record answers under an etag that spares writing it again, and is forgotten under that etag alone', async () => {
+    const first = await service.call('GET', '/analytics/MAIN/record');
+    const etag = first.headers.get('etag')!;
+    expect([first.status, first.body.portfolio.portfolio_id]).toEqual([200, 'portfolio-MAIN']);
+    const again = await service.call('GET', '/analytics/MAIN/record', undefined, { 'If-None-Match': etag });
+    expect([again.status, again.headers.get('etag'), again.body]).toEqual([304, etag, undefined]);
+    expect((await service.call('DELETE', '/analytics/MAIN/record', undefined, { 'If-Match': '"another"' })).status).toBe(412);
   });
 
   test('a name shows its weights at the rebalances it was in', async () => {

@@ -1,5 +1,9 @@
 """The same index and portfolio by vectorised numpy: a peer for time and an independent calculation of the levels.
 
+It makes what a run makes: the index in total and in price return, on capped and on uncapped weights, the portfolio after costs with its
+trades, the weights after every close, the bars that are missing where something is held, and the metrics. It knows none of the events a run
+also looks for (delistings, mergers, spin-offs, currencies, names that stop), because this market has none.
+
 Reads a folder with close.f64, shares.f64 and cash.f64 (sessions x names), rebalances.i32 and shape.json; prints one line of JSON.
 """
 import json
@@ -36,18 +40,24 @@ def simulate(close, shares, cash, rebalances, cap, c):
     sessions, names = close.shape
     growth = np.ones_like(close)
     growth[1:] = (close[1:] + cash[1:]) / close[:-1]
-    level, value, raw_level = np.empty(sessions), np.empty(sessions), np.empty(sessions)
+    price_growth = np.ones_like(close)
+    price_growth[1:] = close[1:] / close[:-1]
+    level, value, raw_level, price_level = np.empty(sessions), np.empty(sessions), np.empty(sessions), np.empty(sessions)
     weights = np.empty_like(close)
-    level[0], raw_level[0] = 100.0, 100.0
+    level[0], raw_level[0], price_level[0] = 100.0, 100.0, 100.0
+    trades = []
     held = None
     ends = list(rebalances[1:]) + [sessions - 1]
     for start, end in zip(rebalances, ends):
         u = close[start] * shares[start]
         u = u / u.sum()
         w = water_fill(u, cap)
-        kept = cost_root(w, held if held is not None else np.zeros(names), c)
+        before = held if held is not None else np.zeros(names)
+        kept = cost_root(w, before, c)
         value[start] = (1_000_000.0 if held is None else value[start]) * kept
         weights[start] = w
+        notional = w * value[start] - before * value[start] / kept
+        trades.append((notional / close[start], np.abs(notional), c * np.abs(notional)))
         if end == start:
             continue
         path = np.cumprod(growth[start + 1:end + 1], axis=0)
@@ -57,8 +67,13 @@ def simulate(close, shares, cash, rebalances, cap, c):
         value[start + 1:end + 1] = value[start] * total
         raw_level[start + 1:end + 1] = raw_level[start] * (path @ u)
         weights[start + 1:end + 1] = grown / total[:, None]
+        price_level[start + 1:end + 1] = price_level[start] * (np.cumprod(price_growth[start + 1:end + 1], axis=0) @ w)
         held = weights[end]
-    return level, value, raw_level, weights
+    gaps = np.argwhere(np.isnan(close) & (weights > 0))
+    returns = value[1:] / value[:-1] - 1
+    drawdown = value / np.maximum.accumulate(value) - 1
+    metrics = (returns.std(ddof=1), returns.mean(), drawdown.min(), (returns - (level[1:] / level[:-1] - 1)).std(ddof=1))
+    return level, value, raw_level, price_level, weights, trades, gaps, metrics
 
 
 folder = Path(sys.argv[1])
@@ -69,6 +84,6 @@ rebalances = np.fromfile(folder / "rebalances.i32", dtype=np.int32)
 times = []
 for _ in range(shape["repeats"]):
     begin = time.process_time()
-    level, value, raw_level, weights = simulate(close, shares, cash, rebalances, shape["cap"], shape["cost"])
+    level, value, raw_level, price_level, *_ = simulate(close, shares, cash, rebalances, shape["cap"], shape["cost"])
     times.append(1000 * (time.process_time() - begin))
-print(json.dumps({"ms": sorted(times), "level": level[-1], "value": value[-1], "uncapped": raw_level[-1], "numpy": np.__version__}))
+print(json.dumps({"ms": sorted(times), "level": level[-1], "value": value[-1], "uncapped": raw_level[-1], "price": price_level[-1], "numpy": np.__version__}))

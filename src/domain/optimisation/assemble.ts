@@ -8,6 +8,8 @@ const TIE_BREAK = 1e-10;
 
 /** What a program is assembled from besides the problem. */
 export interface Assembly {
+  /** What the same assembly gave without its restriction: saves expanding the rows again. */
+  readonly base?: Assembled | undefined;
   /** Rows that take part; all of them unless given. */
   readonly includes?: (origin: Origin) => boolean;
   /** Parameters of rows, moved. */
@@ -47,6 +49,7 @@ export interface Assembled {
 
 /** The convex program of a problem: objective (w - b)' Sigma (w - b) and the tie-breaking term. */
 export function assembleProgram(problem: Problem, assembly: Assembly = {}): Assembled {
+  if (assembly.base !== undefined) return restricted(assembly.base, assembly.restriction);
   const { index, metric } = problem;
   const n = index.length;
   const parts = createParts(n);
@@ -54,9 +57,36 @@ export function assembleProgram(problem: Problem, assembly: Assembly = {}): Asse
     if (assembly.includes?.(placed.origin) === false) continue;
     addRow(parts, placed, assembly);
   }
-  if (assembly.restriction !== undefined) parts.restrict(assembly.restriction);
   const meanVariance = metricDiagonal(metric).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
-  return parts.toAssembled({ n, metric, curvature: 2, ridge: 2 * TIE_BREAK * meanVariance, centre: index, linear: new Float64Array(n) });
+  const whole = parts.toAssembled({ n, metric, curvature: 2, ridge: 2 * TIE_BREAK * meanVariance, centre: index, linear: new Float64Array(n) });
+  return restricted(whole, assembly.restriction);
+}
+
+/** The program with the bounds and sums of a restriction. */
+function restricted(assembled: Assembled, restriction: Restriction | undefined): Assembled {
+  if (restriction === undefined) return assembled;
+  const { program, linear } = assembled;
+  const { n, rows } = program;
+  const { least, most, sums } = restriction;
+  const coefficients = new Float64Array((rows.count + sums.length) * n);
+  coefficients.set(rows.coefficients);
+  sums.forEach((sum, k) => coefficients.set(sum.coefficients, (rows.count + k) * n));
+  return {
+    ...assembled,
+    program: {
+      ...program,
+      lower: program.lower.map((bound, i) => Math.max(bound, least[i]!)),
+      upper: program.upper.map((bound, i) => Math.min(bound, most[i]!)),
+      rows: {
+        count: rows.count + sums.length,
+        coefficients,
+        lower: Float64Array.of(...rows.lower, ...sums.map(() => -Infinity)),
+        upper: Float64Array.of(...rows.upper, ...sums.map(({ upper }) => upper)),
+        penalty: Float64Array.of(...rows.penalty, ...sums.map(() => Infinity)),
+      },
+    },
+    linear: [...linear, ...sums.map(() => undefined)],
+  };
 }
 
 function addRow(parts: Parts, placed: PlacedRow, { changes, withTracking = false, radii }: Assembly): void {
@@ -118,17 +148,16 @@ function linearCoefficients({ coefficients, average, lower, upper }: LinearRow, 
 /** Gathers the parts of a program. */
 interface Parts {
   addBounds(placed: PlacedRow, name: number, lower?: number, upper?: number): void;
-  addLinear(placed: PlacedRow | undefined, coefficients: Float64Array, lower?: number, upper?: number): void;
+  addLinear(placed: PlacedRow, coefficients: Float64Array, lower?: number, upper?: number): void;
   addKink(placed: PlacedRow, kink: Kink): void;
   addNorm(placed: PlacedRow, radius: number): void;
-  restrict(restriction: Restriction): void;
   toAssembled(objective: Pick<Program, 'n' | 'metric' | 'curvature' | 'ridge' | 'centre' | 'linear'>): Assembled;
 }
 
 function createParts(n: number): Parts {
   const lower = new Float64Array(n).fill(-Infinity);
   const upper = new Float64Array(n).fill(Infinity);
-  const rows: { placed: PlacedRow | undefined; coefficients: Float64Array; lower: number; upper: number; penalty: number }[] = [];
+  const rows: { placed: PlacedRow; coefficients: Float64Array; lower: number; upper: number; penalty: number }[] = [];
   const kinks: { placed: PlacedRow; kink: Kink }[] = [];
   const norms: { placed: PlacedRow; norm: Norm }[] = [];
   const softBounds = new Map<string, Kink>();
@@ -147,7 +176,7 @@ function createParts(n: number): Parts {
     else kink.right[name] = soft;
   }
 
-  const parts: Parts = {
+  return {
     addBounds(placed, name, least = -Infinity, most = Infinity) {
       const { soft } = placed.origin;
       if (soft === null) {
@@ -159,7 +188,7 @@ function createParts(n: number): Parts {
       if (most < Infinity) price(placed, 'upper', name, most, soft);
     },
     addLinear(placed, coefficients, least = -Infinity, most = Infinity) {
-      rows.push({ placed, coefficients, lower: least, upper: most, penalty: placed?.origin.soft ?? Infinity });
+      rows.push({ placed, coefficients, lower: least, upper: most, penalty: placed.origin.soft ?? Infinity });
     },
     addKink(placed, kink) {
       kinks.push({ placed, kink });
@@ -167,13 +196,6 @@ function createParts(n: number): Parts {
     addNorm(placed, radius) {
       const row = placed.row as NormRow; // Called with norm rows only.
       norms.push({ placed, norm: { metric: row.metric === 'covariance' ? 'metric' : 'identity', centre: row.centre ?? new Float64Array(n), radius } });
-    },
-    restrict({ least, most, sums }) {
-      for (let i = 0; i < n; i++) {
-        lower[i] = Math.max(lower[i]!, least[i]!);
-        upper[i] = Math.min(upper[i]!, most[i]!);
-      }
-      for (const { coefficients, upper: bound } of sums) parts.addLinear(undefined, coefficients, -Infinity, bound);
     },
     toAssembled(objective) {
       const coefficients = new Float64Array(rows.length * n);
@@ -199,5 +221,4 @@ function createParts(n: number): Parts {
       };
     },
   };
-  return parts;
 }

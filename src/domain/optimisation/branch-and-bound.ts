@@ -1,8 +1,8 @@
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { metricDiagonal } from '#kernels/optimisation/metric.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
-import type { Change, Restriction } from './assemble.js';
-import type { Origin, Problem } from './problem.js';
+import type { Assembly, Restriction } from './assemble.js';
+import type { Problem } from './problem.js';
 import { HELD_MIN, holds, restrictionOf, supportOf } from './restriction.js';
 import { solveConvex, type ConvexSolution } from './solve-convex.js';
 
@@ -10,7 +10,7 @@ export interface BranchInput {
   readonly solver: Solver;
   readonly problem: Problem;
   readonly rows: readonly NonConvexRow[];
-  readonly options: { readonly includes?: (origin: Origin) => boolean; readonly change?: Change | undefined };
+  readonly options: Pick<Assembly, 'base' | 'includes' | 'changes'>;
   readonly relaxed: ConvexSolution;
   /** The best answer known so far. */
   readonly incumbent: ConvexSolution | undefined;
@@ -25,8 +25,8 @@ export interface BranchOutcome {
   readonly iterations: number;
 }
 
-/** Nodes of one search: about two seconds at forty names; counted, not timed, so that the same request has the same answer. */
-const NODES_MAX = 20_000;
+/** Nodes of one search: under two seconds at forty names; counted, not timed, so that the same request has the same answer. */
+const NODES_MAX = 5000;
 
 /** An answer has to be better than another by this share. */
 const GAIN_MIN = 1e-12;

@@ -5,7 +5,7 @@ import { lagrangianSlopes } from '#kernels/optimisation/slopes.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { CountRow, NonConvexRow } from '../constraints/program-row.js';
 import { branchAndBound } from './branch-and-bound.js';
-import type { Change } from './assemble.js';
+import { assembleProgram, type Assembly, type Change } from './assemble.js';
 import { nonConvexRows, type Origin, type Problem } from './problem.js';
 import { holds, restrictionOf, supportOf, type Choice } from './restriction.js';
 import { solveConvex, type ConvexSolution } from './solve-convex.js';
@@ -46,7 +46,7 @@ const DROP_SHARE = 0.1;
 const DROP_SINGLY = 20;
 
 /** Names considered on either side of a swap. */
-const SWAP_CANDIDATES = 8;
+const SWAP_CANDIDATES = 10;
 
 /** A swap has to pay at least this share of the objective. */
 const GAIN_MIN = 1e-9;
@@ -62,11 +62,13 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   const relaxed = solveConvex(solvers.solver, problem, options);
   if (relaxed === undefined) return { kind: 'unsolved' };
   if (rows.every((row) => holds(row, relaxed.weights))) return { kind: 'solved', solution: { ...relaxed, isHeuristic: false, bound: relaxed.objective } };
-  const search = createSearch(solvers, problem, rows, options);
+  const base = assembleProgram(problem, options);
+  const restricted = { ...options, base };
+  const search = createSearch(solvers, problem, rows, restricted);
   const found = search.from(startsOf(problem, rows, relaxed));
   const eligible = relaxed.assembled.program.upper.reduce((count, bound) => count + (bound > 0 ? 1 : 0), 0);
   if (eligible <= EXACT_NAMES_MAX) {
-    const exact = branchAndBound({ solver: solvers.solver, problem, rows, options, relaxed, incumbent: found });
+    const exact = branchAndBound({ solver: solvers.solver, problem, rows, options: restricted, relaxed, incumbent: found });
     if (exact.isComplete) {
       if (exact.best === undefined) return { kind: 'no-choice', isProven: true };
       return { kind: 'solved', solution: { ...exact.best, isHeuristic: false, bound: exact.best.objective, iterations: relaxed.iterations + search.iterations() + exact.iterations } };
@@ -103,7 +105,7 @@ interface Found {
   readonly solution: ConvexSolution;
 }
 
-function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: readonly NonConvexRow[], options: SearchOptions): Search {
+function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: readonly NonConvexRow[], options: SearchOptions & Pick<Assembly, 'base'>): Search {
   const n = problem.index.length;
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
   const threshold = rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
@@ -309,7 +311,11 @@ function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: read
     const cost = saliencies(algebra, problem.metric, names, weights);
     const out = Array.from(names.keys()).toSorted((a, b) => cost[a]! - cost[b]! || names[a]! - names[b]!).slice(0, SWAP_CANDIDATES);
     const { right } = lagrangianSlopes(assembled.program, answer.point);
-    const gain = (i: number) => (variances[i]! > 0 ? Math.min(right[i]!, 0) ** 2 / (4 * variances[i]!) : 0);
+    const gain = (i: number) => {
+      const variance = variances[i]!;
+      const weight = Math.max(threshold, variance > 0 ? -right[i]! / (2 * variance) : 0);
+      return -weight * (right[i]! + variance * weight);
+    };
     const coming = Array.from(held.keys()).filter((i) => held[i] === 0).toSorted((a, b) => gain(b) - gain(a) || a - b).slice(0, SWAP_CANDIDATES);
     return out
       .flatMap((p) => coming.map((i) => ({ out: names[p]!, in: i, promise: gain(i) - 2 * cost[p]! })))

@@ -1,0 +1,124 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { cholesky } from '#kernels/algebra/cholesky.js';
+import { solveLower, solveLowerTransposed } from '#kernels/algebra/triangular-solve.js';
+import { denseMetric, metricSquare } from '#kernels/optimisation/metric.js';
+import { ConstraintRow } from '#domain/documents/index-document.js';
+import { createProblem } from '#domain/optimisation/problem.js';
+import { solveProblem } from '#domain/optimisation/search.js';
+import { solvers } from './small-problems.js';
+
+const FOLDER = fileURLToPath(new URL('../../../../../shared/data/orlib/', import.meta.url));
+const isThere = existsSync(FOLDER);
+if (!isThere) console.log('the OR-Library portfolios are not beside the project: their test is skipped');
+
+interface Portfolio {
+  readonly n: number;
+  readonly means: Float64Array;
+  readonly covariance: Float64Array;
+  /** Published unconstrained frontier: return and variance, by return descending. */
+  readonly frontier: readonly (readonly [number, number])[];
+}
+
+function read(number: number): Portfolio {
+  const numbers = readFileSync(`${FOLDER}port${number}.txt`, 'utf8').trim().split(/\s+/).map(Number);
+  const n = numbers[0]!;
+  const means = Float64Array.from({ length: n }, (_, i) => numbers[1 + 2 * i]!);
+  const deviations = Float64Array.from({ length: n }, (_, i) => numbers[2 + 2 * i]!);
+  const covariance = new Float64Array(n * n);
+  for (let at = 1 + 2 * n; at + 2 < numbers.length; at += 3) {
+    const [i, j] = [numbers[at]! - 1, numbers[at + 1]! - 1];
+    covariance[i * n + j] = covariance[j * n + i] = numbers[at + 2]! * deviations[i]! * deviations[j]!;
+  }
+  const lines = readFileSync(`${FOLDER}portef${number}.txt`, 'utf8').trim().split('\n');
+  return { n, means, covariance, frontier: lines.map((line) => line.trim().split(/\s+/).map(Number) as unknown as [number, number]) };
+}
+
+/** Least variance at a return: long only, fully invested. */
+function leastVariance({ n, means, covariance }: Portfolio, target: number): number {
+  const metric = denseMetric(covariance, n);
+  const { point } = solvers.solver.solve({
+    n,
+    metric,
+    curvature: 1,
+    ridge: 0,
+    centre: new Float64Array(n),
+    linear: new Float64Array(n),
+    lower: new Float64Array(n),
+    upper: new Float64Array(n).fill(Infinity),
+    rows: { count: 2, coefficients: Float64Array.of(...new Float64Array(n).fill(1), ...means), lower: Float64Array.of(1, target), upper: Float64Array.of(1, target), penalty: new Float64Array(2).fill(Infinity) },
+    kinks: [],
+    norms: [],
+  });
+  return metricSquare(metric, point.x);
+}
+
+/** The portfolio of ten names of at least one per cent that trades variance against return at a rate, as nearness to a target. */
+function tenNames({ n, means, covariance }: Portfolio, lambda: number, previous: Float64Array | null): Float64Array {
+  if (lambda === 0) {
+    const best = Array.from(means.keys()).toSorted((a, b) => means[b]! - means[a]!).slice(0, 10);
+    return Float64Array.from({ length: n }, (_, i) => (i === best[0] ? 0.91 : best.includes(i) ? 0.01 : 0));
+  }
+  const factor = covariance.slice();
+  expect(cholesky(factor, n)).toBe(n);
+  const target = means.map((mean) => ((1 - lambda) * mean) / (2 * lambda));
+  solveLower(factor, n, target);
+  solveLowerTransposed(factor, n, target);
+  const problem = createProblem({
+    identifiers: Array.from({ length: n }, (_, i) => `N${String(i).padStart(3, '0')}`),
+    index: target,
+    previous: previous === null ? null : { weights: previous, outside: 0 },
+    metric: denseMetric(covariance, n),
+    rows: [{ type: 'Cardinality', params: { minimum: 10, maximum: 10 } }, { type: 'MinimumHolding', params: { threshold: 0.01 } }].map((row) => ConstraintRow.parse(row)),
+    datapoints: { numbers: () => means, categories: () => [], medianValueTraded: () => means },
+  });
+  const outcome = solveProblem(solvers, problem);
+  if (outcome.kind !== 'solved') throw new Error(`no answer at ${lambda}`);
+  return outcome.solution.weights;
+}
+
+/** Distance from the published frontier in per cent: of the deviation at the same return or of the return at the same deviation, the less. */
+function distance({ frontier }: Portfolio, mean: number, deviation: number): number {
+  let least = Infinity;
+  for (let k = 1; k < frontier.length; k++) {
+    const [[r1, v1], [r2, v2]] = [frontier[k - 1]!, frontier[k]!];
+    const [s1, s2] = [Math.sqrt(v1), Math.sqrt(v2)];
+    if ((mean - r1) * (mean - r2) <= 0 && r1 !== r2) {
+      const at = s1 + ((s2 - s1) * (mean - r1)) / (r2 - r1);
+      least = Math.min(least, Math.abs((100 * (deviation - at)) / at));
+    }
+    if ((deviation - s1) * (deviation - s2) <= 0 && s1 !== s2) {
+      const at = r1 + ((r2 - r1) * (deviation - s1)) / (s2 - s1);
+      least = Math.min(least, Math.abs((100 * (at - mean)) / at));
+    }
+  }
+  return least;
+}
+
+describe.skipIf(!isThere)('OR-Library portfolios', () => {
+  test.each([1, 2])('the frontier of port%d is the published one', (number) => {
+    const portfolio = read(number);
+    for (let k = 0; k < portfolio.frontier.length; k += 100) {
+      const [target, variance] = portfolio.frontier[k]!;
+      expect(Math.abs(leastVariance(portfolio, target) / variance - 1), `point ${k}`).toBeLessThan(1e-5);
+    }
+  });
+
+  /** Mean errors of the literature: Hang Seng 1.0956, DAX 2.5424 by the paper's genetic algorithm, whose points beyond the frontier are measured otherwise. */
+  test.each([[1, 1.0957, 1.2182], [2, 3.01, 2.5663]])('ten names of port%d are within %d per cent of it on average', (number, meanMax, medianMax) => {
+    const portfolio = read(number);
+    const errors: number[] = [];
+    let previous: Float64Array | null = null;
+    for (let k = 0; k < 50; k++) {
+      const weights: Float64Array = tenNames(portfolio, k / 49, previous);
+      previous = weights;
+      const mean = weights.reduce((sum, weight, i) => sum + weight * portfolio.means[i]!, 0);
+      const error = distance(portfolio, mean, Math.sqrt(metricSquare(denseMetric(portfolio.covariance, portfolio.n), weights)));
+      errors.push(error);
+    }
+    expect(errors.reduce((sum, value) => sum + value, 0) / errors.length).toBeLessThan(meanMax);
+    const ordered = errors.toSorted((a, b) => a - b);
+    expect((ordered[24]! + ordered[25]!) / 2).toBeLessThan(medianMax);
+  }, 240_000);
+});

@@ -5,7 +5,7 @@ import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, type Restriction } from './assemble.js';
 import type { Problem } from './problem.js';
 
-/** Points of a frontier. */
+/** Points of a frontier as results carry it. */
 const POINTS = 21;
 
 /** Steps of the search for the tangency between two points. */
@@ -33,10 +33,11 @@ export interface FrontierInput {
   readonly riskFreeRate: number;
   /** Names held, where rows that are not convex chose them. */
   readonly restriction?: Restriction | undefined;
+  readonly points?: number;
 }
 
 /** The frontier, null when the rows have no portfolio of least variance. @cost about 60 warm solves */
-export function frontierOf({ solver, problem, means, riskFreeRate, restriction }: FrontierInput): Frontier | null {
+export function frontierOf({ solver, problem, means, riskFreeRate, restriction, points: count = POINTS }: FrontierInput): Frontier | null {
   const { program: base } = assembleProgram(problem, { withTracking: true, restriction });
   const n = base.n;
   const varianceProgram: Program = { ...base, centre: new Float64Array(n), curvature: 2, linear: new Float64Array(n) };
@@ -59,10 +60,15 @@ export function frontierOf({ solver, problem, means, riskFreeRate, restriction }
     volatility: Math.sqrt(Math.max(0, metricSquare(problem.metric, weights))),
     tracking_error: Math.sqrt(Math.max(0, metricSquare(problem.metric, weights.map((weight, i) => weight - problem.index[i]!)))),
   });
-  const targets = Array.from({ length: POINTS }, (_, k) => from + ((to - from) * k) / (POINTS - 1));
-  const points = targets.map((target, k) => pointOf(k === 0 ? least : (at(target) ?? (k === POINTS - 1 ? most : least))));
+  const targets = Array.from({ length: count }, (_, k) => from + ((to - from) * k) / (count - 1));
+  const points = targets.map((target, k) => pointOf(k === 0 ? least : (at(target) ?? mixed(least, most, k / (count - 1)))));
   const tangency = tangentPoint({ points, targets, at, pointOf, riskFreeRate });
   return { points, tangency };
+}
+
+/** A portfolio between two: feasible at its return, if not of least variance, where the solver found none. */
+function mixed(from: Float64Array, to: Float64Array, share: number): Float64Array {
+  return from.map((weight, i) => weight + share * (to[i]! - weight));
 }
 
 function dot(a: Float64Array, b: Float64Array): number {

@@ -1,5 +1,5 @@
-import type { ActiveState } from './active-set.js';
-import { LOWER } from './active-set.js';
+import type { ActiveState } from './active-state.js';
+import { LOWER } from './active-state.js';
 import { metricTimes, type Metric } from './metric.js';
 import { kinkSum, type Point, type Program } from './program.js';
 

@@ -34,7 +34,12 @@ export function factorMetric(loadings: Float64Array, specific: Float64Array): Fa
   return { form: 'factor', n, factors, loadings, specific };
 }
 
-/** out = P x. @cost n^2, or 2 n k. */
+/**
+ * out = P x.
+ *
+ * @cost    n^2 less the rows of names where x is nought, or 2 n k for loadings.
+ * @source  Definition; for loadings L (L'x) + D x.
+ */
 export function metricTimes(metric: Metric, x: Float64Array, out: Float64Array): void {
   if (metric.form === 'dense') denseTimes(metric.matrix, x, out);
   else factorTimes(metric, x, out);

@@ -87,7 +87,13 @@ export const NO_ROWS: Rows = {
   penalty: new Float64Array(0),
 };
 
-/** The door of every solver. @throws KernelFault on a shape mismatch. */
+/**
+ * The door of every solver.
+ *
+ * @throws  KernelFault on a shape mismatch.
+ * @cost    One look at each length.
+ * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 4.4: quadratic and quadratically constrained programmes.
+ */
 export function assertProgram(program: Program): void {
   const { n, metric, rows, kinks, norms } = program;
   assert(metric === null || metric.n === n, `metric: order ${metric?.n} for ${n} names`);

@@ -13,7 +13,8 @@ export interface Slopes {
  * What a small move of each name changes, with the multipliers of rows, limits and norms as prices. At a bound it is the
  * change of the objective per unit of that bound.
  *
- * @cost  n^2 + m n.
+ * @cost    n^2 + m n.
+ * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 5.6: multipliers as prices.
  */
 export function lagrangianSlopes(program: Program, { x, rowMultipliers, kinkMultipliers, normMultipliers }: Point): Slopes {
   const { n, metric, curvature, ridge, centre, linear, rows, kinks, norms } = program;

@@ -1,4 +1,5 @@
-import { coldState, LOWER, PINNED, runActiveSet, UPPER, type ActiveState, type Iterate } from './active-set.js';
+import { runActiveSet } from './active-set.js';
+import { coldState, LOWER, PINNED, UPPER, type ActiveState, type Iterate } from './active-state.js';
 import type { DenseAlgebra } from './algebra.js';
 import { createCurvature, type Curvature } from './curvature.js';
 import { withoutFixedNames } from './fixed-names.js';
@@ -45,7 +46,12 @@ export function createSolver(algebra: DenseAlgebra): Solver {
   return { solve: (program, options = {}) => solveProgram(program, curvature, options) };
 }
 
-/** Active set first, interior point and polish as the safety net, the conditions of optimality as the judge. */
+/**
+ * Active set first, interior point and polish as the safety net, the conditions of optimality as the judge.
+ *
+ * @cost    3 to 12 factors of the free names by active sets; 10 to 20 of all names where the interior point is needed.
+ * @source  Kunisch & Rendl (2003), SIAM J. Optimization 14(1); Mehrotra (1992), SIAM J. Optimization 2(4).
+ */
 function solveProgram(program: Program, curvature: Curvature, options: SolveOptions): ProgramAnswer {
   assertProgram(program);
   const atCentre = tryCentre(program);

@@ -1,4 +1,4 @@
-import type { ActiveState } from '#kernels/optimisation/active-set.js';
+import type { ActiveState } from '#kernels/optimisation/active-state.js';
 import { metricSquare } from '#kernels/optimisation/metric.js';
 import type { Program } from '#kernels/optimisation/program.js';
 import type { ProgramAnswer, Solver } from '#kernels/optimisation/solve-program.js';

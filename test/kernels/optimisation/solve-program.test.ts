@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
+import { coldState } from '#kernels/optimisation/active-state.js';
 import { plainAlgebra } from '#kernels/optimisation/algebra.js';
 import { leastViolation } from '#kernels/optimisation/feasibility.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/kkt.js';
@@ -263,6 +264,15 @@ describe('laws', () => {
       const warm = solver.solve(nearby, { warm: cold.state });
       expect(warm.status).toBe('solved');
       expect(largestDifference(warm.point.x, solved(nearby).point.x)).toBeLessThan(1e-12);
+    }
+  });
+
+  test('any state leads to the answer, a wrong one as well', () => {
+    for (const program of regular) {
+      const wrong = coldState(program);
+      wrong.names.fill(1);
+      wrong.rows.fill(-1);
+      expect(largestDifference(solver.solve(program, { warm: wrong }).point.x, solved(program).point.x)).toBeLessThan(1e-9);
     }
   });
 

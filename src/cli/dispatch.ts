@@ -68,6 +68,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
 /** EX_USAGE and EX_SOFTWARE of sysexits.h. */
 const EXIT_USAGE = 64;
 const EXIT_DEFECT = 70;
+/** What a shell says of a program whose reader went away. */
+const EXIT_PIPE = 141;
 
 /** Runs the command the words name. Resolves with the exit status; what goes wrong is said in one sentence. */
 export async function dispatch(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
@@ -77,11 +79,20 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (command === undefined) return fail(EXIT_USAGE, unknownCommand(name));
   if (rest.includes('--help') || rest.includes('-h')) return print(await commandHelp(name, command));
+  endWithReader(name);
   try {
     return await command.run(rest, environment);
   } catch (failure) {
     return explain(failure);
   }
+}
+
+/** `divisor verify | head` ends with its reader; a service goes on whoever reads its one line. */
+function endWithReader(name: string): void {
+  process.stdout.on('error', (failure: NodeJS.ErrnoException) => {
+    if (failure.code !== 'EPIPE') throw failure;
+    if (name !== 'serve') process.exit(EXIT_PIPE);
+  });
 }
 
 /** Status and sentence of a failure; the stack only for what nobody foresaw. */

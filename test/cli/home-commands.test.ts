@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openHome } from '#store/home.js';
 import { openStore } from '#store/open-store.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
-import { finished, serving, type Run } from './process.js';
+import { divisor, finished, serving, type Run } from './process.js';
 
 /** A home with a managed market, an index, its run and a watchlist, made once and served by a process of its own. */
 let base: string;
@@ -215,6 +215,12 @@ describe('a restore', () => {
     expect((await finished(['restore', copy, '--home', other])).status).toBe(0);
     expect((await finished(['verify', '--home', other])).status).toBe(0);
   }, 60_000);
+});
+
+test('a command whose reader goes away ends quietly with it', async () => {
+  const run = divisor(['verify', '--home', home]);
+  run.child.stdout.destroy();
+  expect([await run.ended, run.err()]).toEqual([141, '']);
 });
 
 describe('the layout of a home', () => {

@@ -1,5 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { denseCovariance, lowRankCovariance, type LowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
+import { lowRankCovariance, type LowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
+import { createRollingGram, type RollingGram } from '#kernels/moments/rolling-gram.js';
+import { shrunkFromGram } from '#kernels/moments/shrunk-from-gram.js';
 import { denseMetric, factorMetric, type Metric } from '#kernels/optimisation/metric.js';
 import { LIMITS } from '../limits.js';
 import { coverageOf, readReturns, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
@@ -17,28 +19,49 @@ export interface RiskEstimate {
 /** Names per observation from which loadings are cheaper than the whole matrix. */
 const NAMES_PER_OBSERVATION = 1.8;
 
+/** What estimates of a rolling window hand on to each other. */
+export interface RiskMemory {
+  readonly gram: RollingGram;
+}
+
+export function createRiskMemory(engine: Engine): RiskMemory {
+  return { gram: createRollingGram(engine) };
+}
+
 /**
  * Covariance of names over a window, shrunk towards constant correlation by the shape of the panel. A name that the window does
  * not cover gets the mean variance and no correlation, so that nothing but a row moves it from its index weight.
  *
  * @param columns of the market, ascending, [N].
- * @cost T N^2 / 2 multiply-adds, or T N while there are far more names than observations.
+ * @param memory of the estimate before, where the window rolls.
+ * @cost T N^2 / 2 multiply-adds, less the rows that the estimate before had already; T N while there are far more names than observations.
  */
-export function estimateRisk(engine: Engine, window: ReturnWindow, columns: Int32Array): RiskEstimate {
+export function estimateRisk(engine: Engine, window: ReturnWindow, columns: Int32Array, memory: RiskMemory = createRiskMemory(engine)): RiskEstimate {
   const coverage = coverageOf(window, columns);
   if (coverage.columns.length === 0 || coverage.sessions.length < LIMITS.MIN_MODEL_OBSERVATIONS) {
     return { metric: identity(columns.length), means: new Float64Array(columns.length), coverage, isIdentity: true };
   }
   const n = coverage.columns.length;
   const observations = coverage.sessions.length;
-  return engine.scope(() => {
-    const panel = engine.allocate(observations * n);
-    readReturns(window, coverage, panel);
-    const means = columnMeans(panel, n);
-    const covariance = lowRankCovariance(engine, panel, n, { target: 'constant_correlation', intensity: null, method: 'shape', scale: LIMITS.PERIODS_PER_YEAR });
-    const covered = n > NAMES_PER_OBSERVATION * observations && covariance.target.common >= 0 ? loadingsOf(covariance) : dense(engine, covariance);
-    return { metric: spread(covered, coverage, columns), means: spreadMeans(means, coverage, columns), coverage, isIdentity: false };
-  });
+  if (n > NAMES_PER_OBSERVATION * observations) {
+    const loadings = engine.scope(() => fromLoadings(engine, window, coverage));
+    if (loadings !== undefined) return { metric: spread(loadings.metric, coverage, columns), means: spreadMeans(loadings.means, coverage, columns), coverage, isIdentity: false };
+  }
+  const gram = memory.gram.over(coverage.columns, coverage.sessions, (sessions, out) => readReturns(window, { ...coverage, sessions }, out));
+  const matrix = new Float64Array(n * n);
+  shrunkFromGram(gram, observations, LIMITS.PERIODS_PER_YEAR, matrix);
+  const means = gram.sums.map((sum) => (LIMITS.PERIODS_PER_YEAR * sum) / observations);
+  return { metric: spread(denseMetric(matrix, n), coverage, columns), means: spreadMeans(means, coverage, columns), coverage, isIdentity: false };
+}
+
+/** The estimate as loadings, undefined where the target pulls correlations below nought, which loadings cannot say. */
+function fromLoadings(engine: Engine, window: ReturnWindow, coverage: Coverage): { readonly metric: Metric; readonly means: Float64Array } | undefined {
+  const n = coverage.columns.length;
+  const panel = engine.allocate(coverage.sessions.length * n);
+  readReturns(window, coverage, panel);
+  const means = columnMeans(panel, n);
+  const covariance = lowRankCovariance(engine, panel, n, { target: 'constant_correlation', intensity: null, method: 'shape', scale: LIMITS.PERIODS_PER_YEAR });
+  return covariance.target.common >= 0 ? { metric: loadingsOf(covariance), means } : undefined;
 }
 
 function identity(n: number): Metric {
@@ -51,13 +74,6 @@ function columnMeans(panel: Float64Array, n: number): Float64Array {
   for (let at = 0; at < panel.length; at += n) for (let i = 0; i < n; i++) means[i]! += panel[at + i]!;
   const observations = panel.length / n;
   return means.map((sum) => (LIMITS.PERIODS_PER_YEAR * sum) / observations);
-}
-
-function dense(engine: Engine, covariance: LowRankCovariance): Metric {
-  const { assets } = covariance;
-  const matrix = new Float64Array(assets * assets);
-  denseCovariance(engine, covariance, matrix);
-  return denseMetric(matrix, assets);
 }
 
 /** The shrunk covariance as loadings: a row of the panel is a factor, the common part of the target one more. */

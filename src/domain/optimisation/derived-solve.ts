@@ -7,7 +7,7 @@ import { growthOf, growthTerms } from '../market/growth.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { CrossSection, CrossSections } from '../rules/datapoints/cross-section.js';
 import { crossSectionsOf } from '../rules/decide.js';
-import { estimateRisk, type RiskEstimate } from './covariance.js';
+import { createRiskMemory, estimateRisk, type RiskEstimate } from './covariance.js';
 import { datapointsOf } from './datapoints.js';
 import { createProblem, type PreviousWeights, type Problem } from './problem.js';
 import { solveProblem, type SearchOutcome, type Solvers } from './search.js';
@@ -60,6 +60,7 @@ export function createDerivedSolver({ document, composer, engine }: DerivedSolve
   const { currency } = composer.document(parentId);
   const growth = growthOf(sm, growthTerms(treatment, currency, 'total'));
   const solvers = { solver: createSolver(engine), algebra: engine };
+  const memory = createRiskMemory(engine);
   let sections: CrossSections | undefined;
   return {
     solvers,
@@ -67,7 +68,7 @@ export function createDerivedSolver({ document, composer, engine }: DerivedSolve
     solve(parent, previous) {
       sections ??= crossSectionsOf({ market: sm, treatment, currency });
       const { columns, decision } = parent;
-      const risk = estimateRisk(engine, { sm, growth, from: Math.max(0, decision - LIMITS.DERIVED_RISK_SESSIONS), to: decision }, columns);
+      const risk = estimateRisk(engine, { sm, growth, from: Math.max(0, decision - LIMITS.DERIVED_RISK_SESSIONS), to: decision }, columns, memory);
       const cross: CrossSection = sections.at(decision, columns);
       const problem = createProblem({
         identifiers: identifiersOf(sm, columns),

@@ -1,0 +1,92 @@
+import { assert } from '../assert.js';
+import type { Engine } from '../engines/engine.js';
+
+type GramEngine = Pick<Engine, 'symmetricRankK' | 'allocate' | 'scope'>;
+
+/** Moments of a panel about nought. */
+export interface Gram {
+  /** X'X, [n x n]; the upper triangle counts. */
+  readonly products: Float64Array;
+  /** Column sums, [n]. */
+  readonly sums: Float64Array;
+}
+
+/** Moments of a panel whose rows come and go: a window that rolls over the same names. */
+export interface RollingGram {
+  /**
+   * Moments over some rows, from those of the last call where the names are the same and most rows are.
+   *
+   * @param names  Keys of the columns, [n].
+   * @param rows   Keys of the rows, ascending, [T].
+   * @param read   Writes the values of some rows, [rows x n] row-major.
+   * @returns      Moments that live until the next call.
+   */
+  over(names: Int32Array, rows: Int32Array, read: (rows: Int32Array, out: Float64Array) => void): Gram;
+}
+
+/** Share of the rows that may change before everything is computed anew. */
+const CHANGED_MAX = 0.25;
+
+/** Updates after which everything is computed anew, so that rounding does not gather. */
+const UPDATES_MAX = 12;
+
+/**
+ * Keeps the moments of a rolling window.
+ *
+ * @param engine  Engine that multiplies.
+ * @cost          an update (rows that came + rows that went) * n^2 / 2 multiply-adds and two passes over n^2; T n^2 / 2 anew.
+ * @source        Chan, Golub & LeVeque (1983), The American Statistician 37(3), 242-247: sums of products are additive over rows.
+ */
+export function createRollingGram(engine: GramEngine): RollingGram {
+  let names = new Int32Array(0);
+  let rows = new Int32Array(0);
+  let products = new Float64Array(0);
+  let sums = new Float64Array(0);
+  let updates = 0;
+
+  return {
+    over(wantedNames, wantedRows, read) {
+      const n = wantedNames.length;
+      assert(n >= 1, 'names: none given');
+      const gone = without(rows, wantedRows);
+      const come = without(wantedRows, rows);
+      const isSame = names.length === n && names.every((name, i) => name === wantedNames[i]);
+      if (isSame && updates < UPDATES_MAX && gone.length + come.length <= CHANGED_MAX * wantedRows.length) {
+        if (gone.length > 0) add(gone, -1);
+        if (come.length > 0) add(come, 1);
+        updates++;
+      } else {
+        if (products.length !== n * n) products = new Float64Array(n * n);
+        else products.fill(0);
+        sums = new Float64Array(n);
+        names = wantedNames.slice();
+        updates = 0;
+        add(wantedRows, 1);
+      }
+      rows = wantedRows.slice();
+      return { products, sums };
+
+      function add(some: Int32Array, sign: 1 | -1): void {
+        engine.scope(() => {
+          const panel = engine.allocate(some.length * n);
+          read(some, panel);
+          const out = engine.allocate(n * n);
+          engine.symmetricRankK(panel, n, out);
+          for (let i = 0; i < n; i++) for (let e = i * n + i; e < i * n + n; e++) products[e]! += sign * out[e]!;
+          for (let at = 0; at < panel.length; at += n) for (let i = 0; i < n; i++) sums[i]! += sign * panel[at + i]!;
+        });
+      }
+    },
+  };
+}
+
+/** The keys of one ascending list that another lacks. */
+function without(keys: Int32Array, others: Int32Array): Int32Array {
+  const found: number[] = [];
+  let at = 0;
+  for (const key of keys) {
+    while (at < others.length && others[at]! < key) at++;
+    if (others[at] !== key) found.push(key);
+  }
+  return Int32Array.from(found);
+}

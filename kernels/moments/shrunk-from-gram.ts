@@ -1,0 +1,50 @@
+import { assert } from '../assert.js';
+import type { Gram } from './rolling-gram.js';
+
+/**
+ * Covariance shrunk towards constant correlation by the shape of its panel, from the panel's moments about nought.
+ *
+ * @param gram          X'X and column sums.
+ * @param observations  Rows of the panel, at least 2.
+ * @param scale         Factor on everything: the periods of a year.
+ * @param out           [n x n] row-major, overwritten; exactly symmetric.
+ * @returns             Nothing; the matrix is in `out`: scale (delta F + (1 - delta) S), delta = n / (n + observations).
+ * @throws              KernelFault on a shape mismatch.
+ * @cost                Three passes over n^2 / 2.
+ * @source              Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119: the target of constant correlation.
+ */
+export function shrunkFromGram({ products, sums }: Gram, observations: number, scale: number, out: Float64Array): void {
+  const n = sums.length;
+  assert(out.length === n * n, `out: ${out.length} values for ${n} names`);
+  assert(observations >= 2, `observations: ${observations}, at least 2 needed`);
+  const inverse = 1 / (observations - 1);
+  for (let i = 0; i < n; i++) {
+    const mean = sums[i]! / observations;
+    for (let j = i; j < n; j++) out[i * n + j] = (products[i * n + j]! - mean * sums[j]!) * inverse;
+  }
+  const deviations = Float64Array.from({ length: n }, (_, i) => Math.sqrt(Math.max(0, out[i * n + i]!)));
+  const average = averageCorrelation(out, deviations);
+  const delta = n / (n + observations);
+  for (let i = 0; i < n; i++) {
+    out[i * n + i]! *= scale;
+    for (let j = i + 1; j < n; j++) {
+      const value = scale * (delta * average * deviations[i]! * deviations[j]! + (1 - delta) * out[i * n + j]!);
+      out[i * n + j] = value;
+      out[j * n + i] = value;
+    }
+  }
+}
+
+/** Mean of the off-diagonal correlations; names without variance count with nought. */
+function averageCorrelation(upper: Float64Array, deviations: Float64Array): number {
+  const n = deviations.length;
+  if (n === 1) return 0;
+  let total = 0;
+  for (let i = 0; i < n; i++) {
+    if (deviations[i] === 0) continue;
+    let row = 0;
+    for (let j = i + 1; j < n; j++) if (deviations[j]! > 0) row += upper[i * n + j]! / deviations[j]!;
+    total += row / deviations[i]!;
+  }
+  return (2 * total) / (n * (n - 1));
+}

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { scanJson } from '#domain/json-scan.js';
+import { parseJson } from '#domain/parse-json.js';
+import { LIMITS } from '#domain/limits.js';
+
+const nested = (open: string, close: string, depth: number) => `${open.repeat(depth)}1${close.repeat(depth)}`;
+
+test.each([
+  ['arrays', '[', ']'],
+  ['objects', '{"a":', '}'],
+  ['one in the other', '[{"a":', '}]'],
+])('%s are read to the depth of the limit and refused one level below, however deep they go on', (_name, open, close) => {
+  const levels = open.length === 6 && close.length === 2 ? 2 : 1;
+  const most = LIMITS.MAX_JSON_DEPTH / levels;
+  expect(scanJson(nested(open, close, most)).fault).toBeUndefined();
+  for (const depth of [most + 1, 5000, 200_000]) expect(scanJson(nested(open, close, depth)).fault?.reason).toMatch(/deep|nest|level/i);
+});
+
+test('keys made to collide are read in the time of others', () => {
+  const body = (key: (i: number) => number) => Buffer.from(`{${Array.from({ length: 20_000 }, (_, i) => `"${key(i)}":0`).join(',')}}`);
+  const cpuMs = (bytes: Buffer) => {
+    const before = process.cpuUsage();
+    parseJson(bytes);
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1000;
+  };
+  const least = (bytes: Buffer) => Math.min(...Array.from({ length: 5 }, () => cpuMs(bytes)));
+  // A table that degenerates takes the square: seconds for so many.
+  for (const stride of [1, 65_536, 1 << 20, 4_294_967]) expect(least(body((i) => i * stride))).toBeLessThan(250);
+});
+
+test('a text of one megabyte that only opens brackets is refused at once', () => {
+  const before = process.cpuUsage();
+  expect(scanJson('['.repeat(1_048_576)).fault).toBeDefined();
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(100);
+});

@@ -15,7 +15,7 @@ export interface Solver {
 }
 
 export interface SolveOptions {
-  /** Active set of a similar programme: begins there instead of with every name free. */
+  /** Active set of a similar programme: begins there instead of with every name free. One of another shape is ignored. */
   readonly warm?: ActiveState | undefined;
   /** `thorough` tries other units of the names where the first attempts fail; `quick` gives up. */
   readonly effort?: 'quick' | 'thorough';
@@ -57,10 +57,16 @@ function solveProgram(program: Program, curvature: Curvature, options: SolveOpti
   const atCentre = tryCentre(program);
   if (atCentre !== undefined) return atCentre;
   const reduced = withoutFixedNames(program);
-  if (reduced === null) return solveFree(program, curvature, options);
-  const warm = options.warm === undefined ? undefined : reduced.stateToReduced(options.warm);
+  const fitting = options.warm !== undefined && fits(options.warm, program) ? options.warm : undefined;
+  if (reduced === null) return solveFree(program, curvature, { ...options, warm: fitting });
+  const warm = fitting === undefined ? undefined : reduced.stateToReduced(fitting);
   const answer = solveFree(reduced.program, curvature, { ...options, warm });
   return { ...answer, point: reduced.toFull(answer.point), state: reduced.stateToFull(answer.state) };
+}
+
+/** A state of a programme of another shape says nothing about this one. */
+function fits({ names, rows, kinks, norms }: ActiveState, program: Program): boolean {
+  return names.length === program.n && rows.length === program.rows.count && kinks.length === program.kinks.length && norms.length === program.norms.length;
 }
 
 function solveFree(program: Program, curvature: Curvature, { warm, effort = 'thorough' }: SolveOptions): ProgramAnswer {

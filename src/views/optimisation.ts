@@ -75,7 +75,7 @@ export function toDerivedPreview(preview: DerivedPreview, { indexId, asOf }: { r
       uncapped_weight: null,
       capped: false,
       source_weight: parent.weights[i]!,
-      solved_weight: weight ?? 0,
+      solved_weight: weight,
       weight_delta: (weight ?? 0) - parent.weights[i]!,
     };
   });

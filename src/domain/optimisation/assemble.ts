@@ -11,7 +11,7 @@ export interface Assembly {
   /** What the same assembly gave without its restriction: saves expanding the rows again. */
   readonly base?: Assembled | undefined;
   /** Rows that take part; all of them unless given. */
-  readonly includes?: (origin: Origin) => boolean;
+  readonly includes?: ((origin: Origin) => boolean) | undefined;
   /** Parameters of rows, moved. */
   readonly changes?: readonly Change[] | undefined;
   /** Which names a restriction of the non-convex rows allows, and how. */

@@ -1,4 +1,5 @@
 import type { Engine } from '#kernels/engines/engine.js';
+import type { ActiveState } from '#kernels/optimisation/active-state.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import type { Composer, Composition } from '../backtest/compositions.js';
 import type { ConstraintRow, DerivedDocument } from '../documents/index-document.js';
@@ -61,6 +62,7 @@ export function createDerivedSolver({ document, composer, engine }: DerivedSolve
   const growth = growthOf(sm, growthTerms(treatment, currency, 'total'));
   const solvers = { solver: createSolver(engine), algebra: engine };
   const memory = createRiskMemory(engine);
+  let last: { readonly columns: Int32Array; readonly state: ActiveState } | undefined;
   let sections: CrossSections | undefined;
   return {
     solvers,
@@ -78,9 +80,16 @@ export function createDerivedSolver({ document, composer, engine }: DerivedSolve
         rows: constraints,
         datapoints: datapointsOf(cross, columns),
       });
-      return { parent, problem, risk, outcome: solveProblem(solvers, problem) };
+      const warm = last !== undefined && isSame(last.columns, columns) ? last.state : undefined;
+      const outcome = solveProblem(solvers, problem, { warm });
+      if (outcome.kind === 'solved') last = { columns, state: outcome.solution.answer.state };
+      return { parent, problem, risk, outcome };
     },
   };
+}
+
+function isSame(a: Int32Array, b: Int32Array): boolean {
+  return a.length === b.length && a.every((value, i) => value === b[i]);
 }
 
 export function identifiersOf(sm: SessionMarket, columns: Int32Array): string[] {

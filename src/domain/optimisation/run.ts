@@ -3,6 +3,7 @@ import { checkKkt, isOptimal } from '#kernels/optimisation/kkt.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { inForce, type Composer, type Composition } from '../backtest/compositions.js';
 import { formatDay, type Day } from '../days.js';
+import { validateConstraints } from '../constraints/validate.js';
 import type { ConstraintRow } from '../documents/index-document.js';
 import { compareText, type Finding } from '../findings.js';
 import { growthOf, growthTerms } from '../market/growth.js';
@@ -114,7 +115,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     activeSum: solution.weights.reduce((sum, weight, i) => sum + (weight - index[i]!), 0),
     rows: weightRows(problem, solution, trackingError),
     frontier,
-    findings: [...uncoveredFindings(sm, risk.coverage.excluded), ...problem.warnings.map((message): Finding => ({ severity: 'warning', code: 'NO_WEIGHT_DATA', message, path: 'constraints' }))],
+    findings: [...strangerFindings(constraints, problem), ...uncoveredFindings(sm, risk.coverage.excluded), ...problem.warnings.map((message): Finding => ({ severity: 'warning', code: 'NO_WEIGHT_DATA', message, path: 'constraints' }))],
   };
 }
 
@@ -175,6 +176,11 @@ function weightRows({ identifiers, index, metric, rows }: Problem, { weights, as
       at_bound: !bounded.has(i) ? null : weights[i]! - lower[i]! <= AT_BOUND ? 'lower' : upper[i]! - weights[i]! <= AT_BOUND ? 'upper' : null,
     }))
     .toSorted((a, b) => Math.abs(b.active_weight) - Math.abs(a.active_weight) || compareText(a.identifier, b.identifier));
+}
+
+/** Names in rows that are no constituents. */
+function strangerFindings(constraints: readonly ConstraintRow[], { identifiers }: Problem): Finding[] {
+  return validateConstraints(constraints, { path: 'constraints', identifiers: new Set(identifiers) }).filter(({ code }) => code === 'NOT_IN_INDEX');
 }
 
 /** Excluded names told one by one. */

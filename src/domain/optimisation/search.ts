@@ -1,3 +1,4 @@
+import type { ActiveState } from '#kernels/optimisation/active-state.js';
 import type { DenseAlgebra } from '#kernels/optimisation/algebra.js';
 import { metricDiagonal } from '#kernels/optimisation/metric.js';
 import { saliencies } from '#kernels/optimisation/saliency.js';
@@ -26,6 +27,8 @@ export interface Solution extends ConvexSolution {
 export interface SearchOptions {
   readonly includes?: (origin: Origin) => boolean;
   readonly changes?: readonly Change[] | undefined;
+  /** Active set of a similar problem. */
+  readonly warm?: ActiveState | undefined;
 }
 
 export type SearchOutcome =
@@ -63,7 +66,7 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   if (relaxed === undefined) return { kind: 'unsolved' };
   if (rows.every((row) => holds(row, relaxed.weights))) return { kind: 'solved', solution: { ...relaxed, isHeuristic: false, bound: relaxed.objective } };
   const base = assembleProgram(problem, options);
-  const restricted = { ...options, base };
+  const restricted = { includes: options.includes, changes: options.changes, base };
   const search = createSearch(solvers, problem, rows, restricted);
   const found = search.from(startsOf(problem, rows, relaxed));
   const eligible = relaxed.assembled.program.upper.reduce((count, bound) => count + (bound > 0 ? 1 : 0), 0);
@@ -105,7 +108,7 @@ interface Found {
   readonly solution: ConvexSolution;
 }
 
-function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: readonly NonConvexRow[], options: SearchOptions & Pick<Assembly, 'base'>): Search {
+function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: readonly NonConvexRow[], options: Pick<Assembly, 'base' | 'includes' | 'changes'>): Search {
   const n = problem.index.length;
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
   const threshold = rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);

@@ -220,7 +220,8 @@ function cheapest(solver: Solver, movables: readonly Movable[], cuts: readonly C
   const n = movables.length;
   const coefficients = new Float64Array(cuts.length * n);
   cuts.forEach(({ slopes }, r) => coefficients.set(slopes, r * n));
-  const cost = Float64Array.from(movables, ({ origin }) => COST_RATIO ** (5 - origin.priority));
+  const first = Math.min(...movables.map(({ origin }) => origin.priority));
+  const cost = Float64Array.from(movables, ({ origin }) => COST_RATIO ** (first - origin.priority));
   const { point, status } = solver.solve({
     n,
     metric: null,

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { DOCUMENT_KINDS } from '#store/documents.js';
 import { openDocumentStore } from '#store/lmdb-documents.js';
 import { sealDocument } from '#store/sealed-document.js';
+import { openDocumentsReader } from '#store/stored-entries.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 
 const newFolder = temporaryFolders();
@@ -23,6 +24,9 @@ test('a store shows the documents of its own tenant only, whatever lies beside t
   await store.transaction((tx) => tx.put('index', 'a', { id: 'a', tenant: 'main' }));
   await store.transaction((tx) => tx.delete('index', 'a'));
   await store.close();
+  const reader = openDocumentsReader(folder);
+  expect(Array.from(reader.entries(), ({ kind }) => kind)).toEqual([undefined, undefined, undefined, undefined]);
+  await reader.close();
   const again = openRaw(folder);
   expect([...again.getKeys()].map((key) => key.toString())).toHaveLength(4);
   await again.close();

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { liveService } from './live.js';
+
+const RUNS = ['A', 'B', 'C', 'D'];
+
+interface Result {
+  readonly run_hash: string;
+}
+
+/** Four backtests at once on a service with so many threads: their results, and the record of one, as text. */
+async function resultsWith(workers: number): Promise<string[]> {
+  const service = await liveService(['--workers', String(workers)]);
+  try {
+    expect((await service.job('/data/synthetic', { store_id: 'm', seed: 3, assets: 60, start: '2016-01-04', end: '2019-12-31' })).error).toBeNull();
+    for (const [k, id] of RUNS.entries()) {
+      await service.ok('PUT', `/indices/${id}`, {
+        id, name: id, calendar: 'XNYS', base_date: '2017-01-03', rebalance: { frequency: 'monthly' },
+        pipeline: { treatment: { dividends: 'total' }, weighting: { type: k % 2 === 0 ? 'MarketCapWeight' : 'InverseVolatilityWeight', cap: 0.05 + 0.01 * k } },
+      });
+    }
+    const jobs = await Promise.all(RUNS.map((id) => service.job<Result>(`/analytics/${id}/backtest`, { transaction_cost_bps: 10 })));
+    const record = await service.ok<Record<string, unknown>>('GET', '/analytics/B/record');
+    return [...jobs.map(({ result }) => JSON.stringify(result)), JSON.stringify({ ...record, run_at: null })];
+  } finally {
+    await service.close();
+  }
+}
+
+test('one, two and four threads give the same bytes', async () => {
+  const [one, two, four] = [await resultsWith(1), await resultsWith(2), await resultsWith(4)];
+  expect(one.every((text) => text.length > 10_000)).toBe(true);
+  expect(two).toEqual(one);
+  expect(four).toEqual(one);
+});

@@ -120,6 +120,15 @@ describe('a damaged home or backup', () => {
     return other;
   }
 
+  /** Changes one byte of a stored document. */
+  async function flipDocument(folder: string, key: string): Promise<void> {
+    const database = open<Buffer, Buffer>({ path: join(folder, 'documents'), noSubdir: false, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
+    const value = Buffer.from(database.get(Buffer.from(key))!);
+    value[value.length - 3]! ^= 1;
+    await database.put(Buffer.from(key), value);
+    await database.close();
+  }
+
   async function flip(file: string): Promise<void> {
     const bytes = await readFile(file);
     const at = Math.floor(bytes.length / 2);
@@ -134,12 +143,7 @@ describe('a damaged home or backup', () => {
     const artifacts = await readdir(join(other, 'artifacts'));
     await flip(join(other, 'artifacts', artifacts[0]!));
     await rm(join(other, 'artifacts', artifacts[1]!));
-    const database = open<Buffer, Buffer>({ path: join(other, 'documents'), noSubdir: false, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
-    const key = Buffer.from('main\u0000watchlist\u0000mine');
-    const value = Buffer.from(database.get(key)!);
-    value[value.length - 3]! ^= 1;
-    await database.put(key, value);
-    await database.close();
+    await flipDocument(other, 'main\u0000watchlist\u0000mine');
 
     const { status, out } = await finished(['verify', '--home', other]);
     expect(status).toBe(1);
@@ -153,6 +157,17 @@ describe('a damaged home or backup', () => {
     const copied = await finished(['backup', folder, '--home', other]);
     expect(copied.status).toBe(1);
     expect(lines(copied.out)[0]!['damaged']).toEqual(expect.arrayContaining([`artifacts/${artifacts[0]}`, `artifacts/${artifacts[1]}`]));
+  }, 60_000);
+
+  test('whose store document cannot be read keeps the folder that the document named', async () => {
+    const other = await stillHome();
+    const before = await readdir(join(other, 'stores'));
+    await flipDocument(other, 'main\u0000store\u0000market');
+    const again = await serving(other, ['--log-level', 'error', '--drain-ms', '0']);
+    await expect.poll(async () => (await ask(again.url, 'GET', '/data/stores')).body['skipped']).toBe(1);
+    again.child.kill('SIGTERM');
+    await again.ended;
+    expect([before.length, await readdir(join(other, 'stores'))]).toEqual([1, before]);
   }, 60_000);
 
   test('is not restored, and the home stays as it was', async () => {

@@ -1,12 +1,28 @@
 import { readRecord } from '#domain/backtest/record-columns.js';
+import type { RunRecord } from '#domain/backtest/run-record.js';
 import { Refusal } from '#domain/refusal.js';
-import type { Task } from '#jobs/tasks.js';
-import { recordJson } from '#views/record-json.js';
+import type { RunRecordInput, Task } from '#jobs/tasks.js';
+import { createJsonSinkWriter } from '#views/json-writer.js';
+import { recordJson, writeRecord } from '#views/record-json.js';
 import { outputBytes } from './hand-over.js';
 import { hashFile, withRunFile } from './run-file.js';
+import { writeTextFile } from './text-file.js';
 
 /** The record of a stored run as JSON, from its columns. */
-export const runRecord: Task<'run-record'> = async ({ columns, sha256, stamp }) => {
+export const runRecord: Task<'run-record'> = async ({ stamp, ...file }) => withRecord(file, (record) => outputBytes(recordJson(record, stamp)));
+
+/** The same as a file, of which no more than a part is ever in memory. */
+export const writeRecordFile: Task<'write-record'> = async ({ stamp, path, ...file }) =>
+  withRecord(file, (record) =>
+    writeTextFile(path, (sink) => {
+      const json = createJsonSinkWriter(sink);
+      writeRecord(json, record, stamp);
+      json.end();
+    }),
+  );
+
+/** @throws Refusal DOCUMENT_UNREADABLE */
+function withRecord<T>({ columns, sha256 }: Pick<RunRecordInput, 'columns' | 'sha256'>, use: (record: RunRecord) => T): T {
   if (hashFile(columns) !== sha256) throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is gone or has another content than was written.');
-  return outputBytes(withRunFile(columns, (run) => recordJson(readRecord(run), stamp)));
-};
+  return withRunFile(columns, (run) => use(readRecord(run)));
+}

@@ -1,11 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { AddressInfo } from 'node:net';
+import { startService } from './service.js';
 
 /**
  * Requests per second of GET /health, of the whole service in a process of its own, beside what bare node:http answers
@@ -32,21 +30,6 @@ async function load(url: string): Promise<Outcome> {
   return { requestsPerSecond: requests.average, p50Ms: latency.p50, p99Ms: latency.p99 };
 }
 
-async function service(): Promise<{ url: string; stop(): Promise<void> }> {
-  const home = await mkdtemp(join(tmpdir(), 'bench-'));
-  const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-  const child = spawn(process.execPath, [main, 'serve', '--home', home, '--port', '0', '--drain-ms', '0'], { stdio: ['ignore', 'pipe', 'ignore'] });
-  const [line] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
-  return {
-    url: line.replace('listening on ', '').trim(),
-    async stop() {
-      child.kill('SIGTERM');
-      await once(child, 'close');
-      await rm(home, { recursive: true });
-    },
-  };
-}
-
 async function bareNode(body: string): Promise<{ url: string; stop(): Promise<void> }> {
   const server = createServer((_request, response) => {
     response.writeHead(200, { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': Buffer.byteLength(body) });
@@ -67,7 +50,7 @@ async function bareNode(body: string): Promise<{ url: string; stop(): Promise<vo
 const line = (name: string, { requestsPerSecond, p50Ms, p99Ms }: Outcome) =>
   console.log(`${name.padEnd(34)} ${requestsPerSecond.toFixed(0).padStart(7)} requests/s   p50 ${p50Ms} ms   p99 ${p99Ms} ms`);
 
-const divisor = await service();
+const divisor = await startService();
 const body = await (await fetch(`${divisor.url}/health`)).text();
 await load(`${divisor.url}/health`); // Warm: the first run compiles.
 line('GET /health', await load(`${divisor.url}/health`));

@@ -33,6 +33,8 @@ export interface Tasks {
   'view-run': { input: RunViewInput; output: OutputBytes };
   /** The record of a stored run: a BacktestResultSummary as JSON. */
   'run-record': { input: RunRecordInput; output: OutputBytes };
+  /** The same as a file of its own. */
+  'write-record': { input: RunRecordInput & { readonly path: string }; output: WrittenFile };
   /** Index levels of a stored run. */
   'run-levels': { input: { readonly columns: string }; output: RunLevels };
   /** What an index would consist of on a day: a PreviewResponse as JSON. */
@@ -269,6 +271,12 @@ export interface BacktestOutput {
   /** SHA-256 over engine version, plan and store content. */
   readonly runHash: string;
   readonly storeContentHash: string;
+}
+
+/** A file that a task wrote. */
+export interface WrittenFile {
+  readonly bytes: number;
+  readonly sha256: string;
 }
 
 export interface RunRecordInput {

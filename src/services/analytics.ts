@@ -43,10 +43,10 @@ export interface StoredBytes {
 }
 
 /** The record of a run, which is written when it is asked for. */
-export interface RecordBytes {
+export interface RunRecordReader {
   readonly etag: string;
   /** @throws Refusal DOCUMENT_UNREADABLE when the files of the run are damaged */
-  read(): Promise<Uint8Array<ArrayBuffer>>;
+  read(): Promise<StoredBytes>;
 }
 
 export interface DateWindow {
@@ -85,7 +85,7 @@ export interface Analytics {
   start(runId: string, request: BacktestRequest, owner: string | null): Promise<JobStatus>;
   list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): BacktestRecordCollection;
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; so do all that follow */
-  record(runId: string): RecordBytes;
+  record(runId: string): RunRecordReader;
   overview(runId: string): StoredBytes;
   /** @throws Refusal PRECONDITION_FAILED */
   remove(runId: string, ifMatch: Precondition | undefined): Promise<void>;

@@ -1,50 +1,97 @@
 import { createHash } from 'node:crypto';
 import { RECORD_FORMAT } from '#domain/backtest/record-columns.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
+import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import type { ArtifactStore } from '#store/artifacts.js';
+import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
+import type { StoredBytes } from './analytics.js';
 
 export interface RunRecordsDependencies {
   readonly artifacts: ArtifactStore;
   readonly jobs: Pick<Jobs, 'query'>;
 }
 
-/** Records of stored runs as JSON: written from their columns when they are read. */
+/**
+ * Records of stored runs as JSON. A record is written from its columns when it is first read, into a file that is served until
+ * others take its place: whoever reads, and however slowly, holds a part of it in memory.
+ */
 export interface RunRecords {
   /** @throws Refusal DOCUMENT_UNREADABLE when a file of the run is gone or damaged */
-  read(run: RunDocument): Promise<Uint8Array<ArrayBuffer>>;
+  read(run: RunDocument): Promise<StoredBytes>;
 }
 
-/** A record of at most so many bytes is kept until another is read: clients ask for the same one again. */
-const KEPT_BYTES_MAX = 64 * 2 ** 20;
+/** Records kept as files: so many, and of so many bytes together. */
+const KEPT_RECORDS_MAX = 32;
+const KEPT_BYTES_MAX = 2 ** 30;
 
 export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): RunRecords {
-  let latest: { readonly etag: string; readonly bytes: Promise<Uint8Array<ArrayBuffer>> } | undefined;
+  /** Files by etag, the one read longest ago first. */
+  const kept = new Map<string, Promise<ArtifactRef>>();
+  const sizes = new Map<string, number>();
 
-  async function write({ artifacts: { columns }, run_at: runAt, run_hash: runHash, store_content_hash: storeContentHash, engine_version: engineVersion }: RunDocument) {
-    const stamp = { runAt: runAt ?? '', runHash, storeContentHash, engineVersion };
-    const { bytes } = await jobs.query('run-record', { columns: artifacts.path(columns), sha256: columns.sha256, stamp });
-    return bytes;
+  function inputOf({ artifacts: { columns }, run_at: runAt, run_hash: runHash, store_content_hash: storeContentHash, engine_version: engineVersion }: RunDocument) {
+    return { columns: artifacts.path(columns), sha256: columns.sha256, stamp: { runAt: runAt ?? '', runHash, storeContentHash, engineVersion } };
+  }
+
+  /** @throws Refusal STORAGE_FULL */
+  async function write(run: RunDocument): Promise<ArtifactRef> {
+    const name = await artifacts.claim(run.artifacts.columns.bytes);
+    return { name, ...(await jobs.query('write-record', { ...inputOf(run), path: artifacts.path({ name }) })) };
+  }
+
+  async function makeRoom(): Promise<void> {
+    const total = (): number => [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
+    const removed: string[] = [];
+    for (const [etag, file] of kept) {
+      if (kept.size <= KEPT_RECORDS_MAX && total() <= KEPT_BYTES_MAX) break;
+      if (!sizes.has(etag)) continue; // Not written yet.
+      kept.delete(etag);
+      sizes.delete(etag);
+      removed.push((await file).name);
+    }
+    await artifacts.remove(removed);
+  }
+
+  async function keep(etag: string, run: RunDocument): Promise<ArtifactRef> {
+    const file = kept.get(etag) ?? write(run);
+    kept.delete(etag);
+    kept.set(etag, file);
+    try {
+      sizes.set(etag, (await file).bytes);
+    } catch (thrown) {
+      if (kept.get(etag) === file) kept.delete(etag);
+      throw thrown;
+    }
+    return file;
+  }
+
+  /** An open file can be read to its end, whoever removes it meanwhile. */
+  async function open(etag: string, run: RunDocument): Promise<{ readonly length: number; readonly stream: ReadableStream<Uint8Array> }> {
+    const file = await keep(etag, run);
+    try {
+      return { length: file.bytes, stream: artifacts.stream(file) };
+    } catch {
+      // Somebody removed or cut it: it can be made again.
+      kept.delete(etag);
+      const again = await keep(etag, run);
+      return { length: again.bytes, stream: artifacts.stream(again) };
+    }
   }
 
   return {
     async read(run) {
       const { record } = run.artifacts;
-      if (record) return new Uint8Array(await artifacts.read(record));
       const etag = recordEtag(run);
-      if (latest?.etag === etag) return latest.bytes;
-      const reading = { etag, bytes: write(run) };
-      latest = reading;
-      const forget = (): void => {
-        if (latest === reading) latest = undefined;
-      };
+      if (record) return { length: record.bytes, etag, open: () => artifacts.stream(record) };
       try {
-        const bytes = await reading.bytes;
-        if (bytes.length > KEPT_BYTES_MAX) forget();
-        return bytes;
-      } catch (refusal) {
-        forget();
-        throw refusal;
+        const { length, stream } = await open(etag, run);
+        await makeRoom();
+        return { length, etag, open: () => stream };
+      } catch (thrown) {
+        if (!(thrown instanceof Refusal && thrown.code === 'STORAGE_FULL')) throw thrown;
+        // On a full disk what is stored can still be read.
+        const { bytes } = await jobs.query('run-record', inputOf(run));
+        return { length: bytes.length, etag, open: () => new Blob([bytes]).stream() };
       }
     },
   };

@@ -22,7 +22,14 @@ export interface ArtifactStore {
   /** The bytes, checked against their hash unless a range is asked for. @throws Refusal DOCUMENT_UNREADABLE */
   read(ref: ArtifactRef, range?: { readonly start: number; readonly end: number }): Promise<Uint8Array>;
   /** Path of the file, for a worker that reads it itself. */
-  path(ref: ArtifactRef): string;
+  path(ref: Pick<ArtifactRef, 'name'>): string;
+  /**
+   * A name for a file that a worker writes itself and that can be made again: it is not flushed, no document refers to it, and it is
+   * gone after the next start. Whoever asked removes it.
+   * @param bytes about how many there will be
+   * @throws Refusal STORAGE_FULL
+   */
+  claim(bytes: number): Promise<string>;
   /**
    * Removes files; absent ones are fine. The store calls it for artifacts that lost their last document, the job engine
    * for those of an attempt that did not complete: nobody else has to.

@@ -51,6 +51,10 @@ export async function openArtifacts(folder: string, freeSpace: FreeSpace = watch
       }
     },
     path: (ref) => path(ref.name),
+    async claim(bytes) {
+      await freeSpace.admit(bytes);
+      return newArtifactName();
+    },
     remove,
     async sweep(referenced) {
       const names = await readdir(folder);

@@ -22,8 +22,27 @@ export interface JsonWriter {
   mark(): number;
   /** Writes again what was written between two marks. */
   repeat(from: number, to: number): void;
+}
+
+/** A writer into memory. */
+export interface JsonBytesWriter extends JsonWriter {
   /** The text; the writer is done with. */
   bytes(): Uint8Array<ArrayBuffer>;
+}
+
+/** Where the text of a writer goes, in parts that are valid until the call returns. */
+export interface JsonSink {
+  /** Bytes taken so far. */
+  readonly length: number;
+  append(part: Uint8Array): void;
+  /** Appends again what was taken between two positions. */
+  repeat(from: number, to: number): void;
+}
+
+/** A writer into a sink of the caller's. */
+export interface JsonSinkWriter extends JsonWriter {
+  /** Hands the rest to the sink; the writer is done with. */
+  end(): void;
 }
 
 /** Text of JSON as bytes that a writer takes without looking at characters. */
@@ -35,12 +54,9 @@ export function jsonToken(text: string): Uint8Array {
 let spare: NumberText | undefined;
 
 /** @param expectedBytes room made at first: the nearer, the less is moved. */
-export function createJsonWriter(expectedBytes = 1 << 14): JsonWriter {
-  const text = spare ?? createNumberText();
-  spare = undefined;
+export function createJsonWriter(expectedBytes = 1 << 14): JsonBytesWriter {
   let buffer = new Uint8Array(Math.ceil(expectedBytes));
   let length = 0;
-  const encoder = new TextEncoder();
 
   function reserve(bytes: number): void {
     if (length + bytes <= buffer.length) return;
@@ -49,22 +65,45 @@ export function createJsonWriter(expectedBytes = 1 << 14): JsonWriter {
     buffer = larger;
   }
 
-  text.begin((part) => {
-    reserve(part.length);
-    buffer.set(part, length);
-    length += part.length;
+  const { end, ...writer } = createJsonSinkWriter({
+    get length() {
+      return length;
+    },
+    append(part) {
+      reserve(part.length);
+      buffer.set(part, length);
+      length += part.length;
+    },
+    repeat(from, to) {
+      reserve(to - from);
+      buffer.copyWithin(length, from, to);
+      length += to - from;
+    },
   });
+  return {
+    ...writer,
+    bytes() {
+      end();
+      return length * FULL_ENOUGH >= buffer.length ? buffer.subarray(0, length) : buffer.slice(0, length);
+    },
+  };
+}
+
+export function createJsonSinkWriter(sink: JsonSink): JsonSinkWriter {
+  const text = spare ?? createNumberText();
+  spare = undefined;
+  const encoder = new TextEncoder();
+  text.begin((part) => sink.append(part));
 
   const raw = (json: string): void => {
     if (!text.ascii(json)) text.bytes(encoder.encode(json));
   };
-  const mark = (): number => {
-    text.flush();
-    return length;
-  };
   return {
     raw,
-    mark,
+    mark() {
+      text.flush();
+      return sink.length;
+    },
     token: text.bytes,
     string: (value) => raw(JSON.stringify(value)),
     number(value) {
@@ -83,14 +122,11 @@ export function createJsonWriter(expectedBytes = 1 << 14): JsonWriter {
     },
     repeat(from, to) {
       text.flush();
-      reserve(to - from);
-      buffer.copyWithin(length, from, to);
-      length += to - from;
+      sink.repeat(from, to);
     },
-    bytes() {
+    end() {
       text.flush();
       spare = text;
-      return length * FULL_ENOUGH >= buffer.length ? buffer.subarray(0, length) : buffer.slice(0, length);
     },
   };
 }

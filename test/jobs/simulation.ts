@@ -195,6 +195,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
       stream: never,
       read: never,
       path: never,
+      claim: never,
       sweep: never,
     };
   }

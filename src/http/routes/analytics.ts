@@ -15,7 +15,7 @@ export function analyticsHandlers(analytics: Analytics): Handlers<typeof analyti
     async getRecord({ params, header }) {
       const { etag, read } = analytics.record(params.index_id);
       // What the client has already need not be written: the reply is a 304 whatever its bytes.
-      return namesEtag(header('if-none-match'), etag) ? { bytes: NOTHING, etag } : { bytes: await read(), etag };
+      return namesEtag(header('if-none-match'), etag) ? { bytes: NOTHING, etag } : storedReply(await read());
     },
     async deleteRecord({ params, precondition }) {
       await analytics.remove(params.index_id, precondition());

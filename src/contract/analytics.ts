@@ -471,7 +471,7 @@ export const analyticsRoutes = routes({
       ...window,
     }),
     success: { status: 200, description: 'The groups.', schema: GroupAttributionView },
-    errors: [...runErrors, 'INVALID_RANGE', 'RANGE_TOO_SHORT', 'TOTAL_LOSS', 'NO_COMMON_DATES', 'BENCHMARK_NOT_FOUND', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'],
+    errors: [...runErrors, ...benchmarkErrors, 'INVALID_RANGE', 'TOTAL_LOSS', 'NO_COMMON_DATES'],
   },
   reconcileRun: {
     method: 'GET',

@@ -153,15 +153,19 @@ const SHARED_ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
   [404, ['ROUTE_NOT_FOUND']],
   [405, ['METHOD_NOT_ALLOWED']],
   [422, ['VALIDATION_FAILED']],
+  [429, ['RATE_LIMITED']],
   [500, ['INTERNAL']],
   [501, ['NOT_SUPPORTED']],
   [503, ['NO_DATA_SOURCE', 'STORE_UNAVAILABLE', 'OVERLOADED', 'DRAINING', 'STORAGE_FULL']],
 ];
 
+/** Statuses of what a key may not do: routes that need none do not answer them. */
+const KEY_STATUSES: ReadonlySet<number> = new Set([401, 403, 429]);
+
 /** Every error code a route can answer: the shared ones, those its parts bring with them, and its own. */
 export function errorCodesOf(route: Route): ErrorCode[] {
   const isOpen = route.scope === 'open';
-  const shared = SHARED_ERRORS.flatMap(([status, codes]) => (isOpen && (status === 401 || status === 403) ? [] : codes));
+  const shared = SHARED_ERRORS.flatMap(([status, codes]) => (isOpen && KEY_STATUSES.has(status) ? [] : codes));
   const isWrite = route.method === 'PUT' || route.method === 'PATCH' || route.method === 'DELETE';
   return [
     ...new Set<ErrorCode>([
@@ -192,7 +196,7 @@ function errorResponses(route: Route): Json {
 
 function errorResponse(codes: readonly ErrorCode[]): Json {
   const { status } = ERRORS[codes[0]!];
-  const own = status === 405 ? (['Allow'] as const) : status === 401 ? (['WWW-Authenticate'] as const) : status === 503 ? (['Retry-After'] as const) : [];
+  const own = status === 405 ? (['Allow'] as const) : status === 401 ? (['WWW-Authenticate'] as const) : status === 503 || status === 429 ? (['Retry-After'] as const) : [];
   return {
     description: codes.map((code) => `\`${code}\`: ${ERRORS[code].help}`).join('\n\n'),
     headers: header('X-Request-Id', 'X-Engine-Version', ...own),

@@ -39,6 +39,16 @@ export const LIMITS = {
   MAX_ATTEMPTS: 3,
   /** Jobs waiting for a worker. */
   MAX_QUEUED_JOBS: 10_000,
+  /** Jobs of one key that may wait. */
+  MAX_KEY_QUEUED_JOBS: 100,
+  /** Heavy jobs of one key that run at once; half of the workers where that is more. */
+  MAX_KEY_RUNNING_JOBS: 4,
+  /** Requests of one key a second, in the long run: a tenth of what one process answers. */
+  MAX_KEY_REQUESTS_PER_SECOND: 1000,
+  /** Requests of one key at once, after it has been silent: ten seconds of them. */
+  MAX_KEY_REQUEST_BURST: 10_000,
+  /** Ended jobs that are remembered; the oldest make room. What starts in two seconds with room to spare. */
+  MAX_ENDED_JOBS: 20_000,
   /** Jobs of one listing. */
   MAX_LISTED_JOBS: 500,
   /** Longest `wait` of a job's status. */

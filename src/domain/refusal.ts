@@ -61,6 +61,7 @@ export const ERRORS = {
   NUMERIC_FAILURE: { status: 422, help: 'A result is not finite.' },
   SOLVER_FAILED: { status: 422, help: 'The solver neither solved the problem nor proved it infeasible.' },
   MISSING_PRICE: { status: 422, help: 'A constituent has no price and the treatment asks to fail.' },
+  RATE_LIMITED: { status: 429, help: 'The key has as many jobs waiting, or sends as many requests a second, as one key may; retry after `Retry-After` seconds.' },
   INTERNAL: { status: 500, help: 'A defect of the service; quote detail.request_id.' },
   NOT_SUPPORTED: { status: 501, help: 'This build has no driver for the kind.' },
   NO_DATA_SOURCE: { status: 503, help: 'No data store is active.' },

@@ -6,6 +6,7 @@ import type { Route } from '#contract/route.js';
 import { ERRORS, Refusal } from '#domain/refusal.js';
 import type { Authenticate } from './authentication.js';
 import { createFailedKeys } from './failed-keys.js';
+import { createKeyRates } from './key-rates.js';
 import type { Handler, Handlers, Principal, Reply } from './handler.js';
 import { createOperation, type Exchange, type Operation } from './pipeline.js';
 import { toErrorResponse, toResponse, type Headers } from './reply.js';
@@ -63,6 +64,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const headersFor = (requestId: string): Headers => ({ 'X-Request-Id': requestId, ...base });
 
   const failedKeys = createFailedKeys(() => performance.now());
+  const keyRates = createKeyRates({ monotonicMs: () => performance.now() });
   const hono = new Hono<{ Bindings: Client }>({ strict: true });
   for (const [path, operations] of byPath(api, handlers)) {
     hono.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), (c) => answer(c, operations));
@@ -80,6 +82,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const call = openCall(request, c.req.path, operations);
     try {
       if (!call.isOpen) call.principal = authenticate(request.headers);
+      if (call.principal.keyId !== null) keyRates.take(call.principal.keyId);
       if (operations === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${call.path.slice(0, 200)}.`);
       if (call.operation === undefined) throw notAllowed(request.method, operations.allowed);
       const exchange: Exchange = { request, requestId: call.requestId, param: (name) => c.req.param(name) };

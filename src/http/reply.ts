@@ -7,8 +7,8 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 /** Headers of every response, in one object so that they are written once and nothing touches a response afterwards. */
 export type Headers = Record<string, string>;
 
-/** Seconds after which a client may try again, by the code of a 503. */
-const RETRY_AFTER_SECONDS: Partial<Record<ErrorDetail['code'], number>> = { OVERLOADED: 2, STORAGE_FULL: 60 };
+/** Seconds after which a client may try again, by the code of a 503 or 429. */
+const RETRY_AFTER_SECONDS: Partial<Record<ErrorDetail['code'], number>> = { OVERLOADED: 2, RATE_LIMITED: 2, STORAGE_FULL: 60 };
 const RETRY_AFTER_DEFAULT_SECONDS = 5;
 
 export interface ReplyContext {
@@ -69,7 +69,7 @@ export function namesEtag(header: string | undefined, etag: string): boolean {
 /** The response of a refusal: the ErrorEnvelope under the status of its code. */
 export function toErrorResponse(refusal: Refusal, method: string, headers: Headers): Response {
   const status = statusOf(refusal);
-  if (status === 503) headers['Retry-After'] = String(RETRY_AFTER_SECONDS[refusal.code] ?? RETRY_AFTER_DEFAULT_SECONDS);
+  if (status === 503 || status === 429) headers['Retry-After'] = String(RETRY_AFTER_SECONDS[refusal.code] ?? RETRY_AFTER_DEFAULT_SECONDS);
   if (status === 401) headers['WWW-Authenticate'] = 'Bearer';
   const allowed = refusal.detail?.['allowed'];
   if (status === 405 && Array.isArray(allowed)) headers['Allow'] = allowed.join(', ');

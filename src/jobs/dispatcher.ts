@@ -17,6 +17,8 @@ export interface Dispatcher {
   enqueue(job: LiveJob): void;
   /** Jobs in line. */
   readonly waiting: number;
+  /** Jobs of one owner in line. */
+  waitingOf(owner: string): number;
   /** Keeps the line and the places in step with a change of state. */
   follow(job: LiveJob, before: JobState): void;
   /** Begins to start jobs. */
@@ -47,6 +49,8 @@ interface Pulse {
 export function createDispatcher({ book, kinds, artifacts, pool, clock, limits, log }: DispatcherDependencies): Dispatcher {
   const queues: Record<Lane, LaneQueue> = { heavy: createLaneQueue(), light: createLaneQueue() };
   const places: Record<Lane, number> = { heavy: 0, light: 0 };
+  /** Places of the heavy lane that each owner holds. */
+  const heavyPlaces = new Map<string, number>();
   const pulses = new WeakMap<LiveJob, Pulse>();
   let reservedBytes = 0;
   let isOpen = false;
@@ -61,19 +65,33 @@ export function createDispatcher({ book, kinds, artifacts, pool, clock, limits, 
     if (!isOpen) return;
     for (const lane of ['light', 'heavy'] as const) {
       while (places[lane] < limits.runningMax[lane]) {
-        const job = book.live(queues[lane].peek() ?? '');
+        const mayRun = lane === 'heavy' ? mayRunHeavy : undefined;
+        const job = book.live(queues[lane].peek(mayRun) ?? '');
         if (job === undefined || !fits(job)) break;
-        queues[lane].shift();
-        places[lane]++;
-        reservedBytes += job.identity.estimated_bytes;
+        queues[lane].shift(mayRun);
+        hold(job, lane, 1);
         void perform(job).finally(() => {
-          places[lane]--;
-          reservedBytes -= job.identity.estimated_bytes;
+          hold(job, lane, -1);
           schedule();
         });
       }
     }
     if (places.heavy + places.light > 0) keepTicking();
+  }
+
+  /** Takes a place for a job, or gives it back. */
+  function hold({ identity: { owner, estimated_bytes: bytes } }: LiveJob, lane: Lane, by: 1 | -1): void {
+    places[lane] += by;
+    reservedBytes += by * bytes;
+    if (lane !== 'heavy') return;
+    const held = (heavyPlaces.get(owner) ?? 0) + by;
+    if (held > 0) heavyPlaces.set(owner, held);
+    else heavyPlaces.delete(owner);
+  }
+
+  /** One key does not hold every thread for an hour; jobs that nobody was named for are the service's own. */
+  function mayRunHeavy(owner: string): boolean {
+    return owner === '' || (heavyPlaces.get(owner) ?? 0) < limits.perOwner.runningMax;
   }
 
   /** The first in line waits until there is room for it, and the others behind it: a large job is not passed over for ever. */
@@ -202,6 +220,7 @@ export function createDispatcher({ book, kinds, artifacts, pool, clock, limits, 
     get waiting() {
       return queues.heavy.length + queues.light.length;
     },
+    waitingOf: (owner) => queues.heavy.lengthOf(owner) + queues.light.lengthOf(owner),
     follow(job, before) {
       const { owner, job_id: jobId } = job.identity;
       if (before === 'pending' && job.life.status !== 'running') queueOf(job).remove(owner, jobId);

@@ -10,6 +10,11 @@ export function engineLimits({ workers, memoryBytes }: { readonly workers: numbe
     attemptsMax: LIMITS.MAX_ATTEMPTS,
     queueMax: LIMITS.MAX_QUEUED_JOBS,
     runningMax: { heavy: workers, light: LIGHT_RUNNING_MAX },
+    perOwner: {
+      queueMax: LIMITS.MAX_KEY_QUEUED_JOBS,
+      runningMax: Math.max(LIMITS.MAX_KEY_RUNNING_JOBS, Math.floor(workers / 2)),
+    },
+    endedMax: LIMITS.MAX_ENDED_JOBS,
     memoryBytes,
     heartbeatTimeoutMs: LIMITS.HEARTBEAT_TIMEOUT_SECONDS * 1000,
     jobMsMax: LIMITS.MAX_JOB_SECONDS * 1000,

@@ -30,8 +30,8 @@ const STOP_MS = 5000;
 export function createJobEngine({ store, artifacts, pool, clock, limits, log }: JobEngineDependencies): JobEngine {
   const kinds = new Map<JobKindName, JobKind<unknown>>();
   /** Submissions on their way to disk. */
-  const coming = new Map<string, { readonly inputHash: string; readonly durable: Promise<JobStatus> }>();
-  const book = createJobBook({ store, clock, attemptsMax: limits.attemptsMax, log, onChange: (job, before) => dispatcher.follow(job, before) });
+  const coming = new Map<string, { readonly inputHash: string; readonly owner: string; readonly durable: Promise<JobStatus> }>();
+  const book = createJobBook({ store, clock, attemptsMax: limits.attemptsMax, endedMax: limits.endedMax, log, onChange: (job, before) => dispatcher.follow(job, before) });
   const dispatcher = createDispatcher({ book, kinds, artifacts, pool, clock, limits, log });
   let isDraining = false;
 
@@ -48,9 +48,10 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
       if (liveHash !== inputHash) throw new Refusal('JOB_RUNNING', `The job ${jobId} runs with a different request.`, { job_id: jobId });
       return before === undefined ? requireStatus(jobId) : before.durable;
     }
-    admit(submission.estimatedBytes);
+    const owner = submission.owner ?? '';
+    admit(submission.estimatedBytes, owner);
     const durable = write(submission, jobId, inputHash);
-    coming.set(jobId, { inputHash, durable });
+    coming.set(jobId, { inputHash, owner, durable });
     try {
       return await durable;
     } finally {
@@ -58,7 +59,7 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
     }
   }
 
-  function admit(estimatedBytes: number): void {
+  function admit(estimatedBytes: number, owner: string): void {
     if (isDraining) throw new Refusal('DRAINING', 'The service is stopping.');
     if (estimatedBytes > limits.memoryBytes) {
       const message = `The job is expected to need ${estimatedBytes} bytes of memory; all jobs together may need ${limits.memoryBytes}.`;
@@ -71,6 +72,16 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
     const queued = dispatcher.waiting + coming.size;
     if (queued >= limits.queueMax) {
       throw new Refusal('OVERLOADED', `${queued} jobs wait already; ${limits.queueMax} may.`, { queued, limit: limits.queueMax });
+    }
+    if (owner !== '') admitOwner(owner);
+  }
+
+  function admitOwner(owner: string): void {
+    const { queueMax } = limits.perOwner;
+    let queued = dispatcher.waitingOf(owner);
+    for (const submission of coming.values()) if (submission.owner === owner) queued++;
+    if (queued >= queueMax) {
+      throw new Refusal('RATE_LIMITED', `${queued} jobs of this key wait already; ${queueMax} of one key may.`, { queued, limit: queueMax });
     }
   }
 
@@ -137,6 +148,7 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
     get: (jobId) => book.find(jobId)?.status,
     list: book.list,
     cancel,
+    ids: book.ids,
     isLive: (jobId) => book.live(jobId) !== undefined || coming.has(jobId),
     query: (task, input, signal) => runQuery({ task, input, signal }, { pool, clock, msMax: limits.queryMsMax }),
     watch: book.watch,

@@ -27,7 +27,7 @@ export type Consequence = Pick<Completion, 'effect' | 'committed'>;
 export interface JobBook {
   /** Reads the stored jobs; returns those that are not over, oldest first. */
   load(): LiveJob[];
-  /** Writes a new job, in place of an ended one of the same id. */
+  /** Writes a new job, in place of an ended one of the same id; the oldest ended ones beyond the limit are forgotten with it. */
   add(job: NewJob): Promise<LiveJob>;
   /**
    * Takes a job through an event, together with its consequence. Events of one job follow each other.
@@ -44,6 +44,8 @@ export interface JobBook {
   /** The payload of a live job; undefined when it cannot be read. */
   payload(jobId: string): { readonly payload: unknown } | undefined;
   find(jobId: string): FoundJob | undefined;
+  /** Jobs of a kind, oldest first. */
+  ids(kind: JobKindName): string[];
   list(query: JobQuery): JobStatus[];
   counts(): JobCounts;
   watch(jobId: string, listener: () => void): () => void;
@@ -60,11 +62,15 @@ export interface JobBookDependencies {
   readonly store: DocumentStore;
   readonly clock: Clock;
   readonly attemptsMax: number;
+  /** Ended jobs that are remembered. */
+  readonly endedMax: number;
   readonly log: JobLog;
   /** Told of every change of state, after it is visible. */
   readonly onChange: (job: LiveJob, before: JobState) => void;
 }
 
+/** Ended jobs forgotten with one new one: enough to catch up, little enough for one transaction. */
+const FORGOTTEN_AT_ONCE_MAX = 100;
 /** How often the progress of a watched job is read. */
 const WATCH_MS = 250;
 
@@ -75,7 +81,7 @@ interface Entry extends LiveJob {
   isSettling: boolean;
 }
 
-export function createJobBook({ store, clock, attemptsMax, log, onChange }: JobBookDependencies): JobBook {
+export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChange }: JobBookDependencies): JobBook {
   const live = new Map<string, Entry>();
   /** Every job, oldest first, as far as listings filter on it. */
   const history = new Map<string, { readonly kind: JobKindName; readonly sequence: number; status: JobState; revision: number }>();
@@ -117,14 +123,29 @@ export function createJobBook({ store, clock, attemptsMax, log, onChange }: JobB
   async function add({ identity: given, life, request, payload }: NewJob): Promise<LiveJob> {
     const identity: JobIdentity = { ...given, created_at: timestamp(), sequence: nextSequence++ };
     const jobId = identity.job_id;
+    const surplus = endedSurplus();
     await store.transaction((tx) => {
+      for (const { id, sequence } of surplus) if (isEndedIn(tx, id, sequence)) tx.delete('job', id);
       tx.put('job', jobId, { ...identity, ...life, request } satisfies JobRecord);
       tx.put('job-input', jobId, { payload });
     });
+    for (const { id, sequence } of surplus) if (history.get(id)?.sequence === sequence) history.delete(id);
     const entry = adopt(identity, life);
     log.info({ job_id: jobId }, 'job accepted');
     notify(jobId);
     return entry;
+  }
+
+  /** The oldest of the ended jobs beyond those that are remembered. */
+  function endedSurplus(): { readonly id: string; readonly sequence: number }[] {
+    const count = Math.min(history.size - live.size - endedMax, FORGOTTEN_AT_ONCE_MAX);
+    const found: { readonly id: string; readonly sequence: number }[] = [];
+    if (count <= 0) return found;
+    for (const [id, { status, sequence }] of history) {
+      if (isTerminal(status)) found.push({ id, sequence });
+      if (found.length === count) break;
+    }
+    return found;
   }
 
   function transition(job: LiveJob, event: LifeEvent, { effect, committed }: Consequence = {}): Promise<Life | Impossible> {
@@ -225,6 +246,7 @@ export function createJobBook({ store, clock, attemptsMax, log, onChange }: JobB
       return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as { readonly payload: unknown });
     },
     find,
+    ids: (kind) => [...history].flatMap(([jobId, entry]) => (entry.kind === kind ? [jobId] : [])),
     list({ kind, statuses, limit, before }) {
       const end = before === undefined ? Infinity : (history.get(before)?.sequence ?? 0);
       const listed: JobStatus[] = [];
@@ -249,6 +271,14 @@ export function createJobBook({ store, clock, attemptsMax, log, onChange }: JobB
       };
     },
   };
+}
+
+/** Whether the ended job of this submission is still the stored one: its id may have been submitted again meanwhile. */
+function isEndedIn(tx: DocumentTransaction, jobId: string, sequence: number): boolean {
+  const stored = tx.get('job', jobId);
+  if (stored === undefined || 'unreadable' in stored) return stored !== undefined;
+  const record = readJobRecord(stored.body, jobId);
+  return record === undefined || (record.sequence === sequence && isTerminal(record.status));
 }
 
 /** The end of a job is one transaction: its effect, its terminal state, and the payload it needs no more. */

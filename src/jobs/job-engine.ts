@@ -52,6 +52,10 @@ export interface EngineLimits {
   readonly queueMax: number;
   /** Jobs that run at once in each lane. */
   readonly runningMax: Readonly<Record<Lane, number>>;
+  /** Of the jobs of one owner: how many may wait, and how many heavy ones run at once. */
+  readonly perOwner: { readonly queueMax: number; readonly runningMax: number };
+  /** Ended jobs that are remembered. */
+  readonly endedMax: number;
   /** Bytes that running jobs may be expected to need together. */
   readonly memoryBytes: number;
   readonly heartbeatTimeoutMs: number;

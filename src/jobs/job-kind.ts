@@ -70,13 +70,15 @@ export interface Jobs {
   /**
    * Queues work durably. A live job with the same id and input is answered instead of a second one.
    * @returns the status once it is on disk.
-   * @throws Refusal JOB_RUNNING, OVERLOADED, DRAINING, STORAGE_FULL, VALIDATION_FAILED when it alone needs more memory than all jobs may
+   * @throws Refusal JOB_RUNNING, OVERLOADED, RATE_LIMITED, DRAINING, STORAGE_FULL, VALIDATION_FAILED when it alone needs more memory than all jobs may
    */
   submit<P>(submission: Submission<P>): Promise<JobStatus>;
   /** The status as it is now; `result` is null when the result is an artifact. */
   get(jobId: string): JobStatus | undefined;
   /** Cancels: terminal statuses come back unchanged. @throws Refusal JOB_NOT_FOUND */
   cancel(jobId: string): Promise<JobStatus>;
+  /** Every job of a kind that is remembered, oldest first. @cost one pass over all jobs */
+  ids(kind: JobKindName): readonly string[];
   /** Whether a job with this id is pending or running. */
   isLive(jobId: string): boolean;
   /** Interactive work in the light lane: nothing is stored; rejected when the client goes away. @throws Refusal OVERLOADED */

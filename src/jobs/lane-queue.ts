@@ -4,15 +4,19 @@
  */
 export interface LaneQueue {
   readonly length: number;
+  /** Jobs of one owner that wait. */
+  lengthOf(owner: string): number;
   push(owner: string, jobId: string): void;
   /** Puts a job before all others of its owner. */
   unshift(owner: string, jobId: string): void;
-  /** The job whose turn it is. */
-  peek(): string | undefined;
+  /** The job whose turn it is among the owners that may have one. */
+  peek(mayRun?: (owner: string) => boolean): string | undefined;
   /** Takes the job that `peek` shows; its owner goes to the end of the line. */
-  shift(): string | undefined;
+  shift(mayRun?: (owner: string) => boolean): string | undefined;
   remove(owner: string, jobId: string): boolean;
 }
+
+const anybody = (): boolean => true;
 
 export function createLaneQueue(): LaneQueue {
   const waitingByOwner = new Map<string, string[]>(); // in order of turns
@@ -24,17 +28,21 @@ export function createLaneQueue(): LaneQueue {
     waitingByOwner.set(owner, list);
     length++;
   };
-  const first = (): [string, string[]] | undefined => waitingByOwner.entries().next().value;
+  const first = (mayRun: (owner: string) => boolean): [string, string[]] | undefined => {
+    for (const turn of waitingByOwner) if (mayRun(turn[0])) return turn;
+    return undefined;
+  };
 
   return {
     get length() {
       return length;
     },
+    lengthOf: (owner) => waitingByOwner.get(owner)?.length ?? 0,
     push: (owner, jobId) => add(owner, (list) => list.push(jobId)),
     unshift: (owner, jobId) => add(owner, (list) => list.unshift(jobId)),
-    peek: () => first()?.[1][0],
-    shift() {
-      const turn = first();
+    peek: (mayRun = anybody) => first(mayRun)?.[1][0],
+    shift(mayRun = anybody) {
+      const turn = first(mayRun);
       if (turn === undefined) return undefined;
       const [owner, list] = turn;
       const jobId = list.shift();

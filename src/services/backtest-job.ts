@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { Refusal } from '#domain/refusal.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import type { Markets } from '#market/markets.js';
+import { assertNotDeleted } from './jobs-about.js';
 
 /** Everything a backtest depends on besides the market, which is the one served when an attempt starts. */
 export interface BacktestPayload {
@@ -50,8 +50,7 @@ export function createBacktestJob({ markets }: BacktestJobDependencies): JobKind
       return {
         result: { artifact: artifacts.result },
         effect(tx) {
-          const isGone = tx.get('index', plan.runId) === undefined && tx.get('strategy', plan.runId) === undefined;
-          if (isGone) throw new Refusal('INDEX_DELETED', `${plan.runId} was deleted while its backtest ran.`);
+          assertNotDeleted(tx, plan.runId, 'backtest');
           tx.put('run', plan.runId, document);
         },
       };

@@ -6,9 +6,9 @@ import { readIndex, validateIndex, type CheckedIndex } from '#domain/documents/v
 import { hasErrors, orderFindings, type Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { ruleTypes } from '#domain/rules/catalogue.js';
-import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
+import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from './jobs-about.js';
 import { assertPrecondition, type Precondition } from './preconditions.js';
 import { childrenOf, findIndex, requireIndex, type StoredIndex } from './stored-indices.js';
 
@@ -39,7 +39,7 @@ export interface Indices {
 
 export interface IndicesDependencies {
   readonly documents: DocumentStore;
-  readonly jobs: Pick<Jobs, 'isLive' | 'cancel'>;
+  readonly jobs: JobsAbout;
   readonly markets: Markets;
   readonly calendars: Calendars;
 }
@@ -112,14 +112,13 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
     },
     async remove(indexId, ifMatch) {
       requireStored(documents, indexId);
-      for (const { id } of familyOf(documents, indexId, null)) {
-        const jobId = `backtest:${id}`;
-        if (jobs.isLive(jobId)) await jobs.cancel(jobId);
-      }
+      await cancelJobsAbout(jobs, familyOf(documents, indexId, null).map(({ id }) => id));
       return documents.transaction((tx) => {
         requireStored(tx, indexId);
         assertPrecondition(tx, 'index', indexId, ifMatch);
-        return { deleted: familyOf(tx, indexId, null).map((member) => removeIn(tx, member)) };
+        const family = familyOf(tx, indexId, null);
+        const forgotten = forgetJobsAbout(tx, jobs, family.map(({ id }) => id));
+        return { deleted: family.map((member) => removeIn(tx, member, forgotten.get(member.id) ?? 0)) };
       });
     },
     validate(body) {
@@ -145,14 +144,11 @@ function familyOf(reader: DocumentStore | DocumentTransaction, id: string, deriv
   return [{ id, derivedFrom }, ...childrenOf(reader, id).flatMap((child) => familyOf(reader, child, id))];
 }
 
-/** Forgets one index: its definition, its record, its job. Their artifacts go with the last document that names them. */
-function removeIn(tx: DocumentTransaction, { id, derivedFrom }: Member): IndexDeletion['deleted'][number] {
+/** Forgets one index: its definition and its record. Their artifacts go with the last document that names them. */
+function removeIn(tx: DocumentTransaction, { id, derivedFrom }: Member, jobsForgotten: number): IndexDeletion['deleted'][number] {
   tx.delete('index', id);
   const hadRecord = tx.delete('run', id);
-  const jobId = `backtest:${id}`;
-  const hadJob = tx.delete('job', jobId);
-  tx.delete('job-input', jobId);
-  return { index_id: id, backtest_record_deleted: hadRecord, backtest_results_deleted: Number(hadRecord) + Number(hadJob), derived_from: derivedFrom };
+  return { index_id: id, backtest_record_deleted: hadRecord, backtest_results_deleted: Number(hadRecord) + jobsForgotten, derived_from: derivedFrom };
 }
 
 function toSummary(document: IndexDocument, documents: DocumentStore): IndexCollection['indices'][number] {

@@ -7,6 +7,7 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/markets.js';
 import type { ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
+import { assertNotDeleted } from './jobs-about.js';
 import { requireRun } from './run-documents.js';
 
 /** Everything a replay depends on besides the stored run and the market. */
@@ -40,6 +41,7 @@ export function createReplayJob({ documents, artifacts, markets, planOf }: Repla
     async run({ run_id: runId, engine_version: engineVersion }, attempt) {
       await markets.settled();
       const { handle } = markets.require();
+      assertNotDeleted(documents, runId, 'replay');
       const run = requireRun(documents, runId);
       const plan = await storedPlan(artifacts, run);
       const { result, overview, columns } = run.artifacts;
@@ -51,7 +53,7 @@ export function createReplayJob({ documents, artifacts, markets, planOf }: Repla
         stored: { runAt: run.run_at, runHash: run.run_hash, engineVersion: run.engine_version, storeContentHash: run.store_content_hash },
         paths: { result: artifacts.path(result), overview: artifacts.path(overview), columns: artifacts.path(columns) },
       });
-      return { result: { artifact: await attempt.keep(view) } };
+      return { result: { artifact: await attempt.keep(view) }, effect: (tx) => assertNotDeleted(tx, runId, 'replay') };
     },
   };
 

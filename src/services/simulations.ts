@@ -8,6 +8,7 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/markets.js';
 import type { ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
+import { assertNotDeleted } from './jobs-about.js';
 import { requireRun } from './run-documents.js';
 import { findIndex } from './stored-indices.js';
 
@@ -46,6 +47,7 @@ export function createSimulationJob({ documents, artifacts, markets }: Pick<Simu
     kind: 'simulate',
     lane: 'heavy',
     async run({ run_id: runId, request, calendar, dates }, attempt) {
+      assertNotDeleted(documents, runId, 'simulation');
       const columns = artifacts.path(requireRun(documents, runId).artifacts.columns);
       const market = request.method === 'gaussian_factor' ? await marketOf(markets) : null;
       const start = await attempt.compute('plan-simulation', { columns, request, calendar, market }, READING);
@@ -56,7 +58,7 @@ export function createSimulationJob({ documents, artifacts, markets }: Pick<Simu
         Array.from({ length: parts }, (_, part) => attempt.compute('simulate-paths', { plan, part, memory }, (1 - READING - SUMMING) / parts)),
       );
       const view = await attempt.compute('sum-simulation', { start, memory, request, runId, dates, precision: drawn[0]!.precision }, SUMMING);
-      return { result: { artifact: await attempt.keep(view) } };
+      return { result: { artifact: await attempt.keep(view) }, effect: (tx) => assertNotDeleted(tx, runId, 'simulation') };
     },
   };
 }

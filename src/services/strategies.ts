@@ -5,9 +5,9 @@ import { readStrategy, type StrategyDocument } from '#domain/documents/strategy-
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { strategyProblems, validateStrategy, type StrategyContext } from '#domain/strategies/validate-strategy.js';
-import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
+import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from './jobs-about.js';
 import { assertPrecondition, type Precondition } from './preconditions.js';
 import { findIndex } from './stored-indices.js';
 import { findConstraintSet, requireStrategy } from './stored-strategies.js';
@@ -35,7 +35,7 @@ export interface Strategies {
 
 export interface StrategiesDependencies {
   readonly documents: DocumentStore;
-  readonly jobs: Pick<Jobs, 'isLive' | 'cancel'>;
+  readonly jobs: JobsAbout;
   readonly markets: Markets;
 }
 
@@ -94,16 +94,14 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     },
     async remove(strategyId, ifMatch) {
       requireStored(documents, strategyId);
-      const jobId = `backtest:${strategyId}`;
-      if (jobs.isLive(jobId)) await jobs.cancel(jobId);
+      await cancelJobsAbout(jobs, [strategyId]);
       return documents.transaction((tx) => {
         requireStored(tx, strategyId);
         assertPrecondition(tx, 'strategy', strategyId, ofDocument(ifMatch));
         tx.delete('strategy', strategyId);
         const hadRecord = tx.delete('run', strategyId);
-        const hadJob = tx.delete('job', jobId);
-        tx.delete('job-input', jobId);
-        return { strategy_id: strategyId, backtest_record_deleted: hadRecord, backtest_results_deleted: Number(hadRecord) + Number(hadJob) };
+        const jobsForgotten = forgetJobsAbout(tx, jobs, [strategyId]).get(strategyId) ?? 0;
+        return { strategy_id: strategyId, backtest_record_deleted: hadRecord, backtest_results_deleted: Number(hadRecord) + jobsForgotten };
       });
     },
     validate(body) {

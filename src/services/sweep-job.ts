@@ -6,11 +6,14 @@ import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
 import type { Patch, SweepBase } from '#domain/sweeps/variants.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import type { Markets } from '#market/markets.js';
+import { assertNotDeleted } from './jobs-about.js';
 
 /** Everything a sweep depends on besides the market, which is the one served when an attempt starts. */
 export interface SweepPayload {
   readonly sweep_id: string;
   readonly base: SweepBase;
+  /** The stored index that the base is; null for a document of the request. */
+  readonly stored_id: string | null;
   /** By variant; checked. */
   readonly patches: readonly Patch[];
   /** Documents that variants reach, besides themselves. */
@@ -36,7 +39,7 @@ export function createSweepJob({ markets, workers }: SweepJobDependencies): JobK
   return {
     kind: 'sweep',
     lane: 'heavy',
-    async run({ sweep_id: sweepId, base, patches, documents, rank_by: rankBy, partitions, engine_version: engineVersion }, attempt) {
+    async run({ sweep_id: sweepId, stored_id: storedId, base, patches, documents, rank_by: rankBy, partitions, engine_version: engineVersion }, attempt) {
       await markets.settled();
       const { handle: market } = markets.require();
       const outcomes: VariantOutcome[] = [];
@@ -50,7 +53,12 @@ export function createSweepJob({ markets, workers }: SweepJobDependencies): JobK
       };
       await Promise.all(Array.from({ length: 2 * workers }, runParts));
       const view = await attempt.compute('sum-sweep', { sweepId, indexId: base.document.id, rankBy, partitions, patches, outcomes, market, engineVersion }, SUMMING);
-      return { result: { artifact: await attempt.keep(view) } };
+      return {
+        result: { artifact: await attempt.keep(view) },
+        effect(tx) {
+          if (storedId) assertNotDeleted(tx, storedId, 'sweep'); // Absent in sweeps that waited while an older version was replaced.
+        },
+      };
     },
   };
 }

@@ -89,7 +89,7 @@ export function createSweeps({ documents, jobs, markets, calendars, kind, engine
       return jobs.submit({
         kind,
         ident: sweepId,
-        payload: { sweep_id: sweepId, base, patches, documents: reached, rank_by: request.rank_by, partitions: request.partitions, engine_version: engineVersion },
+        payload: { sweep_id: sweepId, base, stored_id: request.index_id, patches, documents: reached, rank_by: request.rank_by, partitions: request.partitions, engine_version: engineVersion },
         request,
         estimatedBytes: workers * estimatedBytes() + LEVEL_BYTES * market.dates.length * patches.length,
         message: 'waiting for a worker',

@@ -12,7 +12,7 @@ import { temporaryFolders } from '../store/temporary-folder.js';
 const newFolder = temporaryFolders();
 const MiB = 2 ** 20;
 const LIMITS: EngineLimits = {
-  attemptsMax: 3, queueMax: 4, runningMax: { heavy: 2, light: 1 }, memoryBytes: 100 * MiB,
+  attemptsMax: 3, queueMax: 4, runningMax: { heavy: 2, light: 1 }, perOwner: { queueMax: 1000, runningMax: 1000 }, endedMax: 1000, memoryBytes: 100 * MiB,
   heartbeatTimeoutMs: 60_000, jobMsMax: 3_600_000, cancelGraceMs: 2000, queryMsMax: 1000,
 };
 
@@ -193,6 +193,55 @@ describe('submitting', () => {
     const refused = answers.filter((answer) => answer.status === 'rejected');
     expect(refused.length).toBe(16);
     expect(refused[0]!.reason).toMatchObject({ code: 'OVERLOADED', detail: { queued: 4, limit: 4 } });
+  });
+
+  test('more than may wait of one key are refused as too many of that key; others are let in', async () => {
+    const { engine } = await openWorld({ queueMax: 100, perOwner: { queueMax: 3, runningMax: 1 } });
+    const answers = await Promise.allSettled(Array.from({ length: 10 }, (_, i) => engine.submit(submission(`j${i}`, { owner: 'one' }))));
+    const refused = answers.filter((answer) => answer.status === 'rejected');
+    expect(refused).toHaveLength(7);
+    expect(refused[0]!.reason).toMatchObject({ code: 'RATE_LIMITED', detail: { queued: 3, limit: 3 } });
+    expect(await engine.submit(submission('of-another', { owner: 'two' }))).toMatchObject({ status: 'pending' });
+    for (let i = 0; i < 5; i++) expect(await engine.submit(submission(`of-nobody-${i}`))).toMatchObject({ status: 'pending' });
+  });
+
+  test('one key does not hold every place of the heavy lane', async () => {
+    const world = await openWorld({ queueMax: 100, runningMax: { heavy: 3, light: 1 }, perOwner: { queueMax: 10, runningMax: 2 } });
+    for (const ident of ['a', 'b', 'c', 'd']) await world.engine.submit(submission(ident, { owner: 'one' }));
+    await started(world, 2);
+    expect(world.engine.counts()).toEqual({ pending: 2, running: 2 });
+    await world.engine.submit(submission('other', { owner: 'two' }));
+    await reach(world.engine, 'backtest:other', 'running');
+    world.errands[0]!.finish(1);
+    await reach(world.engine, 'backtest:c', 'running');
+    expect(world.engine.get('backtest:d')).toMatchObject({ status: 'pending' });
+  });
+
+  test('ended jobs beyond those that are remembered are forgotten, oldest first, with their results; waiting ones never', async () => {
+    const world = await openWorld({ queueMax: 100, endedMax: 3 });
+    await world.engine.submit(submission('kept-waiting', { estimatedBytes: 100 * MiB }));
+    await started(world, 1);
+    for (let i = 0; i < 8; i++) {
+      await world.engine.submit(submission(`j${i}`));
+      await world.engine.cancel(`backtest:j${i}`);
+    }
+    await world.engine.submit(submission('last'));
+    const ids = world.engine.list({ limit: 100 }).map(({ job_id: id }) => id);
+    expect(ids).toEqual(['backtest:last', 'backtest:j7', 'backtest:j6', 'backtest:j5', 'backtest:kept-waiting']);
+    expect(world.store.documents.ids('job').toSorted()).toEqual(ids.toSorted());
+    expect(world.engine.get('backtest:j0')).toBeUndefined();
+  });
+
+  test('a job that is submitted again while its last run is forgotten is there', async () => {
+    const world = await openWorld({ queueMax: 100, endedMax: 1 });
+    for (const ident of ['a', 'b']) {
+      await world.engine.submit(submission(ident));
+      await world.engine.cancel(`backtest:${ident}`);
+    }
+    // All three find the run of a to be the oldest that is too many.
+    await Promise.all(['x', 'a', 'y'].map((ident) => world.engine.submit(submission(ident))));
+    expect(world.store.documents.ids('job')).toContain('backtest:a');
+    expect(world.engine.get('backtest:a')).toMatchObject({ status: expect.stringMatching(/pending|running/) });
   });
 
   test('a job that alone needs more than all may is refused with both numbers', async () => {

@@ -23,6 +23,15 @@ test('owners take turns, so that a long line of one does not hold up another', (
   expect(drain(queue)).toEqual(['a1', 'b1', 'a2', 'b2', 'a3', 'a4']);
 });
 
+test('an owner that may have none now is passed over and keeps its turn', () => {
+  const queue = createLaneQueue();
+  for (const [owner, jobId] of [['a', 'a1'], ['b', 'b1'], ['b', 'b2']] as const) queue.push(owner, jobId);
+  const notA = (owner: string): boolean => owner !== 'a';
+  expect([queue.peek(notA), queue.shift(notA), queue.lengthOf('b'), queue.lengthOf('c')]).toEqual(['b1', 'b1', 1, 0]);
+  expect(queue.peek(() => false)).toBeUndefined();
+  expect(drain(queue)).toEqual(['a1', 'b2']);
+});
+
 test('a job that is put back stands before its owner’s others', () => {
   const queue = createLaneQueue();
   queue.push('a', 'second');

@@ -59,7 +59,7 @@ async function openWorld(): Promise<World> {
   const engine = createJobEngine({
     store: store.documents, artifacts: store.artifacts, pool, clock: systemClock, log: silent,
     limits: {
-      attemptsMax: 3, queueMax: 100, runningMax: { heavy: 1, light: 1 }, memoryBytes: 1e9, heartbeatTimeoutMs: 60_000, jobMsMax: 60_000, cancelGraceMs: 100, queryMsMax: 1000,
+      attemptsMax: 3, queueMax: 100, runningMax: { heavy: 1, light: 1 }, perOwner: { queueMax: 1000, runningMax: 1000 }, endedMax: 1000, memoryBytes: 1e9, heartbeatTimeoutMs: 60_000, jobMsMax: 60_000, cancelGraceMs: 100, queryMsMax: 1000,
     },
   });
   const { kind, finish } = createErrand();

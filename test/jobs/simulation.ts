@@ -49,7 +49,7 @@ const LIMITS = {
   attemptsMax: 3,
   queueMax: 3,
   runningMax: { heavy: 2, light: 1 },
-  memoryBytes: BUDGET,
+  perOwner: { queueMax: 1000, runningMax: 1000 }, endedMax: 1000, memoryBytes: BUDGET,
   heartbeatTimeoutMs: 5000,
   jobMsMax: 20_000,
   cancelGraceMs: 2000,

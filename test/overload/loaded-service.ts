@@ -16,11 +16,11 @@ export interface Answer<T> {
   readonly ms: number;
 }
 
-/** A service in a process of its own, whose memory and processor are its own, with two clients' keys. */
+/** A service in a process of its own, whose memory and processor are its own, with clients' keys. */
 export interface LoadedService {
   readonly url: string;
   readonly pid: number;
-  readonly keys: readonly [string, string];
+  readonly keys: readonly string[];
   ask<T = JobStatus>(method: string, path: string, body?: unknown, key?: string): Promise<Answer<T>>;
   /** The job at its end. */
   finished(jobId: string): Promise<JobStatus>;
@@ -29,18 +29,18 @@ export interface LoadedService {
   close(): Promise<void>;
 }
 
-export async function loadedService(words: readonly string[] = []): Promise<LoadedService> {
+export async function loadedService(words: readonly string[] = [], clients = 2): Promise<LoadedService> {
   const base = await mkdtemp(join(tmpdir(), 'divisor-overload-'));
-  const issued = ['first', 'second'].map((name) => issueKey({ name, scopes: ['admin'], expires: null }, Date.now()));
+  const issued = Array.from({ length: clients }, (_, i) => issueKey({ name: `client-${i}`, scopes: ['admin'], expires: null }, Date.now()));
   const service = await serving(join(base, 'home'), ['--log-level', 'error', '--drain-ms', '0', ...words], {
     DIVISOR_API_KEYS: issued.map(({ record }) => `${record.name}:${record.id}:${record.sha256}:admin`).join(','),
   });
   const { hostname, port } = new URL(service.url);
-  const keys = [issued[0]!.key, issued[1]!.key] as const;
+  const keys = issued.map(({ key }) => key);
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
   /** Node's own client, several times as quick as fetch: what is measured is the service. */
-  function ask<T>(method: string, path: string, body?: unknown, key: string = keys[0]): Promise<Answer<T>> {
+  function ask<T>(method: string, path: string, body?: unknown, key: string = keys[0]!): Promise<Answer<T>> {
     const began = performance.now();
     const text = body === undefined ? undefined : JSON.stringify(body);
     const headers = { 'x-api-key': key, ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }) };

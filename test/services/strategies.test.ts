@@ -22,6 +22,8 @@ beforeEach(async () => {
   live.clear();
   cancelled.length = 0;
   const jobs = {
+    get: () => undefined,
+    ids: () => [],
     isLive: (id: string) => live.has(id),
     cancel: async (id: string) => {
       cancelled.push(id);

@@ -336,7 +336,7 @@ class Divisor:
             try:
                 return question()
             except (Unreachable, DivisorError) as failure:
-                if isinstance(failure, DivisorError) and failure.status != 503:
+                if isinstance(failure, DivisorError) and failure.status not in (429, 503):
                     raise
                 pause = getattr(failure, "retry_after", None) or 1.0
                 if time.monotonic() + pause > until:

@@ -60,7 +60,7 @@ export class DivisorError extends Error {
   readonly status: number | null;
   /** Quote it when asking about the error. */
   readonly requestId: string | null;
-  /** Seconds after which to try again, with a 503. */
+  /** Seconds after which to try again, with a 503 or 429. */
   readonly retryAfterSeconds: number | null;
 
   constructor({ code, message, detail }: ErrorDetail, from: { readonly status: number | null; readonly headers?: Headers | undefined }) {
@@ -177,7 +177,7 @@ async function patiently<T>(question: () => Promise<T>, { seconds, signal }: { r
     try {
       return await question();
     } catch (failure) {
-      const isPassing = failure instanceof UnreachableError || (failure instanceof DivisorError && failure.status === 503);
+      const isPassing = failure instanceof UnreachableError || (failure instanceof DivisorError && (failure.status === 503 || failure.status === 429));
       const pause = (failure instanceof DivisorError ? failure.retryAfterSeconds : null) ?? RETRY_SECONDS;
       if (!isPassing || Date.now() + pause * 1000 > until) throw failure;
       await delay(pause, signal);

@@ -57,7 +57,9 @@ function memoryStore(): DocumentStore & { readonly entries: Map<string, Entry> }
 function setUp(live: readonly string[] = []) {
   const documents = memoryStore();
   const cancelled: string[] = [];
-  const jobs: Pick<Jobs, 'isLive' | 'cancel'> = {
+  const jobs: Pick<Jobs, 'isLive' | 'cancel' | 'get' | 'ids'> = {
+    get: () => undefined,
+    ids: () => [],
     isLive: (jobId) => live.includes(jobId),
     async cancel(jobId) {
       expect(documents.entries.has(`index ${jobId.split(':')[1]}`)).toBe(true); // cancelled before anything is removed

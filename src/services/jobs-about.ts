@@ -1,0 +1,54 @@
+import { Refusal } from '#domain/refusal.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
+
+/** What is asked of the job engine to find and end the work about an index or strategy. */
+export type JobsAbout = Pick<Jobs, 'isLive' | 'cancel' | 'get' | 'ids'>;
+
+/**
+ * Jobs about each of some indices or strategies: its backtest, its replay, its simulation, and the sweeps of which it is the base.
+ * @cost a look at every stored sweep
+ */
+function jobsAbout(jobs: JobsAbout, runIds: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const about = new Map(runIds.map((id) => [id, ['backtest', 'replay', 'simulate'].map((kind) => `${kind}:${id}`)]));
+  for (const jobId of jobs.ids('sweep')) about.get(baseOf(jobs, jobId) ?? '')?.push(jobId);
+  return about;
+}
+
+/** Cancels those of them that wait or run. */
+export async function cancelJobsAbout(jobs: JobsAbout, runIds: readonly string[]): Promise<void> {
+  for (const jobIds of jobsAbout(jobs, runIds).values()) {
+    for (const jobId of jobIds) if (jobs.isLive(jobId)) await jobs.cancel(jobId);
+  }
+}
+
+/** Forgets all of them in the transaction that deletes what they are about; their artifacts go with them. @returns how many there were, by id */
+export function forgetJobsAbout(tx: DocumentTransaction, jobs: JobsAbout, runIds: readonly string[]): ReadonlyMap<string, number> {
+  const forget = (jobId: string): boolean => {
+    tx.delete('job-input', jobId);
+    return tx.delete('job', jobId);
+  };
+  return new Map([...jobsAbout(jobs, runIds)].map(([id, jobIds]) => [id, jobIds.filter(forget).length]));
+}
+
+/**
+ * For work about an index or strategy: it may be gone before the work starts, and before it ends.
+ * @param what  as a sentence names the work: `backtest`
+ * @throws Refusal INDEX_DELETED
+ */
+export function assertNotDeleted(reader: Pick<DocumentStore | DocumentTransaction, 'get'>, runId: string, what: string): void {
+  if (reader.get('index', runId) !== undefined || reader.get('strategy', runId) !== undefined) return;
+  throw new Refusal('INDEX_DELETED', `${runId} was deleted while its ${what} waited or ran.`, { index_id: runId });
+}
+
+/** Index that the request of a stored sweep names; undefined when it has a document of its own, or cannot be read. */
+function baseOf(jobs: JobsAbout, jobId: string): string | undefined {
+  try {
+    const { request } = jobs.get(jobId) ?? {};
+    const { index_id: id } = (typeof request === 'object' && request !== null ? request : {}) as { readonly index_id?: unknown };
+    return typeof id === 'string' ? id : undefined;
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return undefined;
+    throw thrown;
+  }
+}

@@ -1,6 +1,7 @@
 import { LIMITS } from '../limits.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
+import { barHistory } from './bar-history.js';
 
 /** Share of a window's sessions on which a name must have a price to be estimated. */
 const COVERAGE_MIN = 0.8;
@@ -30,20 +31,20 @@ export interface Coverage {
  * The coverage rule. A return needs a bar on its session and on the one before, both inside the window; names with too few
  * returns or prices are left out first, then sessions on which one of the others has none.
  * @param asked columns of the market, each once.
- * @cost O(sessions * names), two passes
+ * @cost O(sessions + names log sessions) beside what is missing, once `barHistory` has been over the panel
  */
-export function coverageOf(window: ReturnWindow, asked: ArrayLike<number>): Coverage {
-  const { from, to } = window;
+export function coverageOf({ sm, growth, from, to }: ReturnWindow, asked: ArrayLike<number>): Coverage {
   const columns: number[] = [];
   const excluded = new Map<number, string>();
-  const counts = countBars(window, asked);
+  const history = barHistory(sm, growth);
   const sessions = to - from + 1;
   for (let k = 0; k < asked.length; k++) {
-    const why = reasonToExclude({ bars: counts.bars[k]!, returns: counts.returns[k]!, sessions });
-    if (why === undefined) columns.push(asked[k]!);
-    else excluded.set(asked[k]!, why);
+    const column = asked[k]!;
+    const why = reasonToExclude({ bars: history.bars(column, from, to), returns: history.returns(column, from, to), sessions });
+    if (why === undefined) columns.push(column);
+    else excluded.set(column, why);
   }
-  return { columns: Int32Array.from(columns), sessions: columns.length > 0 ? completeSessions(window, columns) : new Int32Array(0), excluded };
+  return { columns: Int32Array.from(columns), sessions: columns.length > 0 ? history.complete(columns, from, to) : new Int32Array(0), excluded };
 }
 
 /** @throws Refusal RISK_INSUFFICIENT_DATA when a coverage is too small to estimate anything from */
@@ -71,35 +72,4 @@ function reasonToExclude({ bars, returns, sessions }: { readonly bars: number; r
   if (returns < LIMITS.MIN_NAME_OBSERVATIONS) return `${returns} returns in the window; ${LIMITS.MIN_NAME_OBSERVATIONS} are needed`;
   if (bars < COVERAGE_MIN * sessions) return `prices on ${bars} of ${sessions} sessions; ${Math.ceil(COVERAGE_MIN * sessions)} are needed`;
   return undefined;
-}
-
-function countBars(window: ReturnWindow, asked: ArrayLike<number>): { readonly bars: Int32Array; readonly returns: Int32Array } {
-  const { sm, from, to } = window;
-  const bars = new Int32Array(asked.length);
-  const returns = new Int32Array(asked.length);
-  for (let s = from; s <= to; s++) {
-    for (let k = 0; k < asked.length; k++) {
-      if (sm.lastBar[s * sm.names + asked[k]!] === s) bars[k]!++;
-      if (hasReturn(window, s, asked[k]!)) returns[k]!++;
-    }
-  }
-  return { bars, returns };
-}
-
-function hasReturn({ sm, growth, from }: ReturnWindow, session: number, column: number): boolean {
-  if (session <= from) return false;
-  const at = session * sm.names + column;
-  if (sm.lastBar[at] !== session || sm.lastBar[at - sm.names] !== session - 1) return false;
-  const factor = growth[at]!;
-  return factor === factor; // An exchange rate may be missing where prices are not.
-}
-
-function completeSessions(window: ReturnWindow, columns: readonly number[]): Int32Array {
-  const complete: number[] = [];
-  for (let s = window.from + 1; s <= window.to; s++) {
-    let k = 0;
-    while (k < columns.length && hasReturn(window, s, columns[k]!)) k++;
-    if (k === columns.length) complete.push(s);
-  }
-  return Int32Array.from(complete);
 }

@@ -1,0 +1,88 @@
+import type { SessionMarket } from '../market/session-market.js';
+import { firstAtLeast, lastAtMost } from '../search.js';
+
+/** Where names have bars and returns, so that windows are answered by what is missing, which is little. */
+export interface BarHistory {
+  /** Bars of a column from one session to another, both included. */
+  bars(column: number, from: number, to: number): number;
+  /** Returns of a column on sessions after `from`, to `to` included. */
+  returns(column: number, from: number, to: number): number;
+  /** Sessions after `from`, to `to` included, on which every column has a return, ascending. */
+  complete(columns: ArrayLike<number>, from: number, to: number): Int32Array;
+}
+
+const NONE = new Int32Array(0);
+
+const known = new WeakMap<Float64Array, BarHistory>();
+
+/**
+ * The history of a market's bars and of returns over a growth panel. A return needs a bar on its session and on the one before, and a
+ * growth factor: an exchange rate may be missing where prices are not.
+ * @param growth [S x N] as `growthOf` gives it
+ * @cost one pass over S x N, once per panel; then O(log) of what is missing
+ */
+export function barHistory(sm: SessionMarket, growth: Float64Array): BarHistory {
+  const found = known.get(growth);
+  if (found) return found;
+  const history = historyOf(sm, growth);
+  known.set(growth, history);
+  return history;
+}
+
+function historyOf({ sessions, names, lastBar }: SessionMarket, growth: Float64Array): BarHistory {
+  const first = new Int32Array(names).fill(sessions.length);
+  const last = new Int32Array(names).fill(-1);
+  const withoutBar: number[][] = [];
+  const withoutReturn: number[][] = [];
+  const note = (lists: number[][], column: number, session: number): void => {
+    (lists[column] ??= []).push(session);
+  };
+  for (let s = 0; s < sessions.length; s++) {
+    const row = s * names;
+    for (let column = 0; column < names; column++) {
+      const at = row + column;
+      const hasBar = lastBar[at] === s;
+      if (last[column]! < 0) {
+        if (hasBar) first[column] = last[column] = s;
+        continue;
+      }
+      if (hasBar) last[column] = s;
+      else note(withoutBar, column, s);
+      const factor = growth[at]!;
+      if (!hasBar || lastBar[at - names] !== s - 1 || factor !== factor) note(withoutReturn, column, s);
+    }
+  }
+  const barless = packed(withoutBar, last);
+  const returnless = packed(withoutReturn, last);
+  const missing = (list: Int32Array, from: number, to: number): number => lastAtMost(list, to) - lastAtMost(list, from - 1);
+  const count = (list: Int32Array, from: number, to: number): number => (from > to ? 0 : to - from + 1 - missing(list, from, to));
+  return {
+    bars: (column, from, to) => count(barless[column]!, Math.max(from, first[column]!), Math.min(to, last[column]!)),
+    returns: (column, from, to) => count(returnless[column]!, Math.max(from, first[column]!) + 1, Math.min(to, last[column]!)),
+    complete(columns, from, to) {
+      let begin = from + 1;
+      let end = to;
+      for (let k = 0; k < columns.length; k++) {
+        begin = Math.max(begin, first[columns[k]!]! + 1);
+        end = Math.min(end, last[columns[k]!]!);
+      }
+      if (begin > end) return new Int32Array(0);
+      const isMissing = new Uint8Array(end - begin + 1);
+      for (let k = 0; k < columns.length; k++) {
+        const list = returnless[columns[k]!]!;
+        for (let i = firstAtLeast(list, begin); i < list.length && list[i]! <= end; i++) isMissing[list[i]! - begin] = 1;
+      }
+      const complete: number[] = [];
+      for (let i = 0; i < isMissing.length; i++) if (isMissing[i] === 0) complete.push(begin + i);
+      return Int32Array.from(complete);
+    },
+  };
+}
+
+/** Missing sessions of each column up to its last bar. */
+function packed(lists: readonly (readonly number[] | undefined)[], last: Int32Array): Int32Array[] {
+  return Array.from(last, (until, column) => {
+    const list = lists[column];
+    return list === undefined ? NONE : Int32Array.from(list.slice(0, lastAtMost(list, until) + 1));
+  });
+}

@@ -1,0 +1,41 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { barHistory } from '#domain/risk/bar-history.js';
+import { windowOf } from './window.js';
+
+const SESSIONS = 14;
+const NAMES = 4;
+const cell = fc.constantFrom<'bar' | 'none' | 'no rate'>('bar', 'bar', 'bar', 'none', 'no rate');
+
+test('what a history tells of any window is what counting its sessions one by one gives', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.array(cell, { minLength: NAMES, maxLength: NAMES }), { minLength: SESSIONS, maxLength: SESSIONS }),
+      fc.tuple(fc.nat(SESSIONS - 1), fc.nat(SESSIONS - 1)),
+      fc.uniqueArray(fc.nat(NAMES - 1), { minLength: 1 }),
+      (cells, [a, b], columns) => {
+        const { sm, growth } = windowOf({ returns: cells.map((row) => row.map((kind) => (kind === 'none' ? null : 0.01))) });
+        cells.forEach((row, s) => row.forEach((kind, i) => {
+          if (kind === 'no rate') growth[s * NAMES + i] = Number.NaN;
+        }));
+        const [from, to] = [Math.min(a, b), Math.max(a, b)];
+        const hasBar = (s: number, i: number): boolean => cells[s]![i] !== 'none';
+        const hasReturn = (s: number, i: number): boolean => hasBar(s, i) && hasBar(s - 1, i) && cells[s]![i] === 'bar';
+        const window = Array.from({ length: to - from + 1 }, (_, k) => from + k);
+        const after = window.slice(1);
+        const history = barHistory(sm, growth);
+        for (let i = 0; i < NAMES; i++) {
+          expect(history.bars(i, from, to)).toBe(window.filter((s) => hasBar(s, i)).length);
+          expect(history.returns(i, from, to)).toBe(after.filter((s) => hasReturn(s, i)).length);
+        }
+        expect([...history.complete(columns, from, to)]).toEqual(after.filter((s) => columns.every((i) => hasReturn(s, i))));
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test('a history is made once for a panel', () => {
+  const { sm, growth } = windowOf({ returns: [[0], [0.1]] });
+  expect(barHistory(sm, growth)).toBe(barHistory(sm, growth));
+});

@@ -11,10 +11,16 @@ const open = new Map<string, MarketData>();
  * @cost of `openMarket` at the first use
  */
 export function openedMarket(handle: MarketHandle): MarketData {
-  const key = `${handle.storeId} ${handle.adjustment} ${handle.contentHash}`;
-  const market = open.get(key) ?? openMarket(handle);
-  open.delete(key);
-  open.set(key, market);
-  if (open.size > OPEN_MAX) open.delete(open.keys().next().value!);
+  const market = open.get(keyOf(handle)) ?? openMarket(handle);
+  keepOpen(market);
   return market;
 }
+
+/** Keeps a market that this thread has made, for work on it to come. */
+export function keepOpen(market: MarketData): void {
+  open.delete(keyOf(market));
+  open.set(keyOf(market), market);
+  if (open.size > OPEN_MAX) open.delete(open.keys().next().value!);
+}
+
+const keyOf = ({ storeId, adjustment, contentHash }: Pick<MarketHandle, 'storeId' | 'adjustment' | 'contentHash'>) => `${storeId} ${adjustment} ${contentHash}`;

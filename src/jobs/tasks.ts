@@ -242,6 +242,8 @@ export interface RefreshMarketInput {
 
 export interface RefreshMarketOutput {
   readonly handle: MarketHandle;
+  /** Whether identifiers and tables are those held. */
+  readonly isSameTables: boolean;
   readonly report: RefreshReport;
   readonly identifiers: number;
   /** Doubts about the new version. */

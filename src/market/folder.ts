@@ -1,3 +1,4 @@
+import type { BigIntStats } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { compareText } from '#domain/findings.js';
@@ -17,6 +18,10 @@ export interface SourceFile {
   readonly format: FileFormat;
   readonly isGzipped: boolean;
   readonly bytes: number;
+  /** Says that the bytes are those of a moment ago as long as it is the same: device, inode, size, and the times of the last write and change. */
+  readonly identity: string;
+  /** When any of that changed last, ms since 1970. */
+  readonly changedAt: number;
 }
 
 export type DatasetFiles = Readonly<Record<Dataset, readonly SourceFile[]>>;
@@ -27,12 +32,12 @@ const FILES_MAX = 30_000;
 /** Folders below a dataset's: more partition keys than anyone uses. */
 const DEPTH_MAX = 8;
 
-const ENDINGS: readonly { readonly ending: string; readonly format: FileFormat; readonly isGzipped: boolean }[] = [
-  { ending: '.parquet', format: 'parquet', isGzipped: false },
-  { ending: '.csv', format: 'csv', isGzipped: false },
-  { ending: '.csv.gz', format: 'csv', isGzipped: true },
-  { ending: '.jsonl', format: 'jsonl', isGzipped: false },
-  { ending: '.jsonl.gz', format: 'jsonl', isGzipped: true },
+const ENDINGS: readonly { readonly ending: string; readonly as: Pick<SourceFile, 'format' | 'isGzipped'> }[] = [
+  { ending: '.parquet', as: { format: 'parquet', isGzipped: false } },
+  { ending: '.csv', as: { format: 'csv', isGzipped: false } },
+  { ending: '.csv.gz', as: { format: 'csv', isGzipped: true } },
+  { ending: '.jsonl', as: { format: 'jsonl', isGzipped: false } },
+  { ending: '.jsonl.gz', as: { format: 'jsonl', isGzipped: true } },
 ];
 
 /**
@@ -69,7 +74,7 @@ async function datasetFiles(path: string, dataset: Dataset, locations: Locations
       problems.error({ code: 'LOCATION_NOT_ALLOWED', path: label, message: 'The place is a link that leaves the folders the operator allows.' });
       return;
     }
-    const status = real === undefined ? undefined : await stat(real).catch(() => undefined);
+    const status = real === undefined ? undefined : await stat(real, { bigint: true }).catch(() => undefined);
     if (real === undefined || status === undefined) {
       problems.error({ code: 'LOCATION_NOT_FOUND', path: label, message: 'There is no such file or folder.' });
     } else if (status.isDirectory()) {
@@ -84,9 +89,9 @@ async function datasetFiles(path: string, dataset: Dataset, locations: Locations
       const format = formatOf(basename(place));
       if (format === undefined || !status.isFile()) {
         problems.error({ code: 'UNREADABLE_FILE', path: label, message: `The file is none of ${ENDINGS.map(({ ending }) => ending).join(', ')}.` });
-      } else if (status.size === 0) {
+      } else if (status.size === 0n) {
         problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file is empty.' });
-      } else found.push({ path: real, label, format: format.format, isGzipped: format.isGzipped, bytes: status.size });
+      } else found.push({ path: real, label, ...format.as, bytes: Number(status.size), ...identityOf(status) });
     }
   }
 
@@ -97,6 +102,16 @@ async function datasetFiles(path: string, dataset: Dataset, locations: Locations
   }
   if (found.length === 0 && problems.errors === 0) problems.error({ code: 'EMPTY_DATASET', path: dataset, message: 'The folder holds no file of the dataset.' });
   return found;
+}
+
+/** The identity of a file that is there, undefined of one that is not. */
+export async function identityOfFile(path: string): Promise<string | undefined> {
+  const status = await stat(path, { bigint: true }).catch(() => undefined);
+  return status && identityOf(status).identity;
+}
+
+function identityOf({ dev, ino, size, mtimeNs, ctimeNs, ctimeMs }: BigIntStats): Pick<SourceFile, 'identity' | 'changedAt'> {
+  return { identity: [dev, ino, size, mtimeNs, ctimeNs].join(':'), changedAt: Number(ctimeMs) };
 }
 
 /** The format a file name says, for any file or for one called after the dataset. */

@@ -19,6 +19,9 @@ export interface MarketLookup {
 
 const kept = new WeakMap<MarketData, MarketLookup>();
 
+/** Rows of a table by name, kept with the table: versions of a store that have it in common share them. */
+const grouped = new WeakMap<readonly object[], ReadonlyMap<string, readonly object[]>>();
+
 /** The lookup of a market, made at its first use. @cost O(names + actions) once, then O(1) a question */
 export function lookupOf(market: MarketData): MarketLookup {
   let lookup = kept.get(market);
@@ -60,13 +63,16 @@ function createLookup(market: MarketData): MarketLookup {
   };
 }
 
-function byIdentifier<T extends { readonly identifier: string }>(items: readonly T[]): Map<string, T[]> {
+function byIdentifier<T extends { readonly identifier: string }>(items: readonly T[]): ReadonlyMap<string, readonly T[]> {
+  const known = grouped.get(items) as ReadonlyMap<string, readonly T[]> | undefined; // what is kept under a table are its rows
+  if (known !== undefined) return known;
   const groups = new Map<string, T[]>();
   for (const item of items) {
     const group = groups.get(item.identifier);
     if (group === undefined) groups.set(item.identifier, [item]);
     else group.push(item);
   }
+  grouped.set(items, groups);
   return groups;
 }
 

@@ -12,6 +12,9 @@ const KILL_AFTER_MS = 500;
 
 const children = new Map<number, ChildProcess>();
 
+/** A process that has all its code already and waits for a request: to begin takes it nothing. */
+let spare: ChildProcess | undefined;
+
 process.on('message', (order: NurseryOrder) => {
   if (order.kind === 'start') start(order.id);
   const child = children.get(order.id);
@@ -26,19 +29,43 @@ process.on('message', (order: NurseryOrder) => {
 process.once('disconnect', () => process.exit(0));
 
 function start(id: number): void {
-  const child = fork(fileURLToPath(new URL('./market-process-main.js', import.meta.url)), {
-    serialization: 'advanced',
-    execArgv: [`--max-old-space-size=${HEAP_MEGABYTES}`],
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-  });
+  const child = takeSpare() ?? newProcess();
   children.set(id, child);
   child.on('message', (message) => tell({ id, kind: 'message', message }));
   child.on('error', () => over(id, { id, kind: 'unstarted' }));
   child.on('close', (code, signal) => over(id, { id, kind: 'ended', code, signal }));
 }
 
+function newProcess(): ChildProcess {
+  return fork(fileURLToPath(new URL('./market-process-main.js', import.meta.url)), {
+    serialization: 'advanced',
+    execArgv: [`--max-old-space-size=${HEAP_MEGABYTES}`],
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+}
+
 function over(id: number, news: NurseryNews): void {
-  if (children.delete(id)) tell(news);
+  if (!children.delete(id)) return;
+  tell(news);
+  // Whoever reads a store reads it again; while others still work, the processor is theirs.
+  if (children.size === 0 && spare === undefined) keepSpare(newProcess());
+}
+
+function keepSpare(child: ChildProcess): void {
+  spare = child;
+  child.on('error', forgetSpare);
+  child.on('exit', forgetSpare);
+}
+
+function forgetSpare(): void {
+  spare = undefined;
+}
+
+function takeSpare(): ChildProcess | undefined {
+  const child = spare?.connected === true ? spare : undefined;
+  child?.off('error', forgetSpare).off('exit', forgetSpare);
+  spare = undefined;
+  return child;
 }
 
 function end(child: ChildProcess): void {

@@ -1,5 +1,6 @@
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import type { KnownFile } from './known-files.js';
 
 /** The store being served, as one immutable version: a request that holds it never sees another. */
 export interface ServedMarket {
@@ -7,6 +8,8 @@ export interface ServedMarket {
   /** The same data opened in this thread, for look-ups. */
   readonly market: MarketData;
   readonly loadedAt: string;
+  /** Files of its source as they were when all of them was read; a refresh need not read those again. */
+  readonly files: readonly KnownFile[];
 }
 
 export interface Markets {

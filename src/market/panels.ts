@@ -25,6 +25,21 @@ export function emptyPanel(cells: number): Float64Array<SharedArrayBuffer> {
   return new Float64Array(new SharedArrayBuffer(cells * Float64Array.BYTES_PER_ELEMENT)).fill(Number.NaN);
 }
 
+/** Days that fit behind those of a panel that is served: a year of refreshes. Memory that is not written takes no place. */
+const ROOM_DAYS = 256;
+
+/** Memory for a panel of so many days, and for days to come. */
+export function roomyMemory(days: number, assets: number): SharedArrayBuffer {
+  return new SharedArrayBuffer((days + ROOM_DAYS) * assets * Float64Array.BYTES_PER_ELEMENT);
+}
+
+/** The count of taken days of panels in memory of their own. */
+export function takenDays(days: number): SharedArrayBuffer {
+  const taken = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+  new Int32Array(taken)[0] = days;
+  return taken;
+}
+
 /** Panels without a day. */
 export function noPanels(fields: readonly string[]): Panels {
   return { identifiers: [], dates: new Int32Array(0), fields: new Map(fields.map((name) => [name, emptyPanel(0)])) };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Day } from '#domain/days.js';
@@ -12,9 +12,10 @@ import { tableRecords } from './content-rows.js';
 import { CsvFault, marketRecords, readCsv } from './csv.js';
 import { DATASETS, type Dataset } from './datasets.js';
 import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName } from './duckdb.js';
-import type { DatasetFiles, SourceFile } from './folder.js';
+import { identityOfFile, type DatasetFiles, type SourceFile } from './folder.js';
 import { JsonLinesFault, readJsonLines } from './json-lines.js';
 import { createMarketRows } from './market-rows.js';
+import { noPanels } from './panels.js';
 import { columnsOf, marketColumns, readTypedMarket, scanOf, type MarketRead } from './parquet.js';
 import { cellPath, type Problems } from './problems.js';
 import { createReferenceRows, type TableRows } from './reference-rows.js';
@@ -53,7 +54,6 @@ export interface ReadOptions {
  * @returns undefined, and told, when anything is wrong.
  */
 export async function readSource(files: DatasetFiles, problems: Problems, onProgress: Progress, { after }: ReadOptions = { after: null }): Promise<SourceRead | undefined> {
-  const before = await fingerprints(files);
   onProgress(0, 'reading market');
   const digests: FileDigest[] = [];
   const market = await readMarket(files.market, digests, problems, after, (fraction) => onProgress(0.8 * fraction, 'reading market'));
@@ -61,9 +61,7 @@ export async function readSource(files: DatasetFiles, problems: Problems, onProg
   const reference = await readTable(files.reference, createReferenceRows(problems), digests, problems);
   const actions = await readTable(files.corporate_actions, createActionRows(problems), digests, problems);
   const universes = await readTable(files.universes, createUniverseRows(problems), digests, problems);
-  if (JSON.stringify(before) !== JSON.stringify(await fingerprints(files))) {
-    problems.error({ code: 'UNREADABLE_FILE', path: '', message: 'The files changed while they were read.' });
-  }
+  for (const { label } of await changedFiles(files)) problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file changed while it was read.' });
   if (problems.errors > 0 || market === undefined) return undefined;
   return {
     content: { ...market.panels, reference: reference.table, actions: actions.table, universes: universes.table },
@@ -72,16 +70,15 @@ export async function readSource(files: DatasetFiles, problems: Problems, onProg
   };
 }
 
-async function fingerprints(files: DatasetFiles): Promise<string[]> {
+/** Files that are no longer what they were when they were listed. */
+async function changedFiles(files: DatasetFiles): Promise<SourceFile[]> {
   const all = DATASETS.flatMap((dataset) => files[dataset]);
-  return Promise.all(all.map(async ({ path }) => {
-    const status = await stat(path, { bigint: true }).catch(() => undefined);
-    return `${status?.ino}:${status?.size}:${status?.mtimeNs}`;
-  }));
+  const identities = await Promise.all(all.map(({ path }) => identityOfFile(path)));
+  return all.filter(({ identity }, i) => identity !== identities[i]);
 }
 
 async function readMarket(files: readonly SourceFile[], digests: FileDigest[], problems: Problems, after: Day | null, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
-  if (files.length === 0) return undefined;
+  if (files.length === 0) return after === null ? undefined : { panels: noPanels([]), rows: 0 };
   if (files[0]!.format === 'parquet') return readParquetMarket(files, digests, problems, after, onProgress);
   const rows = createMarketRows(problems, after);
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0);

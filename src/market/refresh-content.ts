@@ -1,13 +1,16 @@
 import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { MarketContent } from './content.js';
-import { withoutEmptyLines, type Panels } from './panels.js';
+import type { Dataset } from './datasets.js';
+import { roomyMemory, takenDays, withoutEmptyLines, type Panels } from './panels.js';
 
 export interface RefreshOptions {
   /** Last day to bring in; days that are held already stay. Null: whatever there is. */
   readonly until: Day | null;
   /** Take every value from the source, rather than only days after the last one held. */
   readonly full: boolean;
+  /** Tables that are as they are held: nothing of them came. */
+  readonly kept?: readonly Dataset[];
 }
 
 /** A value that the source has changed, null where there is none. */
@@ -34,20 +37,74 @@ export interface RefreshReport {
 /** Restatements that are listed; the others are counted. */
 export const RESTATEMENTS_MAX = 1000;
 
+/** A content after a refresh, and what is new in it. */
+export interface Refreshed {
+  readonly content: MarketContent;
+  readonly report: RefreshReport;
+  /** Days of the panels' memory that are taken, for the next refresh to write behind them; undefined when nobody may. */
+  readonly taken: SharedArrayBuffer | undefined;
+}
+
 /**
- * The content of a store after a refresh, and what is new in it. Without `full` the bars held stay as they are and bars
- * of later days are added; with it every bar is that of the source. Tables are those of the source either way.
- * @cost one pass over the cells of both
+ * The content of a store after a refresh. Without `full` the bars held stay as they are and bars of later days are added;
+ * with it every bar is that of the source. Tables are those of the source either way.
+ * @param taken days of the held panels' memory that are taken: behind them later days are written without copying what is held.
+ * @cost one pass over the cells of both; over those added alone while the names and fields are those held and there is room
  */
-export function refreshContent(held: MarketContent, fresh: MarketContent, { until, full }: RefreshOptions): { readonly content: MarketContent; readonly report: RefreshReport } {
+export function refreshContent(held: MarketContent, fresh: MarketContent, { until, full, kept = [] }: RefreshOptions, taken?: SharedArrayBuffer): Refreshed {
   const lastHeld = held.dates.at(-1)!;
   const lastWanted = Math.max(lastHeld, until ?? Infinity);
   const isAdded = (day: Day) => (full || day > lastHeld) && day <= lastWanted;
-  const parts: Part[] = [{ panels: fresh, rows: rowsWhere(fresh.dates, isAdded) }];
-  if (!full) parts.unshift({ panels: held, rows: rowsWhere(held.dates, () => true) });
+  const part = { panels: fresh, rows: rowsWhere(fresh.dates, isAdded) };
+  const tables = {
+    reference: kept.includes('reference') ? held.reference : fresh.reference,
+    actions: kept.includes('corporate_actions') ? held.actions : fresh.actions,
+    universes: kept.includes('universes') ? held.universes : fresh.universes,
+  };
+  if (!full && part.rows.length === 0) return { content: { ...held, ...tables }, report: addition(held, held), taken };
+  if (!full && addsOnlyDays(held, part)) {
+    const isTaken = takeRoom(held, taken, part.rows.length);
+    const panels = withLaterDays(held, part, isTaken);
+    return { content: { ...panels, ...tables }, report: addition(held, panels), taken: isTaken ? taken! : takenDays(panels.dates.length) };
+  }
+  const parts = full ? [part] : [{ panels: held, rows: rowsWhere(held.dates, () => true) }, part];
   const panels = withoutEmptyLines(combine(parts));
-  const content = { ...panels, reference: fresh.reference, actions: fresh.actions, universes: fresh.universes };
-  return { content, report: full ? compare(held, panels) : addition(held, panels) };
+  return { content: { ...panels, ...tables }, report: full ? compare(held, panels) : addition(held, panels), taken: takenDays(panels.dates.length) };
+}
+
+/** Whether the names and fields of a part are among those held. */
+function addsOnlyDays(held: Panels, { panels }: Part): boolean {
+  const names = new Set(held.identifiers);
+  return panels.identifiers.every((identifier) => names.has(identifier)) && [...panels.fields.keys()].every((name) => held.fields.has(name));
+}
+
+/** Takes the memory behind the days held; false when there is too little of it or another version took it. */
+function takeRoom(held: Panels, taken: SharedArrayBuffer | undefined, days: number): boolean {
+  const bytes = (held.dates.length + days) * held.identifiers.length * Float64Array.BYTES_PER_ELEMENT;
+  const hasRoom = [...held.fields.values()].every(({ buffer, byteOffset }) => buffer instanceof SharedArrayBuffer && byteOffset === 0 && buffer.byteLength >= bytes);
+  return taken !== undefined && hasRoom && Atomics.compareExchange(new Int32Array(taken), 0, held.dates.length, held.dates.length + days) === held.dates.length;
+}
+
+/** The panels held with later days of the same names and fields behind them: in the same memory when it was taken. */
+function withLaterDays(held: Panels, { panels, rows }: Part, isTaken: boolean): Panels {
+  const width = held.identifiers.length;
+  const before = held.dates.length * width;
+  const cells = before + rows.length * width;
+  const position = new Map(held.identifiers.map((identifier, n) => [identifier, n]));
+  const columns = Int32Array.from(panels.identifiers, (identifier) => position.get(identifier)!); // its names are held
+  const fields = new Map([...held.fields].map(([name, old]) => {
+    const panel = new Float64Array(isTaken ? old.buffer : roomyMemory(held.dates.length + rows.length, width), 0, cells);
+    if (!isTaken) panel.set(old);
+    panel.fill(Number.NaN, before);
+    const source = panels.fields.get(name);
+    if (source === undefined) return [name, panel] as const;
+    rows.forEach((t, i) => {
+      const to = before + i * width;
+      for (let n = 0; n < columns.length; n++) panel[to + columns[n]!] = source[t * columns.length + n]!;
+    });
+    return [name, panel] as const;
+  }));
+  return { identifiers: held.identifiers, dates: Int32Array.from([...held.dates, ...rows.map((t) => panels.dates[t]!)]), fields };
 }
 
 /** What was added after the last day held, which is all that can differ then. */
@@ -90,7 +147,7 @@ function combine(parts: readonly Part[]): Panels {
   const names = [...new Set(parts.flatMap(({ panels }) => [...panels.fields.keys()]))];
   const width = identifiers.length;
   const fields = new Map(names.map((name) => {
-    const panel = new Float64Array(new SharedArrayBuffer(dates.length * width * Float64Array.BYTES_PER_ELEMENT));
+    const panel = new Float64Array(roomyMemory(dates.length, width), 0, dates.length * width);
     for (const { panels, rows } of parts) {
       const source = panels.fields.get(name);
       const step = panels.identifiers.length;

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
-import { openMarketGently, type MarketHandle } from '#domain/market/handle.js';
+import { openMarketGently, reopenMarket, type MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
+import type { KnownFile } from './known-files.js';
 import { lookupOf } from './market-lookup.js';
 import type { Markets, ServedMarket } from './markets.js';
 
@@ -33,8 +34,15 @@ export function createServedMarkets(): ServedMarkets {
 }
 
 /** A loaded market ready to be served, with its lookup; those who ask for the one served meanwhile do not wait for it. */
-export async function servedMarket(handle: MarketHandle, loadedAt: string): Promise<ServedMarket> {
+export async function servedMarket(handle: MarketHandle, loadedAt: string, files: readonly KnownFile[] = []): Promise<ServedMarket> {
   const market = await openMarketGently(handle, setImmediate);
   lookupOf(market);
-  return { handle, market, loadedAt };
+  return { handle, market, loadedAt, files };
+}
+
+/** A later version of a market with the same identifiers and tables, ready to be served. */
+export function servedAgain(handle: MarketHandle, { handle: { tables }, market: held }: ServedMarket, loadedAt: string, files: readonly KnownFile[]): ServedMarket {
+  const market = reopenMarket(handle, held);
+  lookupOf(market);
+  return { handle: { ...handle, tables }, market, loadedAt, files };
 }

@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import { roomyMemory, takenDays } from './panels.js';
 
 /** Where the parts of a market lie in a file that one process writes and another reads into shared memory. */
 export interface SharedLayout {
@@ -19,35 +20,33 @@ const CHUNK_BYTES = 8 << 20;
 
 /** Writes a market to a file that must not exist yet, readable by its owner alone. */
 export async function writeSharedFile(path: string, market: MarketData): Promise<SharedLayout> {
-  const { dates, fields, tables } = shareMarket(market);
+  const { tables } = shareMarket({ ...market, fields: new Map() });
   const file = await open(path, 'wx', 0o600);
   let offset = 0;
-  async function write(buffer: SharedArrayBuffer): Promise<Extent> {
-    const extent = { offset, bytes: buffer.byteLength };
-    for (let from = 0; from < buffer.byteLength; from += CHUNK_BYTES) {
-      const length = Math.min(CHUNK_BYTES, buffer.byteLength - from);
-      await writeFully(file, new Uint8Array(buffer, from, length), offset + from);
+  async function write({ buffer, byteOffset, byteLength }: ArrayBufferView): Promise<Extent> {
+    const extent = { offset, bytes: byteLength };
+    for (let from = 0; from < byteLength; from += CHUNK_BYTES) {
+      await writeFully(file, new Uint8Array(buffer, byteOffset + from, Math.min(CHUNK_BYTES, byteLength - from)), offset + from);
     }
-    offset += buffer.byteLength;
+    offset += byteLength;
     return extent;
   }
   try {
-    const written = { dates: await write(dates), fields: [] as (Extent & { name: string })[] };
-    for (const { name, values } of fields) written.fields.push({ name, ...(await write(values)) });
-    return { ...written, tables: await write(tables) };
+    const written = { dates: await write(market.dates), fields: [] as (Extent & { name: string })[] };
+    for (const [name, values] of market.fields) written.fields.push({ name, ...(await write(values)) });
+    return { ...written, tables: await write(new Uint8Array(tables)) };
   } finally {
     await file.close();
   }
 }
 
 /**
- * Reads a market that `writeSharedFile` wrote, straight into shared memory.
+ * Reads a market that `writeSharedFile` wrote, straight into shared memory that has room for days to come.
  * @cost 0.5 s/GiB, off the event loop.
  */
 export async function readSharedFile(path: string, layout: SharedLayout, market: Pick<MarketHandle, 'storeId' | 'contentHash' | 'adjustment' | 'digests'>, signal?: AbortSignal): Promise<MarketHandle> {
   const file = await open(path, 'r');
-  async function read({ offset, bytes }: Extent): Promise<SharedArrayBuffer> {
-    const buffer = new SharedArrayBuffer(bytes);
+  async function read({ offset, bytes }: Extent, buffer = new SharedArrayBuffer(bytes)): Promise<SharedArrayBuffer> {
     for (let from = 0; from < bytes;) {
       signal?.throwIfAborted();
       const { bytesRead } = await file.read(new Uint8Array(buffer, from, Math.min(CHUNK_BYTES, bytes - from)), 0, undefined, offset + from);
@@ -59,8 +58,12 @@ export async function readSharedFile(path: string, layout: SharedLayout, market:
   try {
     const dates = await read(layout.dates);
     const fields: { name: string; values: SharedArrayBuffer }[] = [];
-    for (const { name, ...extent } of layout.fields) fields.push({ name, values: await read(extent) });
-    return { ...market, dates, fields, tables: await read(layout.tables) };
+    const days = layout.dates.bytes / Int32Array.BYTES_PER_ELEMENT;
+    for (const { name, ...extent } of layout.fields) {
+      const assets = days === 0 ? 0 : extent.bytes / (days * Float64Array.BYTES_PER_ELEMENT);
+      fields.push({ name, values: await read(extent, roomyMemory(days, assets)) });
+    }
+    return { ...market, dates, fields, tables: await read(layout.tables), taken: takenDays(days) };
   } finally {
     await file.close();
   }

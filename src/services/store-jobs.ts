@@ -5,14 +5,16 @@ import { StoreDocument } from '#domain/documents/store-document.js';
 import { Refusal } from '#domain/refusal.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import type { Attempt, Completion, JobKind } from '#jobs/job-kind.js';
+import { DATASETS, type Dataset } from '#market/datasets.js';
 import type { ManagedFolders } from '#market/managed-folder.js';
 import { runMarketTask } from '#market/market-process.js';
-import { servedMarket, type ServedMarkets } from '#market/served-markets.js';
+import type { RefreshReport } from '#market/refresh-content.js';
+import { servedAgain, servedMarket, type ServedMarkets } from '#market/served-markets.js';
 import type { ServedMarket } from '#market/markets.js';
 import { GENERATOR, type SyntheticSpec } from '#market/synthetic/spec.js';
 import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
 import { allStores, requireStore, toDataStore } from './store-documents.js';
-import { loadedFields, readFailed, type StoreLoading } from './store-loading.js';
+import { loadedFields, readFailed, type Addition, type Source, type StoreLoading } from './store-loading.js';
 
 export interface LoadPayload {
   readonly store_id: string;
@@ -109,24 +111,25 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
 
   async function refreshFromSource(document: StoreDocument, { store_id: storeId, until, full }: RefreshPayload, attempt: Attempt): Promise<Completion> {
     const held = servedVersion(storeId);
-    const source = { ...document, location: document.source };
-    const after = full ? null : (held.market.dates.at(-1) ?? null);
-    const read = await loading.read(source, { serve: true, after, onProgress: (fraction, message) => attempt.report(0.7 * fraction, message), signal: attempt.signal });
-    if (read.kind === 'refused') throw readFailed(read.findings);
-    const options = { until: until === null ? null : dayFrom(until), full };
-    const { handle, report, identifiers, warnings } = await attempt.compute('refresh-market', { held: held.handle, fresh: read.served!.handle, options }, 0.3);
+    const fresh = await freshData({ ...document, location: document.source }, held, full, attempt);
+    const lastDay = until === null ? null : dayFrom(until);
+    const { handle, isSameTables, report, identifiers, warnings } = await attempt.compute('refresh-market', {
+      held: held.handle, fresh: fresh.handle, options: { until: lastDay, full, kept: fresh.kept },
+    }, 0.3);
     const at = timestamp();
     const changes: Partial<StoreDocument> = {
-      ...loadedFields({ ...read.summary, warnings }, at),
+      ...loadedFields({ ...fresh.summary, warnings }, at),
       last_refreshed_at: at,
       location: document.source,
       identifiers,
       start: report.start,
       end: report.end,
       content_hash: handle.contentHash,
-      rows: { ...read.summary.rows, market: (full ? 0 : (document.rows?.['market'] ?? 0)) + read.summary.rows.market },
+      rows: full ? { ...fresh.summary.rows } : rowsAfter(document, fresh, report),
     };
-    const served = await servedMarket(handle, at);
+    // Days that were left out are to be found the next time.
+    const files = fresh.files.filter(({ dataset }) => lastDay === null || dataset !== 'market');
+    const served = isSameTables ? servedAgain(handle, held, at, files) : await servedMarket(handle, at, files);
     return {
       result: { value: { store_id: storeId, ...report } },
       effect(tx) {
@@ -136,6 +139,20 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       },
       committed: () => markets.serve(served),
     };
+  }
+
+  /** What a refresh has to bring in: all of a source, or what it holds of later days. */
+  async function freshData(source: Source, held: ServedMarket, full: boolean, attempt: Attempt): Promise<FreshData> {
+    const options = { onProgress: (fraction: number, message: string) => attempt.report(0.7 * fraction, message), signal: attempt.signal };
+    const after = held.market.dates.at(-1);
+    if (full || after === undefined) {
+      const read = await loading.read(source, { serve: true, ...options });
+      if (read.kind === 'refused') throw readFailed(read.findings);
+      return { summary: read.summary, handle: read.served!.handle, kept: [], files: read.served!.files };
+    }
+    const added = await loading.readAddition(source, { after, known: held.files, ...options });
+    if (added.kind === 'refused') throw readFailed(added.findings);
+    return added;
   }
 
   /** The served version of a store. @throws Refusal STORE_NOT_SERVED */
@@ -197,6 +214,15 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
     refresh: { kind: 'refresh', lane: 'light', run: runRefresh },
     sync: { kind: 'sync', lane: 'light', run: runRefresh },
   };
+}
+
+type FreshData = Omit<Addition, 'kind'>;
+
+/** Rows of each dataset after bars were added: tables that were not read again have those they had. */
+function rowsAfter({ rows }: StoreDocument, { summary, kept }: FreshData, { rows_added }: RefreshReport): StoreDocument['rows'] {
+  const before = (dataset: Dataset) => rows?.[dataset] ?? 0;
+  const tables = Object.fromEntries(DATASETS.map((dataset) => [dataset, kept.includes(dataset) ? before(dataset) : summary.rows[dataset]]));
+  return { ...tables, market: before('market') + rows_added };
 }
 
 const notServed = (storeId: string) => new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);

@@ -1,14 +1,17 @@
 import { formatDay, type Day } from '#domain/days.js';
 import type { StoreDocument } from '#domain/documents/store-document.js';
 import type { Finding } from '#domain/findings.js';
+import type { MarketHandle } from '#domain/market/handle.js';
 import { refuseWithFindings, type Refusal } from '#domain/refusal.js';
 import type { DatabasePlaces } from '#market/databases/database-place.js';
-import { folderFiles } from '#market/folder.js';
+import { DATASETS, type Dataset } from '#market/datasets.js';
+import { folderFiles, type DatasetFiles } from '#market/folder.js';
+import { knownFiles, unreadFiles, type KnownFile } from '#market/known-files.js';
 import type { Locations } from '#market/locations.js';
 import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#market/market-process.js';
 import type { ContentSummary } from '#market/market-tasks.js';
 import type { ServedMarket } from '#market/markets.js';
-import { createProblems } from '#market/problems.js';
+import { createProblems, type Problems } from '#market/problems.js';
 import { servedMarket } from '#market/served-markets.js';
 
 /** What a store's place is read as. */
@@ -17,15 +20,36 @@ export type Source = Pick<StoreDocument, 'store_id' | 'kind' | 'location' | 'tab
 export interface LoadOptions {
   /** Load into shared memory, or only read and check. */
   readonly serve: boolean;
-  /** Only bars of later days. */
-  readonly after?: Day | null;
   readonly onProgress?: MarketTaskOptions['onProgress'];
   readonly signal?: AbortSignal;
 }
 
 export type Loaded =
   | { readonly kind: 'loaded'; readonly summary: ContentSummary; readonly served: ServedMarket | undefined }
-  | { readonly kind: 'refused'; readonly findings: readonly Finding[] };
+  | Refused;
+
+export interface Refused {
+  readonly kind: 'refused';
+  readonly findings: readonly Finding[];
+}
+
+export interface AdditionOptions extends Omit<LoadOptions, 'serve'> {
+  /** Only bars of later days. */
+  readonly after: Day;
+  /** Files that the version to be extended was read from. */
+  readonly known: readonly KnownFile[];
+}
+
+/** What a source has that a version of its store has not. */
+export interface Addition {
+  /** Of all files, and of the rows that were read. */
+  readonly summary: ContentSummary;
+  readonly handle: MarketHandle;
+  /** Tables that were not read, for none of their files has come, gone or changed. */
+  readonly kept: readonly Dataset[];
+  /** All files, as far as they can be recognised. */
+  readonly files: readonly KnownFile[];
+}
 
 export interface StoreLoadingDependencies {
   readonly locations: Locations;
@@ -36,21 +60,38 @@ export interface StoreLoadingDependencies {
 export interface StoreLoading {
   /** Reads a store from its place. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED */
   read(source: Source, options: LoadOptions): Promise<Loaded>;
+  /**
+   * Reads what a store's place holds of later days, and tables that may have changed: files that are known are not read
+   * again. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED
+   */
+  readAddition(source: Source, options: AdditionOptions): Promise<Refused | ({ readonly kind: 'added' } & Addition)>;
 }
 
 export function createStoreLoading({ locations, databases, timestamp }: StoreLoadingDependencies): StoreLoading {
-  async function folderOf({ location }: Source): Promise<{ readonly path: string } | { readonly findings: readonly Finding[] }> {
+  async function listedFiles({ location, tables }: Source, problems: Problems): Promise<DatasetFiles | undefined> {
     const resolved = await locations.resolve(location ?? '', 'folder');
-    return 'path' in resolved ? resolved : { findings: [{ severity: 'error', ...resolved.problem }] };
+    if ('path' in resolved) return folderFiles(resolved.path, tables, locations, problems);
+    problems.error(resolved.problem);
+    return undefined;
   }
 
-  async function readFolder(source: Source, after: Day | null, options: MarketTaskOptions): Promise<MarketTaskResult> {
-    const folder = await folderOf(source);
-    if ('findings' in folder) return { kind: 'refused', findings: folder.findings };
+  /** Reads some files of a folder, all of which must be there and no other when they were read. */
+  async function readFiles(source: Source, listed: DatasetFiles, input: { readonly files: DatasetFiles; readonly after: Day | null }, options: MarketTaskOptions): Promise<MarketTaskResult> {
+    const result = await runMarketTask('readFiles', input, options);
+    if (result.kind === 'refused') return result;
     const problems = createProblems();
-    const files = await folderFiles(folder.path, source.tables, locations, problems);
-    if (problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
-    return runMarketTask('readFiles', { files, after }, options);
+    const now = await listedFiles(source, problems);
+    for (const label of comeOrGone(listed, now)) problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file came or went while the folder was read.' });
+    return problems.errors > 0 ? { kind: 'refused', findings: problems.findings() } : result;
+  }
+
+  async function readFolder(source: Source, options: MarketTaskOptions): Promise<MarketTaskResult & { readonly known?: readonly KnownFile[] }> {
+    const problems = createProblems();
+    const listedAt = Date.parse(timestamp());
+    const files = await listedFiles(source, problems);
+    if (files === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
+    const result = await readFiles(source, files, { files, after: null }, options);
+    return result.kind === 'refused' ? result : { ...result, known: knownFiles(files, result.summary.files, listedAt) };
   }
 
   async function readDatabase({ location, tables }: Source, after: Day | null, options: MarketTaskOptions): Promise<MarketTaskResult> {
@@ -59,18 +100,65 @@ export function createStoreLoading({ locations, databases, timestamp }: StoreLoa
     return runMarketTask('readDatabase', { place: resolved.place, tables, after }, options);
   }
 
+  async function folderAddition(source: Source, { after, known }: AdditionOptions, options: MarketTaskOptions): ReturnType<StoreLoading['readAddition']> {
+    const problems = createProblems();
+    const listedAt = Date.parse(timestamp());
+    const files = await listedFiles(source, problems);
+    if (files === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
+    const unread = unreadFiles(files, known);
+    let { kept, unchanged } = unread;
+    let result = await readFiles(source, files, { files: unread.files, after }, options);
+    if (result.kind === 'refused' && unchanged.length > 0) {
+      // What is wrong is told as of the whole folder: a column may be missing in one file that another has.
+      kept = [];
+      unchanged = [];
+      result = await readFiles(source, files, { files, after }, options);
+    }
+    if (result.kind === 'refused') return result;
+    const { summary, handle } = result;
+    const digests = inOrder(files, [...unchanged, ...summary.files]);
+    return {
+      kind: 'added',
+      summary: { ...summary, files: digests, bytes: digests.reduce((sum, { bytes }) => sum + bytes, 0) },
+      handle: handle!, // it was to be loaded
+      kept,
+      files: [...unchanged, ...knownFiles(files, summary.files, listedAt)],
+    };
+  }
+
+  const optionsFor = (source: Source, serve: boolean, { onProgress, signal }: Pick<LoadOptions, 'onProgress' | 'signal'>): MarketTaskOptions => ({
+    load: serve ? { storeId: source.store_id, adjustment: source.adjustment } : null,
+    ...(onProgress === undefined ? {} : { onProgress }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+
   return {
-    async read(source, { serve, after = null, onProgress, signal }) {
-      const options: MarketTaskOptions = {
-        load: serve ? { storeId: source.store_id, adjustment: source.adjustment } : null,
-        ...(onProgress === undefined ? {} : { onProgress }),
-        ...(signal === undefined ? {} : { signal }),
-      };
-      const result = source.kind === 'database' ? await readDatabase(source, after, options) : await readFolder(source, after, options);
+    async read(source, { serve, ...rest }) {
+      const options = optionsFor(source, serve, rest);
+      const result = source.kind === 'database' ? { ...(await readDatabase(source, null, options)), known: [] } : await readFolder(source, options);
       if (result.kind === 'refused') return result;
-      return { kind: 'loaded', summary: result.summary, served: result.handle === null ? undefined : await servedMarket(result.handle, timestamp()) };
+      return { kind: 'loaded', summary: result.summary, served: result.handle === null ? undefined : await servedMarket(result.handle, timestamp(), result.known) };
+    },
+    async readAddition(source, addition) {
+      const options = optionsFor(source, true, addition);
+      if (source.kind !== 'database') return folderAddition(source, addition, options);
+      const result = await readDatabase(source, addition.after, options);
+      return result.kind === 'refused' ? result : { kind: 'added', summary: result.summary, handle: result.handle!, kept: [], files: [] };
     },
   };
+}
+
+/** Labels of files that only one of two listings of a folder has; one that cannot be listed any more has none. */
+function comeOrGone(before: DatasetFiles, now: DatasetFiles | undefined): string[] {
+  const labelsOf = (files: DatasetFiles | undefined) => new Set(DATASETS.flatMap((dataset) => files?.[dataset].map(({ label }) => label) ?? []));
+  const [old, current] = [labelsOf(before), labelsOf(now)];
+  return [...[...old].filter((label) => !current.has(label)), ...[...current].filter((label) => !old.has(label))];
+}
+
+/** Digests in the order of their files. */
+function inOrder(files: DatasetFiles, digests: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[]) {
+  const digestOf = new Map(digests.map(({ label, bytes, sha256 }) => [label, { label, bytes, sha256 }]));
+  return DATASETS.flatMap((dataset) => files[dataset].flatMap(({ label }) => digestOf.get(label) ?? []));
 }
 
 /** What a load changes in a store's document. */

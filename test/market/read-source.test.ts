@@ -217,7 +217,7 @@ describe('files that cannot be read', () => {
       });
       expect(read).toBeUndefined();
       expect(findings.map(({ code }) => code)).toContain('UNREADABLE_FILE');
-      expect(findings.map(({ message }) => message)).toContain('The files changed while they were read.');
+      expect(findings.map(({ message }) => message)).toContain('The file changed while it was read.');
     }
   });
 

@@ -36,10 +36,13 @@ async function withJobs(work: (parts: { readonly store: Store; readonly markets:
   const store = await openStore({ home, onFailure: () => {} });
   const markets = createServedMarkets();
   markets.settle();
+  const summary = { contentHash: '2'.repeat(64), identifiers: 1, start: 19_724, end: 19_724, rows: { market: 1, reference: 0, corporate_actions: 0, universes: 0 }, bytes: 1, files: [], warnings: [] };
   const loading: StoreLoading = {
     async read({ store_id }) {
-      const summary = { contentHash: '2'.repeat(64), identifiers: 1, start: 19_724, end: 19_724, rows: { market: 1, reference: 0, corporate_actions: 0, universes: 0 }, bytes: 1, files: [], warnings: [] };
       return { kind: 'loaded', summary, served: await servedMarket(handleOf(store_id, 2), AT) };
+    },
+    async readAddition({ store_id }) {
+      return { kind: 'added', summary, handle: handleOf(store_id, 2), kept: [], files: [] };
     },
   };
   const folders = createManagedFolders(join(folder, 'stores'));

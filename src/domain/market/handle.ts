@@ -10,12 +10,17 @@ export interface MarketHandle {
   readonly adjustment: Adjustment;
   /** Int32 days, [T]. */
   readonly dates: SharedArrayBuffer;
-  /** Float64 panels [T x N]. */
+  /** Float64 panels [T x N], each at the beginning of memory that may have room for days to come. */
   readonly fields: readonly { readonly name: string; readonly values: SharedArrayBuffer }[];
   /** UTF-8 JSON of identifiers, reference, actions and universes: a line for the axes and one for so many rows of a table. */
   readonly tables: SharedArrayBuffer;
   /** Digests of the parts of the content, where they are known: what a later version shares need not be hashed again. */
   readonly digests?: ContentDigests;
+  /**
+   * Int32 [1], days of the panels' memory that some version has taken. Whoever writes days behind those of a version takes
+   * them here first, so that the memory of a day is written once, whatever becomes of the version. Absent where nobody may.
+   */
+  readonly taken?: SharedArrayBuffer;
 }
 
 /** SHA-256 of the parts that a content hash is made of. */
@@ -36,8 +41,19 @@ interface Axes {
 
 type Line = { readonly rows: [string, ReferenceRow[]][] } | { readonly actions: CorporateAction[] } | { readonly universes: Membership[] };
 
-/** The handle of a market. Panels that already lie in shared memory are not copied. */
-export function shareMarket(market: MarketData): MarketHandle {
+/** The handle of a market. Panels that already lie in shared memory are not copied. @param tables its tables, where they are shared already */
+export function shareMarket(market: MarketData, tables = shareTables(market)): MarketHandle {
+  return {
+    storeId: market.storeId,
+    contentHash: market.contentHash,
+    adjustment: market.adjustment,
+    dates: sharedBytes(market.dates),
+    fields: [...market.fields].map(([name, values]) => ({ name, values: sharedPanel(values) })),
+    tables,
+  };
+}
+
+function shareTables(market: MarketData): SharedArrayBuffer {
   const axes: Axes = { identifiers: [...market.identifiers], columns: [...market.reference.columns] };
   const lines: (Axes | Line)[] = [
     axes,
@@ -45,14 +61,7 @@ export function shareMarket(market: MarketData): MarketHandle {
     ...inLines(market.actions, (actions) => ({ actions })),
     ...inLines(market.universes, (universes) => ({ universes })),
   ];
-  return {
-    storeId: market.storeId,
-    contentHash: market.contentHash,
-    adjustment: market.adjustment,
-    dates: sharedBytes(market.dates),
-    fields: [...market.fields].map(([name, values]) => ({ name, values: sharedBytes(values) })),
-    tables: sharedBytes(new TextEncoder().encode(lines.map((line) => JSON.stringify(line)).join('\n'))),
-  };
+  return sharedBytes(new TextEncoder().encode(lines.map((line) => JSON.stringify(line)).join('\n')));
 }
 
 function inLines<T>(items: readonly T[], lineOf: (items: T[]) => Line): Line[] {
@@ -96,21 +105,31 @@ function* openings(handle: MarketHandle): Generator<void, MarketData> {
     from = to + 1;
     yield;
   }
-  return {
-    storeId: handle.storeId,
-    contentHash: handle.contentHash,
-    adjustment: handle.adjustment,
-    identifiers: axes!.identifiers, // the first line
-    dates: new Int32Array(handle.dates),
-    fields: new Map(handle.fields.map(({ name, values }) => [name, new Float64Array(values)])),
-    reference: { columns: axes!.columns, rows },
-    actions,
-    universes,
-  };
+  const { identifiers, columns } = axes!; // the first line
+  return { ...openPanels(handle, identifiers), reference: { columns, rows }, actions, universes };
+}
+
+type PanelsOfMarket = Pick<MarketData, 'storeId' | 'contentHash' | 'adjustment' | 'identifiers' | 'dates' | 'fields'>;
+
+function openPanels(handle: MarketHandle, identifiers: readonly string[]): PanelsOfMarket {
+  const { storeId, contentHash, adjustment } = handle;
+  const dates = new Int32Array(handle.dates);
+  const cells = dates.length * identifiers.length;
+  return { storeId, contentHash, adjustment, identifiers, dates, fields: new Map(handle.fields.map(({ name, values }) => [name, new Float64Array(values, 0, cells)])) };
+}
+
+/** The market of a handle whose identifiers and tables are those of a market that is open. */
+export function reopenMarket(handle: MarketHandle, { identifiers, reference, actions, universes }: MarketData): MarketData {
+  return { ...openPanels(handle, identifiers), reference, actions, universes };
 }
 
 /** JSON writes a line break inside a text as an escape. */
 const NEWLINE = 10;
+
+/** A panel at the beginning of shared memory lies where it is, whatever room is behind it. */
+function sharedPanel(values: Float64Array): SharedArrayBuffer {
+  return values.buffer instanceof SharedArrayBuffer && values.byteOffset === 0 ? values.buffer : sharedBytes(values);
+}
 
 function sharedBytes(view: Int32Array | Float64Array | Uint8Array): SharedArrayBuffer {
   const whole = view.byteOffset === 0 && view.byteLength === view.buffer.byteLength;

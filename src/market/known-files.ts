@@ -1,0 +1,57 @@
+import { DATASETS, type Dataset } from './datasets.js';
+import type { DatasetFiles, SourceFile } from './folder.js';
+import type { FileDigest } from './read-source.js';
+
+/** A file as it was when a version of a store was read from it, all of it. */
+export interface KnownFile extends FileDigest {
+  readonly dataset: Dataset;
+  readonly path: string;
+  readonly identity: string;
+}
+
+/**
+ * Time a file must have been left alone before its identity vouches for its bytes: two writes within one tick of a file
+ * system's clock leave the same times, and the coarsest clock in use ticks every two seconds.
+ */
+const SETTLED_AFTER_MS = 2000;
+
+/** The files of a folder that can be recognised later. @param listedAt before any of them was read, ms since 1970 */
+export function knownFiles(files: DatasetFiles, digests: readonly FileDigest[], listedAt: number): KnownFile[] {
+  const digestOf = new Map(digests.map((digest) => [digest.label, digest]));
+  return DATASETS.flatMap((dataset) => files[dataset].flatMap(({ path, label, identity, changedAt }): KnownFile[] => {
+    const digest = digestOf.get(label);
+    return digest === undefined || changedAt > listedAt - SETTLED_AFTER_MS ? [] : [{ ...digest, dataset, path, identity }];
+  }));
+}
+
+/** What of a folder is still to be read when some of its files are known. */
+export interface Unread {
+  /** Files of the market that are new or changed, and all files of the tables of which any is, or has gone. */
+  readonly files: DatasetFiles;
+  /** Files that are as they were. */
+  readonly unchanged: readonly KnownFile[];
+  /** Tables none of whose files has come, gone or changed. */
+  readonly kept: readonly Dataset[];
+}
+
+/** @cost O(files) */
+export function unreadFiles(files: DatasetFiles, known: readonly KnownFile[]): Unread {
+  const knownAt = new Map(known.map((file) => [file.path, file]));
+  const asKnown = (dataset: Dataset, { path, label, identity }: SourceFile): KnownFile | undefined => {
+    const file = knownAt.get(path);
+    return file?.identity === identity && file.label === label && file.dataset === dataset ? file : undefined;
+  };
+  const unread: Record<Dataset, readonly SourceFile[]> = { ...files, market: files.market.filter((file) => asKnown('market', file) === undefined) };
+  const kept: Dataset[] = [];
+  const unchanged = files.market.flatMap((file) => asKnown('market', file) ?? []);
+  for (const dataset of DATASETS) {
+    if (dataset === 'market') continue;
+    const same = files[dataset].flatMap((file) => asKnown(dataset, file) ?? []);
+    const held = known.filter((file) => file.dataset === dataset).length;
+    if (same.length !== files[dataset].length || same.length !== held) continue;
+    unread[dataset] = [];
+    unchanged.push(...same);
+    kept.push(dataset);
+  }
+  return { files: unread, unchanged, kept };
+}

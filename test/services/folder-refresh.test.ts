@@ -1,0 +1,190 @@
+import { cp, mkdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { StoreDocument } from '#domain/documents/store-document.js';
+import type { Attempt, JobKind } from '#jobs/job-kind.js';
+import type { RefreshMarketInput } from '#jobs/tasks.js';
+import { openCalendars } from '#market/calendar-files.js';
+import { createDatabasePlaces } from '#market/databases/database-place.js';
+import { folderFiles } from '#market/folder.js';
+import { knownFiles, unreadFiles } from '#market/known-files.js';
+import { createLocations } from '#market/locations.js';
+import { createManagedFolders } from '#market/managed-folder.js';
+import { createProblems } from '#market/problems.js';
+import type { RefreshReport } from '#market/refresh-content.js';
+import { createServedMarkets } from '#market/served-markets.js';
+import { createStoreJobs } from '#services/store-jobs.js';
+import { createStoreLoading } from '#services/store-loading.js';
+import { openHome } from '#store/home.js';
+import { openStore } from '#store/open-store.js';
+import { refreshMarket } from '#workers/refresh-market.js';
+import { temporaryFolders } from '../store/temporary-folder.js';
+
+const newFolder = temporaryFolders();
+
+/** Later than anything a test writes: every file has been left alone for long. */
+const AT = '2100-01-04T00:00:00.000Z';
+
+const documentOf = (storeId: string, location: string): StoreDocument => ({
+  store_id: storeId, name: storeId, kind: 'folder', managed: false, active: false, writing: false, location, source: location, tables: {}, adjustment: 'none',
+  created_at: AT, last_loaded_at: null, last_refreshed_at: null, identifiers: null, start: null, end: null, size_bytes: null, content_hash: null,
+  rows: null, files: [], error: null, findings: [], synthetic: null,
+});
+
+interface Desk {
+  /** The folder of the store. */
+  readonly location: string;
+  write(files: Record<string, string>): Promise<void>;
+  load(): Promise<void>;
+  refresh(wish?: { readonly until?: string; readonly full?: boolean }): Promise<RefreshReport>;
+  /** The store as its document tells of it. */
+  store(): StoreDocument;
+  /** What the document of a store of a copy of the folder tells, read whole. */
+  readWhole(): Promise<StoreDocument>;
+}
+
+/** A served folder with the jobs of stores over it, everything but the queue. */
+async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
+  const base = await newFolder();
+  const home = await openHome(join(base, 'home'));
+  const { documents, ...store } = await openStore({ home, onFailure: () => {} });
+  const markets = createServedMarkets();
+  markets.settle();
+  const locations = createLocations([base]);
+  const loading = createStoreLoading({ locations, databases: createDatabasePlaces({ locations, hosts: [] }), timestamp: () => AT });
+  const jobs = createStoreJobs({ documents, markets, loading, folders: createManagedFolders(join(base, 'stores')), calendars: openCalendars(), timestamp: () => AT });
+  const location = join(base, 'served');
+  let copies = 0;
+
+  const attempt: Attempt = {
+    jobId: 'job', signal: new AbortController().signal, report: () => {},
+    compute: async (_task, input) => refreshMarket(input as RefreshMarketInput, { report: () => {} }) as never, // the one task that is asked for
+    keep: () => Promise.reject(new Error('nothing is kept')),
+  };
+  async function run<P>(kind: JobKind<P>, payload: P): Promise<unknown> {
+    const { effect, committed, result } = await kind.run(payload, attempt);
+    await documents.transaction((tx) => effect?.(tx));
+    committed?.();
+    return 'value' in result ? result.value : undefined;
+  }
+  const bodyOf = (id: string) => StoreDocument.parse((documents.get('store', id) as { readonly body: unknown }).body);
+  const put = (id: string, place: string) => documents.transaction((tx) => tx.put('store', id, documentOf(id, place)));
+
+  try {
+    await put('served', location);
+    await work({
+      location,
+      async write(files) {
+        for (const [name, text] of Object.entries(files)) {
+          await mkdir(dirname(join(location, name)), { recursive: true });
+          await writeFile(join(location, name), text);
+        }
+      },
+      load: async () => void (await run(jobs.load, { store_id: 'served' })),
+      refresh: async ({ until = null, full = false }: { until?: string | null; full?: boolean } = {}) => (await run(jobs.refresh, { store_id: 'served', until, full })) as RefreshReport,
+      store: () => bodyOf('served'),
+      async readWhole() {
+        const [id, copy] = [`copy-${++copies}`, join(base, `copy-${copies}`)];
+        await cp(location, copy, { recursive: true });
+        await put(id, copy);
+        const served = markets.served();
+        await run(jobs.load, { store_id: id });
+        markets.serve(served);
+        await documents.transaction((tx) => tx.put('store', 'served', { ...bodyOf('served'), active: true }));
+        return bodyOf(id);
+      },
+    });
+  } finally {
+    await store.close();
+    await home.close();
+  }
+}
+
+const bars = (day: string, rows: readonly string[], columns = 'CLOSE') => ({ [`market/${day}.csv`]: `identifier,date,${columns}\n${rows.join('\n')}\n` });
+const actions = (...rows: readonly string[]) => ({ 'corporate_actions.csv': `identifier,type,value,ex_date\n${rows.join('\n')}\n` });
+const told = ({ content_hash, rows, files, start, end, identifiers, size_bytes }: StoreDocument) => ({ content_hash, rows, files, start, end, identifiers, size_bytes });
+
+test('a refresh gives what the folder gives when it is read whole, whatever is new in it', () =>
+  withDesk(async ({ write, load, refresh, store, readWhole }) => {
+    await write({ ...bars('2024-01-02', ['A,2024-01-02,10', 'B,2024-01-02,20']), ...bars('2024-01-03', ['A,2024-01-03,11', 'B,2024-01-03,21']) });
+    await write({ ...actions('A,DIVIDEND,0.5,2024-01-03'), 'universes.csv': 'universe,identifier,start,end\nALL,A,,\n' });
+    await load();
+    const steps: readonly (readonly [Record<string, string>, object])[] = [
+      [{}, { rows_added: 0, dates_added: 0 }],
+      [bars('2024-01-04', ['A,2024-01-04,12', 'B,2024-01-04,22']), { rows_added: 2, dates_added: 1, identifiers_added: 0 }],
+      [actions('A,DIVIDEND,0.5,2024-01-03', 'B,SPLIT,2,2024-01-04'), { rows_added: 0, dates_added: 0 }],
+      [bars('2024-01-05', ['A,2024-01-05,13,5', 'C,2024-01-05,30,6'], 'CLOSE,VOLUME'), { rows_added: 2, identifiers_added: 1 }],
+      [{ ...bars('2024-01-08', ['A,2024-01-08,14']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' }, { rows_added: 1, identifiers_added: 0 }],
+      [bars('2024-01-08', ['A,2024-01-08,14', 'A,2024-01-09,15']), { rows_added: 1, dates_added: 1 }],
+    ];
+    for (const [files, outcome] of steps) {
+      await write(files);
+      expect(await refresh()).toMatchObject(outcome);
+      expect(told(store())).toEqual(told(await readWhole()));
+    }
+  }));
+
+test('a table that is gone from the folder is gone from the store', () =>
+  withDesk(async ({ write, load, refresh, store, readWhole, location }) => {
+    await write({ ...bars('2024-01-02', ['A,2024-01-02,10']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' });
+    await load();
+    await rm(join(location, 'reference.csv'));
+    await refresh();
+    expect(store().rows).toMatchObject({ reference: 0 });
+    expect(told(store())).toEqual(told(await readWhole()));
+  }));
+
+test('a refresh that stopped at a day finds the rest of the same files the next time', () =>
+  withDesk(async ({ write, load, refresh, store, readWhole }) => {
+    await write(bars('2024-01-02', ['A,2024-01-02,10']));
+    await load();
+    await write(bars('2024-01-03', ['A,2024-01-03,11', 'A,2024-01-04,12']));
+    expect(await refresh({ until: '2024-01-03' })).toMatchObject({ rows_added: 1, end: '2024-01-03' });
+    expect(await refresh()).toMatchObject({ rows_added: 1, end: '2024-01-04' });
+    expect(store().content_hash).toBe((await readWhole()).content_hash);
+  }));
+
+test('a new file that lacks a column the others have is read as one of them, and one that is damaged is told of', () =>
+  withDesk(async ({ write, load, refresh, store, readWhole }) => {
+    const row = (day: number, close: number | null) => JSON.stringify({ identifier: 'A', date: `2024-01-0${day}`, ...(close === null ? {} : { CLOSE: close }), VOLUME: day });
+    await write({ 'market/1.jsonl': `${row(2, 10)}\n` });
+    await load();
+    await write({ 'market/2.jsonl': `${row(3, 11)}\n` });
+    expect(await refresh()).toMatchObject({ rows_added: 1 });
+    expect(store().content_hash).toBe((await readWhole()).content_hash);
+    await write({ 'market/3.jsonl': '{"identifier":"A","date":"2024-01-04","CLOSE":"text"}\n' });
+    await expect(refresh()).rejects.toMatchObject({ code: 'STORE_READ_FAILED', detail: { findings: [{ code: 'NOT_A_NUMBER', path: 'market/3.jsonl[row 1].CLOSE' }] } });
+    expect(store().end).toBe('2024-01-03');
+  }));
+
+test('a full refresh finds what was restated in a file whose time and length are what they were', () =>
+  withDesk(async ({ write, load, refresh, store, readWhole, location }) => {
+    const file = join(location, 'market', '2024-01-02.csv');
+    await write(bars('2024-01-02', ['A,2024-01-02,10']));
+    await load();
+    const { atime, mtime } = await stat(file);
+    await write(bars('2024-01-02', ['A,2024-01-02,19']));
+    await utimes(file, atime, mtime);
+    expect(await refresh({ full: true })).toMatchObject({ restatements: [{ identifier: 'A', date: '2024-01-02', column: 'CLOSE', before: 10, after: 19 }], restatements_total: 1 });
+    expect(told(store())).toEqual(told(await readWhole()));
+  }));
+
+test('only files that have come or changed are read again, and tables of which none has', () =>
+  withDesk(async ({ write, location }) => {
+    const listed = async () => folderFiles(location, {}, createLocations([location]), createProblems());
+    const labels = (files: Awaited<ReturnType<typeof listed>>) => Object.values(files).flatMap((all) => all.map(({ label }) => label));
+    await write({ ...bars('2024-01-02', ['A,2024-01-02,10']), ...actions('A,SPLIT,2,2024-01-02'), 'reference/1.csv': 'identifier\nA\n', 'reference/2.csv': 'identifier\nB\n' });
+    const files = await listed();
+    const digests = labels(files).map((label) => ({ label, bytes: 1, sha256: '' }));
+    const known = knownFiles(files, digests, Date.parse(AT));
+    expect(unreadFiles(files, known)).toMatchObject({ kept: ['reference', 'corporate_actions', 'universes'], files: { market: [], reference: [], corporate_actions: [], universes: [] } });
+
+    await write({ ...bars('2024-01-03', ['A,2024-01-03,10']), 'reference/2.csv': 'identifier\nC\n' });
+    const later = unreadFiles(await listed(), known);
+    expect([labels(later.files), later.kept]).toEqual([['market/2024-01-03.csv', 'reference/1.csv', 'reference/2.csv'], ['corporate_actions', 'universes']]);
+
+    // A file that was written the moment before it was read may have been written again in the same tick of the clock.
+    const { changedAt } = files.market[0]!;
+    expect(knownFiles(files, digests, changedAt + 1000)).toEqual([]);
+    expect(knownFiles(files, digests, changedAt + 60_000)).toHaveLength(4);
+  }));

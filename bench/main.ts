@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import type { Limits } from './kernels/limits.js';
+import type { Limits } from '#cli/bench/machine.js';
 import type { Timing } from './kernels/measure.js';
 
 /**

@@ -26,7 +26,7 @@ export const ROOMS = {
   /** Copied into programs of others: it may need nothing. */
   'src/clients': { values: [], types: [], packages: [] },
   'src/cli': {
-    values: ['contract', 'domain', 'market', 'store', 'jobs', 'services', 'views', 'http', 'kernels'],
+    values: ['contract', 'domain', 'market', 'store', 'jobs', 'services', 'views', 'http', 'kernels', 'clients'],
     types: [],
     packages: ['pino', 'zod', 'node:*'],
   },

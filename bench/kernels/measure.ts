@@ -4,7 +4,7 @@ import { openblasEngine } from '#kernels/engines/openblas.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { tensorflowEngine } from '#kernels/engines/tensorflow.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
-import type { Limits } from './limits.js';
+import type { Limits } from '#cli/bench/machine.js';
 
 /** One timing as it is kept in `bench/results`. */
 export interface Timing {

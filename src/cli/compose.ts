@@ -75,6 +75,8 @@ export interface Service {
   readonly app: App;
   /** Whether requests need a key. */
   hasKeys(): boolean;
+  /** Settled once the market that was served before is served again, or cannot be. */
+  readonly resumed: Promise<void>;
   /** Stops taking new work: readiness and new jobs are refused from now on, requests are still answered. */
   drain(): void;
   /** Gives running jobs back to the queue and closes the rooms, outermost first. */
@@ -232,12 +234,14 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   await relocateStores(store.documents, home.stores);
   await jobs.start();
   // The market served before is read again in the background; requests that need it are told to come back.
-  stores.resume().catch(onDefect);
+  const resumed = stores.resume();
+  resumed.catch(onDefect);
   const app = createApp({ api: API, handlers, authenticate: createAuthenticate(keys), version, log, observe: metrics.observe });
 
   return {
     app,
     hasKeys: () => keys.areConfigured(),
+    resumed,
     drain() {
       stopping.abort();
       jobs.drain();

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { createClient, ServiceError, UnreachableError, type Client } from './client.js';
+import { createDivisorClient, DivisorError, UnreachableError, type DivisorClient } from '#clients/typescript/divisor.js';
+import { UsageError } from './usage-error.js';
 
 /** Exit statuses that scripts branch on; those of sysexits.h where it has one. */
 export const EXIT = {
@@ -8,13 +9,16 @@ export const EXIT = {
   jobFailed: 1,
   /** The service refused the request: findings are printed. */
   refused: 2,
-  usage: 64,
   /** Nothing answers at the address. */
   unreachable: 69,
-  /** The service is full, draining or without data: try again. */
+  /** The service failed by a defect of its own. */
+  defect: 70,
+  /** The service is full, draining or without data, or the key has asked too much: try again. */
   tryAgain: 75,
   /** The key is missing, wrong or lacks the scope. */
   noPermission: 77,
+  /** Ctrl-C. */
+  interrupted: 130,
 } as const;
 
 /** Where a command works: a running service, or a home that it opens itself. */
@@ -30,21 +34,30 @@ export const CONNECTION_HELP: readonly (readonly [string, string])[] = [
   ['--home FOLDER', 'Without a URL: open this home in this process; DIVISOR_HOME otherwise.'],
 ];
 
+const HOW_TO_REACH = 'Start one with `divisor serve`, or leave --url and DIVISOR_URL out to work on a home.';
+
 /** Calls `use` with a client of the service the flags name, and turns what it throws into an exit status and one sentence. */
-export async function connected(flags: ConnectionFlags, environment: NodeJS.ProcessEnv, use: (client: Client) => Promise<number>): Promise<number> {
-  const url = flags.url ?? environment['DIVISOR_URL'];
+export async function connected(flags: ConnectionFlags, environment: NodeJS.ProcessEnv, use: (client: DivisorClient) => Promise<number>): Promise<number> {
+  const url = addressOf(flags, environment);
   try {
-    if (url !== undefined) return await use(createClient({ url, key: environment['DIVISOR_API_KEY'] }));
+    if (url !== undefined) return await use(createDivisorClient({ url, key: environment['DIVISOR_API_KEY'] }));
     return await inProcess(flags, environment, use);
   } catch (failure) {
-    if (failure instanceof UnreachableError) return say(EXIT.unreachable, `${failure.message} Start one with \`divisor serve\`, or leave --url out to work on a home.`);
-    if (failure instanceof ServiceError) return say(statusOf(failure), explain(failure));
+    if (failure instanceof UnreachableError) return say(EXIT.unreachable, `${failure.message} ${url === undefined ? '' : HOW_TO_REACH}`.trim());
+    if (failure instanceof DivisorError) return say(statusOf(failure), explain(failure));
     throw failure;
   }
 }
 
+/** @throws UsageError for what is no address of HTTP */
+function addressOf({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): string | undefined {
+  const text = url ?? environment['DIVISOR_URL'];
+  if (text === undefined || /^https?:$/.test(URL.parse(text)?.protocol ?? '')) return text;
+  throw new UsageError(`${url === undefined ? 'DIVISOR_URL' : '--url'} must be an address such as http://127.0.0.1:8080, not ${JSON.stringify(text)}`);
+}
+
 /** Serves the home in this process to itself alone, with a key made for the occasion. */
-async function inProcess({ home }: ConnectionFlags, environment: NodeJS.ProcessEnv, use: (client: Client) => Promise<number>): Promise<number> {
+async function inProcess({ home }: ConnectionFlags, environment: NodeJS.ProcessEnv, use: (client: DivisorClient) => Promise<number>): Promise<number> {
   const [{ start, stop }, { readSettings }, { createLog }] = await Promise.all([import('./serve.js'), import('./settings.js'), import('./log.js')]);
   const id = randomBytes(6).toString('hex');
   const secret = randomBytes(32).toString('base64url');
@@ -53,22 +66,23 @@ async function inProcess({ home }: ConnectionFlags, environment: NodeJS.ProcessE
   const { settings } = readSettings(['--port', '0', ...(home === undefined ? [] : ['--home', home])], { ...rest, DIVISOR_API_KEYS: `command-line:${id}:${sha256}:admin` });
   const running = await start(settings, createLog('error'));
   try {
-    return await use(createClient({ url: running.server.url, key: `dvs_${id}_${secret}` }));
+    await running.service.resumed;
+    return await use(createDivisorClient({ url: running.server.url, key: `dvs_${id}_${secret}` }));
   } finally {
     await stop({ ...running, drainMs: 0 });
   }
 }
 
-function statusOf({ status }: ServiceError): number {
+function statusOf({ status }: DivisorError): number {
   if (status === null) return EXIT.jobFailed;
   if (status === 401 || status === 403) return EXIT.noPermission;
-  return status === 503 ? EXIT.tryAgain : EXIT.refused;
+  if (status === 503 || status === 429) return EXIT.tryAgain;
+  return status >= 500 ? EXIT.defect : EXIT.refused;
 }
 
 /** The sentence of the error, and one line per finding below it. */
-function explain({ detail }: ServiceError): string {
-  const findings = (detail.detail?.['findings'] ?? []) as readonly { severity: string; code: string; path: string; message: string }[];
-  return [`${detail.code}: ${detail.message}`, ...findings.map((finding) => `  ${finding.severity} ${finding.code} ${finding.path}: ${finding.message}`)].join('\n');
+function explain({ message, findings }: DivisorError): string {
+  return [message, ...findings.map((finding) => `  ${finding.severity} ${finding.code} ${finding.path}: ${finding.message}`)].join('\n');
 }
 
 function say(status: number, sentence: string): number {

@@ -1,5 +1,5 @@
 import { jobCommandHelp, runJobCommand } from './job-command.js';
-import { JOB_COMMANDS } from './job-commands.js';
+import { JOB_COMMANDS } from './job-commands/table.js';
 
 /** One command: what it is for, and its code, loaded only when it is asked for. */
 interface Command {
@@ -52,6 +52,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     summary: 'Run the main job end to end on a generated market, and keep serving it.',
     help: async () => (await import('./demo.js')).DEMO_HELP,
     run: async (argv, environment) => (await import('./demo.js')).demo(argv, environment),
+  },
+  bench: {
+    summary: 'Time this machine, or a running service, at the main work.',
+    help: async () => (await import('./bench/bench.js')).BENCH_HELP,
+    run: async (argv, environment) => (await import('./bench/bench.js')).bench(argv, environment),
   },
   ...Object.fromEntries(
     Object.entries(JOB_COMMANDS).map(([name, command]): [string, Command] => [

@@ -44,7 +44,7 @@ export function whole(value: number): string {
 }
 
 export interface Step {
-  /** Draws how far the step is; drawn over on a terminal, ignored on a pipe. */
+  /** Draws how far the step is, how fast it goes and how long it will take; drawn over on a terminal, ignored on a pipe. */
   progress(fraction: number, message: string): void;
   /** Ends the step with what came of it. */
   done(outcome: string): void;
@@ -54,21 +54,47 @@ const BAR_CELLS = 20;
 const NAME_COLUMNS = 34;
 
 /** Starts a named step; the name stays, the right side changes until the outcome replaces it. */
-export function step(screen: Screen, name: string): Step {
-  const started = performance.now();
+export function step(screen: Screen, name: string, now: () => number = () => performance.now()): Step {
+  const started = now();
   const label = `  ${name.padEnd(NAME_COLUMNS)}`;
+  const pace = paceOf(now);
   const draw = (text: string) => screen.write(`\r\u001b[2K${`${label}${text}`.slice(0, screen.columns - 1)}`);
   if (screen.isTerminal) draw('');
   return {
     progress(fraction, message) {
       if (!screen.isTerminal) return;
       const filled = Math.round(fraction * BAR_CELLS);
-      draw(`[${'='.repeat(filled)}${' '.repeat(BAR_CELLS - filled)}] ${(fraction * 100).toFixed(0).padStart(3)} %  ${message}`);
+      const tempo = pace(fraction);
+      draw([`[${'='.repeat(filled)}${' '.repeat(BAR_CELLS - filled)}]`, `${percentage(fraction).padStart(3)} %`, ...(tempo === '' ? [] : [tempo]), message].join('  '));
     },
     done(outcome) {
-      const seconds = ((performance.now() - started) / 1000).toFixed(1).padStart(5);
+      const seconds = ((now() - started) / 1000).toFixed(1).padStart(5);
       if (screen.isTerminal) screen.write('\r\u001b[2K');
       screen.write(`${label}${seconds} s  ${outcome}\n`);
     },
   };
+}
+
+/** Work is timed from its first progress, so that waiting in line counts for nothing. */
+function paceOf(now: () => number): (fraction: number) => string {
+  let first: { readonly atMs: number; readonly fraction: number } | undefined;
+  return (fraction) => {
+    if (fraction <= 0 || fraction >= 1) return '';
+    first ??= { atMs: now(), fraction };
+    const seconds = (now() - first.atMs) / 1000;
+    const rate = (fraction - first.fraction) / seconds;
+    if (!(rate > 0) || !Number.isFinite(rate)) return '';
+    return `${(100 * rate).toFixed(rate < 0.1 ? 1 : 0)} %/s, ${duration((1 - fraction) / rate)} left`;
+  };
+}
+
+const percentage = (fraction: number): string => String(Math.floor(100 * fraction));
+
+/** Seconds as a person says them: 4 s, 2 min 05 s, 1 h 20 min. */
+export function duration(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return `${minutes} min ${String(whole % 60).padStart(2, '0')} s`;
+  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`;
 }

@@ -111,7 +111,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const { status } = response;
     const { method } = request;
     const ms = performance.now() - startedMs;
-    const level = status >= 500 ? 'error' : status >= 400 ? 'warn' : isOpen ? 'debug' : 'info';
+    const level = status >= 500 && status !== 503 ? 'error' : status >= 400 ? 'warn' : isOpen ? 'debug' : 'info';
     if (log.isLevelEnabled(level)) {
       log[level]({ request_id: requestId, method, path, operation: operation?.id, status, ms: Math.round(ms * 100) / 100, key: principal.keyId }, 'request');
     }

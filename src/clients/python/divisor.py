@@ -41,8 +41,10 @@ __all__ = ["Divisor", "DivisorError", "JobFailed", "JobCancelled", "Unreachable"
 
 ARROW = "application/vnd.apache.arrow.stream"
 
-#: Longest wait of one question about a job; the service allows 60.
+#: Longest wait of one question about a job; the service allows 60. It answers at a change of state.
 POLL_SECONDS = 30
+#: Somebody who watches wants to see progress too.
+WATCH_SECONDS = 0.5
 #: How long a service that is away or full is asked again while a job is followed.
 PATIENCE_SECONDS = 60
 #: Time one request may take; a poll waits on top of it.
@@ -144,13 +146,15 @@ class Divisor:
         :raises JobFailed: with the job's own code
         :raises JobCancelled: when it was cancelled
         """
-        told = progress or self.progress or (lambda _: None)
+        watcher = progress or self.progress
+        told = watcher or (lambda _: None)
+        wait = POLL_SECONDS if watcher is None else WATCH_SECONDS
         job_id = job if isinstance(job, str) else job["job_id"]
         latest = {"status": "pending"} if isinstance(job, str) else dict(job)
         while latest["status"] in ("pending", "running") or (latest["status"] == "succeeded" and latest.get("result") is None):
             if "job_id" in latest:
                 told(latest)
-            latest = self._patiently(lambda: self.request("GET", f"/jobs/{job_id}", query={"wait": POLL_SECONDS}))
+            latest = self._patiently(lambda: self.request("GET", f"/jobs/{job_id}", query={"wait": wait}))
         told(latest)
         if latest["status"] == "failed":
             raise JobFailed(latest)

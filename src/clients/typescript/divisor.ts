@@ -85,8 +85,10 @@ export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }
 
-/** Longest wait of one question about a job; the service allows 60. */
+/** Longest wait of one question about a job; the service allows 60. It answers at a change of state. */
 const POLL_SECONDS = 30;
+/** Somebody who watches wants to see progress too. */
+const WATCH_SECONDS = 0.5;
 const PATIENCE_SECONDS = 60;
 const RETRY_SECONDS = 1;
 
@@ -118,9 +120,10 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
 
   async function waitForJob<J extends AnyJob>(job: J, { onProgress, signal, patienceSeconds = PATIENCE_SECONDS }: WaitOptions = {}): Promise<ResultOf<J>> {
     let latest: AnyJob = job;
+    const wait = onProgress === undefined ? POLL_SECONDS : WATCH_SECONDS;
     onProgress?.(latest);
     while (latest.status === 'pending' || latest.status === 'running' || (latest.status === 'succeeded' && latest.result === null)) {
-      latest = await patiently(() => call('getJob', { params: { job_id: job.job_id }, query: { wait: POLL_SECONDS }, signal }), { seconds: patienceSeconds, signal });
+      latest = await patiently(() => call('getJob', { params: { job_id: job.job_id }, query: { wait }, signal }), { seconds: patienceSeconds, signal });
       onProgress?.(latest);
     }
     if (latest.status === 'succeeded') return latest.result as ResultOf<J>;

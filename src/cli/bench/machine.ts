@@ -1,6 +1,8 @@
+import { cpus } from 'node:os';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openblasEngine } from '#kernels/engines/openblas.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
+import { fastestMs } from './fastest.js';
 
 /** What this machine can do at most, measured beside the kernels: their figures mean something only next to these. */
 export interface Limits {
@@ -29,30 +31,24 @@ export async function measureLimits(): Promise<Limits> {
   };
 }
 
+/** The processor as its maker calls it, and how many of them. */
+export function processorName(): string {
+  return `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores`;
+}
+
 function productRate(engine: Engine): number {
   return engine.scope(() => {
     const a = engine.allocate(ORDER * ORDER).fill(0.5);
     const b = engine.allocate(ORDER * ORDER).fill(0.25);
     const out = engine.allocate(ORDER * ORDER);
     const shape = { rows: ORDER, inner: ORDER, columns: ORDER };
-    return (2 * ORDER ** 3) / fastest(() => engine.gemm(shape, a, b, out)) / 1e6;
+    return (2 * ORDER ** 3) / fastestMs(() => engine.gemm(shape, a, b, out), { repeats: REPEATS }) / 1e6;
   });
 }
 
 function sweepRate(engine: Engine): number {
   return engine.scope(() => {
     const values = engine.allocate(SWEEP_VALUES).fill(1);
-    return (8 * SWEEP_VALUES) / fastest(() => engine.pairwiseSum(values)) / 1e6;
+    return (8 * SWEEP_VALUES) / fastestMs(() => engine.pairwiseSum(values), { repeats: REPEATS }) / 1e6;
   });
-}
-
-function fastest(work: () => void): number {
-  let best = Infinity;
-  for (let repeat = 0; repeat < REPEATS; repeat++) {
-    const before = process.cpuUsage();
-    work();
-    const { user, system } = process.cpuUsage(before);
-    best = Math.min(best, (user + system) / 1000);
-  }
-  return best;
 }

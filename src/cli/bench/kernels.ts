@@ -1,0 +1,127 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import { levelBins } from '#kernels/simulation/level-bins.js';
+import { fastestMs } from './fastest.js';
+
+/** One kernel at one size on one engine. */
+export interface KernelTiming {
+  readonly kernel: string;
+  /** Rows x columns, or the order of a square. */
+  readonly size: string;
+  readonly engine: string;
+  /** Fewest milliseconds of processor time. */
+  readonly ms: number;
+  readonly rate: number;
+  readonly unit: 'GFLOP/s' | 'M steps/s';
+}
+
+interface KernelCase {
+  readonly kernel: string;
+  readonly size: string;
+  readonly unit: KernelTiming['unit'];
+  /** Floating point operations or steps of one call. */
+  readonly amount: number;
+  /** Lays out operands on the engine and gives the call to time. */
+  prepare(engine: Engine): () => void;
+  /** Whether other engines than our own have a version of it. */
+  readonly isAlgebra: boolean;
+}
+
+const OBSERVATIONS = 2520;
+const ASSETS = 500;
+const ORDER = 1000;
+const PATHS = 10_000;
+const HORIZON = 252;
+const REPEATS = 5;
+
+/** Times the kernels that most of the work is made of: ten years of 500 names, as an index of that size needs them. */
+export function timeKernels(engines: readonly Engine[]): KernelTiming[] {
+  return engines.flatMap((engine) =>
+    CASES.filter(({ isAlgebra }) => isAlgebra || engine.name === 'wasm').map(({ kernel, size, unit, amount, prepare }) => {
+      const ms = engine.scope(() => {
+        const work = prepare(engine);
+        work(); // compiled and warm
+        return fastestMs(work, { repeats: REPEATS });
+      });
+      return { kernel, size, engine: engine.name, ms, rate: amount / ms / (unit === 'GFLOP/s' ? 1e6 : 1e3), unit };
+    }),
+  );
+}
+
+const CASES: readonly KernelCase[] = [
+  {
+    kernel: 'covariance product',
+    size: `${OBSERVATIONS} x ${ASSETS}`,
+    unit: 'GFLOP/s',
+    amount: OBSERVATIONS * ASSETS * ASSETS,
+    isAlgebra: true,
+    prepare(engine) {
+      const x = returnsOn(engine, OBSERVATIONS * ASSETS);
+      const out = engine.allocate(ASSETS * ASSETS);
+      return () => engine.symmetricRankK(x, ASSETS, out);
+    },
+  },
+  {
+    kernel: 'Cholesky',
+    size: `${ORDER}`,
+    unit: 'GFLOP/s',
+    amount: ORDER ** 3 / 3,
+    isAlgebra: true,
+    prepare(engine) {
+      const matrix = dominantOn(engine, ORDER);
+      const work = engine.allocate(matrix.length);
+      return () => {
+        work.set(matrix);
+        if (engine.cholesky(work, ORDER) !== ORDER) throw new Error('the matrix is not positive definite');
+      };
+    },
+  },
+  {
+    kernel: 'eigenvalues',
+    size: `${ASSETS}`,
+    unit: 'GFLOP/s',
+    amount: (4 / 3) * ASSETS ** 3,
+    isAlgebra: true,
+    prepare(engine) {
+      const matrix = dominantOn(engine, ASSETS);
+      const values = engine.allocate(ASSETS);
+      return () => void engine.symmetricEigenvalues(matrix, ASSETS, values);
+    },
+  },
+  {
+    kernel: 'simulated paths',
+    size: `${PATHS} x ${HORIZON}`,
+    unit: 'M steps/s',
+    amount: PATHS * HORIZON,
+    isAlgebra: false,
+    prepare(engine) {
+      const growth = returnsOn(engine, OBSERVATIONS).map((value) => 1 + value);
+      const bins = levelBins({ mean: 0.0003, deviation: 0.01, horizon: HORIZON, count: 2048 });
+      const tallies = {
+        counts: new Uint32Array(HORIZON * bins.count),
+        finals: engine.allocate(PATHS),
+        lows: engine.allocate(PATHS),
+        drawdowns: engine.allocate(PATHS),
+        underwater: new Int32Array(PATHS),
+      };
+      return () => engine.simulatePaths({ model: { kind: 'block_bootstrap', growth, block: 21 }, horizon: HORIZON, seed: 1, first: 0, bins }, tallies);
+    },
+  },
+];
+
+/** The same values about 0 on every machine, as returns are. */
+function returnsOn(engine: Engine, length: number): Float64Array {
+  const values = engine.allocate(length);
+  let state = 42;
+  for (let i = 0; i < length; i++) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
+    values[i] = (state / 2 ** 31) * 0.02;
+  }
+  return values;
+}
+
+/** Symmetric and positive definite: a constant correlation of 0.3. */
+function dominantOn(engine: Engine, order: number): Float64Array {
+  const matrix = engine.allocate(order * order).fill(0.3);
+  for (let i = 0; i < order; i++) matrix[i * order + i] = 1;
+  return matrix;
+}

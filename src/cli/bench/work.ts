@@ -1,0 +1,158 @@
+import type { AnyJob, DivisorClient, IndexDocumentBody, JobStatus } from '#clients/typescript/divisor.js';
+import { whole } from '../terminal.js';
+
+/** One piece of the service's work, as a client has it done. */
+export interface WorkTiming {
+  readonly work: string;
+  readonly size: string;
+  /** From the start of the job to its end, or the fewest of several answers. */
+  readonly seconds: number;
+  /** What was done in a second; null where nothing is counted. */
+  readonly rate: number | null;
+  readonly unit: string | null;
+}
+
+/** Told of each piece before it begins and after. */
+export interface WorkWatch {
+  begin(work: string): void;
+  progress(job: AnyJob): void;
+  end(timing: WorkTiming): void;
+}
+
+export interface MarketSize {
+  readonly assets: number;
+  readonly years: number;
+}
+
+const LAST_YEAR = 2024;
+const VARIANTS = 12;
+const REPEATS = 3;
+
+/** A market generated for the occasion, and the main jobs on it. */
+export async function generatedWork(client: DivisorClient, { assets, years }: MarketSize, watch: WorkWatch): Promise<void> {
+  const { timed, job } = stopwatch(client, watch);
+  const firstYear = LAST_YEAR - years + 1;
+  const market = await timed(
+    'generate a market',
+    () => job(client.call('generateSynthetic', { body: { store_id: 'bench', seed: 42, assets, start: `${firstYear}-01-01`, end: `${LAST_YEAR}-12-31` } })),
+    ({ rows }) => ({ size: `${assets} names, ${years} years`, amount: rows?.market ?? 0, unit: 'rows/s' }),
+  );
+  const definition = indexFrom(firstYear + 1); // Its names need a year of history.
+  const index = { index_id: definition.id };
+  await client.call('putIndex', { params: index, body: definition });
+  await timedRuns(client, watch, { index_id: definition.id, names: market.identifiers ?? 0 });
+  const run = await timed(
+    'backtest, kept with its record',
+    () => job(client.call('startBacktest', { params: index, body: { transaction_cost_bps: 5 } })),
+    ({ level, rebalances }) => ({ size: `${level.data.length} sessions, ${rebalances.length} rebalances`, amount: level.data.length, unit: 'sessions/s' }),
+  );
+  await timed(
+    'risk model',
+    () => job(client.call('estimateRiskModel', { params: { model_id: 'bench' }, body: { index_id: definition.id } })),
+    ({ diagnostics }) => ({ size: `${diagnostics.observations} x ${diagnostics.assets}` }),
+  );
+  await client.call('putConstraintSet', { params: { constraint_set_id: 'bench' }, body: evened(Object.keys(run.rebalances.at(-1)?.weights ?? {}).length) });
+  await timed(
+    'optimisation',
+    () => job(client.call('startOptimisation', { body: { index_id: definition.id, constraint_set_id: 'bench' } })),
+    ({ holdings, iterations }) => ({ size: `${holdings} of its names, ${iterations} iterations` }),
+  );
+  await timed('factsheet', () => job(client.call('renderReport', { body: { template_id: 'FACTSHEET-A4', index_id: definition.id } })), ({ bytes }) => ({ size: `${whole(bytes)} bytes` }));
+}
+
+/** What a service takes for an index it has: nothing that it stores is changed. */
+export async function storedWork(client: DivisorClient, indexId: string, watch: WorkWatch): Promise<void> {
+  const { store } = await client.call('getHealth');
+  const served = store.active === null ? null : await client.call('getStore', { params: { store_id: store.active } });
+  await timedAnswers(client, watch);
+  await timedRuns(client, watch, { index_id: indexId, names: served?.identifiers ?? 0 });
+}
+
+async function timedAnswers(client: DivisorClient, watch: WorkWatch): Promise<void> {
+  const answers = 50;
+  watch.begin('answer to a request');
+  let best = Infinity;
+  for (let i = 0; i < answers; i++) {
+    const before = performance.now();
+    await client.call('getLiveness');
+    best = Math.min(best, (performance.now() - before) / 1000);
+  }
+  watch.end({ work: 'answer to a request', size: `fastest of ${answers}`, seconds: best, rate: 1 / best, unit: 'requests/s on one connection' });
+}
+
+/** Backtests that leave no record: the variants of a sweep. */
+async function timedRuns(client: DivisorClient, watch: WorkWatch, { index_id, names }: { readonly index_id: string; readonly names: number }): Promise<void> {
+  const { timed, job } = stopwatch(client, watch);
+  const rowsOf = (observations: number | null | undefined) => (observations ?? 0) * names;
+  await timed(
+    'backtest',
+    () => job(client.call('startSweep', { body: { sweep_id: 'bench', index_id, patches: [{}] } })),
+    ({ rows }) => ({ size: `${names} names, ${rows[0]?.observations ?? 0} sessions`, amount: rowsOf(rows[0]?.observations), unit: 'rows/s' }),
+    REPEATS,
+  );
+  const costs = Array.from({ length: VARIANTS }, (_, i) => i);
+  await timed(
+    'sweep',
+    () => job(client.call('startSweep', { body: { sweep_id: 'bench', index_id, grid: { '/request/transaction_cost_bps': costs } } })),
+    ({ rows, variants }) => ({ size: `${variants} variants`, amount: rows.reduce((sum, { observations }) => sum + rowsOf(observations), 0), unit: 'rows/s' }),
+  );
+}
+
+interface Account {
+  readonly size: string;
+  readonly amount?: number;
+  readonly unit?: string;
+}
+
+interface Timed<R> {
+  readonly seconds: number;
+  readonly result: R;
+}
+
+function stopwatch(client: DivisorClient, watch: WorkWatch) {
+  return {
+    /** The result of a job and the time it ran. */
+    async job<R>(submitted: Promise<AnyJob & { readonly result: R | null }>): Promise<Timed<R>> {
+      let ended: AnyJob | undefined;
+      const result: R = await client.waitForJob(await submitted, {
+        onProgress(job) {
+          ended = job;
+          watch.progress(job);
+        },
+      });
+      const { started_at: from, finished_at: to } = ended as JobStatus; // The whole status travels; the client names its common part.
+      return { seconds: (Date.parse(to ?? '') - Date.parse(from ?? '')) / 1000, result };
+    },
+    async timed<R>(work: string, once: () => Promise<Timed<R>>, account: (result: R) => Account, repeats = 1): Promise<R> {
+      watch.begin(work);
+      let best = await once();
+      for (let i = 1; i < repeats; i++) {
+        const next = await once();
+        if (next.seconds < best.seconds) best = next;
+      }
+      const { size, amount, unit } = account(best.result);
+      watch.end({ work, size, seconds: best.seconds, rate: amount === undefined ? null : amount / best.seconds, unit: unit ?? null });
+      return best.result;
+    },
+  };
+}
+
+/** The largest names, capped, monthly: every stage of the pipeline has something to do. */
+const indexFrom = (year: number): IndexDocumentBody => ({
+  id: 'BENCH',
+  name: 'Bench',
+  calendar: 'XNYS',
+  base_date: `${year}-01-04`,
+  rebalance: { frequency: 'monthly', anchor: 'third_friday' },
+  pipeline: {
+    selection: [
+      { id: 'liquid', type: 'LiquidityFilter', params: { minimum: 1_000_000 } },
+      { id: 'largest', type: 'BufferedTopN', params: { count: 100 } },
+    ],
+    treatment: { dividends: 'total' },
+    weighting: { type: 'MarketCapWeight', cap: 0.05 },
+  },
+});
+
+/** Nobody more than half again its equal share: the largest names give way to all others. */
+const evened = (names: number) => ({ id: 'bench', name: 'Bench', constraints: [{ type: 'PositionBounds' as const, params: { upper: 1.5 / names } }] });

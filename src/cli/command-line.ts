@@ -1,0 +1,92 @@
+import { readFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { CONNECTION_OPTIONS } from './connection.js';
+import { UsageError } from './usage-error.js';
+
+/** One flag of a command: how it is read, and what it means. */
+export interface Flag {
+  readonly type: 'string' | 'number' | 'boolean';
+  /** Placeholder of its value in the help. */
+  readonly value?: string;
+  readonly help: string;
+  /** The only values it may have. */
+  readonly choices?: readonly string[];
+}
+
+/** What a command line may hold: words that are all required, and flags. */
+export interface Grammar {
+  readonly words: readonly { readonly name: string; readonly help: string }[];
+  readonly flags: Readonly<Record<string, Flag>>;
+}
+
+/** Values of a command's own flags; undefined for one that was not given. */
+export interface FlagValues {
+  /** A flag with `choices` has one of them. */
+  text<T extends string = string>(flag: string): T | undefined;
+  number(flag: string): number | undefined;
+  isSet(flag: string): boolean | undefined;
+}
+
+export interface CommandLine {
+  readonly words: readonly string[];
+  readonly flags: FlagValues;
+  /** What every job command takes. */
+  readonly common: { readonly url?: string | undefined; readonly home?: string | undefined; readonly out?: string | undefined; readonly json: boolean };
+}
+
+const COMMON_OPTIONS = { ...CONNECTION_OPTIONS, out: { type: 'string' }, json: { type: 'boolean', default: false } } as const;
+
+/** Reads the words and flags of a command. @throws UsageError */
+export function readCommandLine(name: string, { words, flags }: Grammar, argv: readonly string[]): CommandLine {
+  const { values, positionals } = parsed(name, flags, argv);
+  if (positionals.length !== words.length) {
+    const needed = words.length === 0 ? 'no words' : words.map((word) => word.name).join(' ');
+    throw new UsageError(`divisor ${name} takes ${needed}; ${positionals.length === 1 ? '1 word was' : `${positionals.length} words were`} given. See divisor ${name} --help`);
+  }
+  for (const [flag, { type, choices }] of Object.entries(flags)) {
+    const value = values[flag];
+    if (value === undefined) continue;
+    if (type === 'number') numberOf(flag, String(value));
+    if (choices?.includes(String(value)) === false) throw new UsageError(`--${flag} must be one of ${choices.join(', ')}, not ${JSON.stringify(value)}`);
+  }
+  const text = (key: string) => values[key] as string | undefined; // parseArgs reads flags of type string as such.
+  return {
+    words: positionals,
+    flags: {
+      text: <T extends string>(flag: string) => text(flag) as T | undefined,
+      number: (flag) => (values[flag] === undefined ? undefined : Number(values[flag])),
+      isSet: (flag) => (values[flag] === undefined ? undefined : values[flag] === true),
+    },
+    common: { url: text('url'), home: text('home'), out: text('out'), json: values['json'] === true },
+  };
+}
+
+function parsed(name: string, flags: Grammar['flags'], argv: readonly string[]): { values: Record<string, string | boolean | undefined>; positionals: string[] } {
+  const own = Object.fromEntries(Object.entries(flags).map(([flag, { type }]) => [flag, { type: type === 'boolean' ? 'boolean' as const : 'string' as const }]));
+  try {
+    return parseArgs({ args: [...argv], options: { ...COMMON_OPTIONS, ...own }, allowPositionals: true, strict: true });
+  } catch (cause) {
+    throw new UsageError(`${(cause as Error).message.split('. To specify')[0]}. See divisor ${name} --help`, { cause });
+  }
+}
+
+function numberOf(flag: string, text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || !Number.isFinite(value)) throw new UsageError(`--${flag} must be a number, not ${JSON.stringify(text)}`);
+  return value;
+}
+
+/** JSON of a file the command line names, `-` for standard input. The service checks what it says. @throws UsageError when it cannot be read as JSON */
+export async function jsonFile<T>(path: string): Promise<T> {
+  try {
+    return JSON.parse(path === '-' ? await standardInput() : await readFile(path, 'utf8')) as T;
+  } catch (cause) {
+    throw new UsageError(`${path === '-' ? 'Standard input' : path} cannot be read as JSON: ${(cause as Error).message}`, { cause });
+  }
+}
+
+async function standardInput(): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('utf8');
+}

@@ -1,0 +1,20 @@
+import { decimal, percent, table } from '../terminal.js';
+
+/** Members that are fractions, shown as percentages. */
+const FRACTIONS = new Set(['total_return', 'annualised_return', 'volatility', 'max_drawdown', 'tracking_error', 'tracking_difference', 'turnover']);
+
+/** A figure as a person reads it: fractions as percentages, other metrics with two decimals, a dash for what is not measured. */
+export function figure(name: string, value: number | null): string {
+  if (value === null) return '-';
+  return FRACTIONS.has(name) ? percent(value) : decimal(value);
+}
+
+/** Members of a result, one a row. */
+export function members<R extends object>(result: R, names: readonly (keyof R & string)[]): string {
+  return table(
+    names.map((name) => {
+      const value = result[name];
+      return [name, typeof value === 'number' && FRACTIONS.has(name) ? percent(value) : String(value ?? '-')];
+    }),
+  );
+}

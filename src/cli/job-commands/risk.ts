@@ -1,0 +1,33 @@
+import type { RiskModelJobStatus } from '#clients/typescript/divisor.js';
+import type { JobCommand } from '../job-command.js';
+import { table } from '../terminal.js';
+
+type RiskModel = NonNullable<RiskModelJobStatus['result']>;
+
+export const risk: JobCommand<RiskModel> = {
+  summary: 'Estimate a covariance risk model.',
+  words: [{ name: 'MODEL', help: 'Id to store the model under.' }],
+  flags: {
+    index: { type: 'string', value: 'ID', help: "Take the names from this index's latest run." },
+    identifiers: { type: 'string', value: 'A,B,C', help: 'Or name them.' },
+    start: { type: 'string', value: 'DATE', help: 'Start of the window.' },
+    end: { type: 'string', value: 'DATE', help: 'End of the window.' },
+    intensity: { type: 'number', value: '0..1', help: 'Weight on the shrinkage target; from the shape of the panel otherwise.' },
+    target: { type: 'string', value: 'constant_correlation|scaled_identity', help: 'What is shrunk to.', choices: ['constant_correlation', 'scaled_identity'] },
+    repair: { type: 'boolean', help: 'Clip negative eigenvalues.' },
+  },
+  examples: ['divisor risk core --index CORE-100', 'divisor risk pair --identifiers AAPL,MSFT --intensity 0'],
+  async submit(client, [model_id = ''], flags) {
+    const body = {
+      index_id: flags.text('index'),
+      identifiers: flags.text('identifiers')?.split(','),
+      start: flags.text('start'),
+      end: flags.text('end'),
+      intensity: flags.number('intensity'),
+      target: flags.text<'constant_correlation' | 'scaled_identity'>('target'),
+      repair: flags.isSet('repair'),
+    };
+    return { job: await client.call('estimateRiskModel', { params: { model_id }, body }) };
+  },
+  show: ({ diagnostics }) => table(Object.entries(diagnostics).map(([name, value]) => [name, String(value)])),
+};

@@ -1,0 +1,97 @@
+import type { SweepRequest, SweepRow, SweepView } from '#clients/typescript/divisor.js';
+import { jsonFile, type FlagValues } from '../command-line.js';
+import type { JobCommand } from '../job-command.js';
+import { percent, right, table, type Cell } from '../terminal.js';
+import { UsageError } from '../usage-error.js';
+import { figure } from './fields.js';
+
+/** Metrics of a row, besides the one that ranks. */
+const METRICS = ['total_return', 'annualised_return', 'volatility', 'sharpe_ratio', 'max_drawdown'] as const;
+const ROWS_SHOWN = 20;
+
+export const sweep: JobCommand<SweepView> = {
+  summary: 'Run many variants of an index and rank them.',
+  words: [{ name: 'FILE', help: 'What to vary, as JSON; - reads standard input.' }],
+  notes: `FILE is a grid, values by JSON pointer of which every combination is a variant:
+    { "/document/pipeline/weighting/cap": [0.03, 0.05, 0.1], "/document/rebalance/frequency": ["monthly", "quarterly"] }
+  or a list of variants: [{ "/request/transaction_cost_bps": 5 }, { "/request/transaction_cost_bps": 20 }]
+  or a whole request of POST /analytics/sweeps, which the flags complete or overrule.`,
+  flags: {
+    index: { type: 'string', value: 'ID', help: 'The stored index that is varied.' },
+    document: { type: 'string', value: 'FILE', help: 'Or an index document that is not stored.' },
+    id: { type: 'string', value: 'ID', help: 'Id of the sweep; made up otherwise.' },
+    start: { type: 'string', value: 'DATE', help: 'First date of the backtests.' },
+    end: { type: 'string', value: 'DATE', help: 'Last date.' },
+    'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
+    'rank-by': { type: 'string', value: 'METRIC', help: 'sharpe_ratio unless given; total_return, annualised_return, max_drawdown, volatility, tracking_error, tracking_difference.' },
+    partitions: { type: 'number', value: 'N', help: 'Blocks of time of the estimate of overfitting, even, 2 to 16.' },
+    rows: { type: 'number', value: 'N', help: `Rows shown on a terminal; ${ROWS_SHOWN} unless given. A program gets all.` },
+  },
+  examples: ['divisor sweep grid.json --index CORE-100 --cost-bps 10', "divisor sweep grid.json --index CORE-100 | jq -r 'select(.event == \"row\") | [.rank, .metrics.sharpe_ratio] | @tsv'"],
+  submit: async (client, [file = ''], flags) => ({ job: await client.call('startSweep', { body: await requestOf(file, flags) }) }),
+  show: (view, flags) => `${rankedTable(view, flags.number('rows') ?? ROWS_SHOWN)}\n${verdict(view)}`,
+  lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
+};
+
+async function requestOf(file: string, flags: FlagValues): Promise<SweepRequest> {
+  const given = asRequest(file, await jsonFile<unknown>(file));
+  const document = flags.text('document');
+  const [index, start, end, id, rankBy] = [flags.text('index'), flags.text('start'), flags.text('end'), flags.text('id'), flags.text('rank-by')];
+  const [cost, partitions] = [flags.number('cost-bps'), flags.number('partitions')];
+  const terms = { ...given.request, ...(start !== undefined && { start }), ...(end !== undefined && { end }), ...(cost !== undefined && { transaction_cost_bps: cost }) };
+  return {
+    ...given,
+    request: terms,
+    ...(index !== undefined && { index_id: index, document: null }),
+    ...(document !== undefined && { document: await jsonFile<SweepRequest['document']>(document), index_id: null }),
+    ...(id !== undefined && { sweep_id: id }),
+    // The service says which metrics there are.
+    ...(rankBy !== undefined && { rank_by: rankBy as NonNullable<SweepRequest['rank_by']> }),
+    ...(partitions !== undefined && { partitions }),
+  };
+}
+
+/** A grid and a list of variants are told from a request by their keys: pointers begin with a slash, fields do not. */
+function asRequest(file: string, value: unknown): SweepRequest {
+  if (Array.isArray(value)) return { patches: value };
+  if (typeof value !== 'object' || value === null) throw new UsageError(`${file} must hold a grid, a list of variants or a request, not ${JSON.stringify(value)}`);
+  const keys = Object.keys(value);
+  const isGrid = keys.length > 0 && keys.every((key) => key.startsWith('/'));
+  return isGrid ? { grid: value as NonNullable<SweepRequest['grid']> } : (value as SweepRequest); // The service checks both.
+}
+
+function rankedTable({ rows, rank_by }: SweepView, shown: number): string {
+  const pointers = [...new Set(rows.flatMap(({ patch }) => Object.keys(patch)))];
+  const metrics = [rank_by, ...METRICS.filter((name) => name !== rank_by)];
+  const header = [right('rank'), ...shortNames(pointers), ...metrics.map((name) => right(name.replaceAll('_', ' '))), right('deflated')];
+  const left = rows.length - shown;
+  return table([header, ...rows.slice(0, shown).map((row) => cellsOf(row, pointers, metrics))]) + (left > 0 ? `  and ${left} more: --rows ${rows.length} shows them\n` : '');
+}
+
+function cellsOf({ rank, patch, metrics: figures, deflated_sharpe_ratio, error }: SweepRow, pointers: readonly string[], metrics: readonly SweepView['rank_by'][]): (string | Cell)[] {
+  const changes = pointers.map((pointer) => (pointer in patch ? textOf(patch[pointer]) : ''));
+  if (figures === null) return [right('-'), ...changes, error === null ? 'refused' : `${error.code}: ${error.message}`];
+  return [right(String(rank)), ...changes, ...metrics.map((name) => right(figure(name, figures[name]))), right(deflated_sharpe_ratio === null ? '-' : percent(deflated_sharpe_ratio))];
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** The last word of each pointer, or as many as tell them apart. */
+function shortNames(pointers: readonly string[]): string[] {
+  return pointers.map((pointer) => {
+    const words = pointer.split('/');
+    for (let count = 1; count < words.length; count++) {
+      const name = words.slice(-count).join('/');
+      if (pointers.every((other) => other === pointer || !other.endsWith(`/${name}`))) return name;
+    }
+    return pointer;
+  });
+}
+
+/** How far to trust the best of them. */
+function verdict({ variants, refused, selection, overfitting }: SweepView): string {
+  const lines = [`${variants} variants${refused === 0 ? '' : `, ${refused} refused`}`];
+  if (selection?.deflated_sharpe_ratio != null) lines.push(`The first has real skill with probability ${percent(selection.deflated_sharpe_ratio)}, after the choice among ${selection.trials}.`);
+  if (overfitting !== null) lines.push(`In ${percent(overfitting.probability)} of ${overfitting.combinations} splits of time the best of one half was no better than the median of the other.`);
+  return lines.map((line) => `  ${line}\n`).join('');
+}

@@ -1,0 +1,37 @@
+import type { AnyJob } from '#clients/typescript/divisor.js';
+import { screenOf, step } from './terminal.js';
+
+/** Where a job command tells how far its job is. */
+export interface JobScreen {
+  /** Whether a program reads: one JSON object a line, nothing else. */
+  readonly asJson: boolean;
+  status(job: AnyJob): void;
+  line(record: object): void;
+  /** The job is done, and its result lies in `out` where that is given. */
+  done(out: string | undefined): void;
+}
+
+/** A person at a terminal sees one line that redraws itself; a program gets every change once. */
+export function jobScreen(name: string, json: boolean): JobScreen {
+  const screen = screenOf(process.stdout);
+  const asJson = json || !screen.isTerminal;
+  const line = (record: object) => screen.write(`${JSON.stringify(record)}\n`);
+  if (asJson) return { asJson, status: changes(line), line, done: () => {} };
+  const { progress, done } = step(screen, name);
+  return {
+    asJson,
+    status: (job) => progress(job.progress, job.message),
+    line,
+    done: (out) => done(out === undefined ? 'done' : `written to ${out}`),
+  };
+}
+
+function changes(line: (record: object) => void): (job: AnyJob) => void {
+  let last = '';
+  return ({ job_id, status, progress, message }) => {
+    const record = { event: 'status', job_id, status, progress, message };
+    const text = JSON.stringify(record);
+    if (text !== last) line(record);
+    last = text;
+  };
+}

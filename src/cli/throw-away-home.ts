@@ -1,0 +1,35 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLog } from './log.js';
+import { start, stop } from './serve.js';
+import { readSettings } from './settings.js';
+
+export interface ThrowAwayHome {
+  /** Part of its folder's name. */
+  readonly name: string;
+  readonly port: string;
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+/** Serves an empty home on loopback while `use` works with it, and removes it. */
+export async function onThrowAwayHome<T>({ name, port, environment }: ThrowAwayHome, use: (url: string) => Promise<T>): Promise<T> {
+  const home = await mkdtemp(join(tmpdir(), `divisor-${name}-`));
+  try {
+    const { settings } = readSettings(['--home', home, '--port', port, '--drain-ms', '0'], withoutKeys(environment));
+    const running = await start(settings, createLog('error'));
+    try {
+      return await use(running.server.url);
+    } finally {
+      await stop({ ...running, drainMs: 0 });
+    }
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+/** Such a home is served on loopback without keys, whatever the environment says of the real service. */
+function withoutKeys(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { DIVISOR_API_KEYS: _keys, HOST: _host, DIVISOR_HOME: _home, ...rest } = environment;
+  return rest;
+}

@@ -6,7 +6,7 @@ import { growthOf } from '#domain/market/growth.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
-import { activeRiskOf, riskOf, type Positions, type RiskShares } from '#domain/risk/risk-contributions.js';
+import { riskOf, risksOf, type Positions, type RiskShares } from '#domain/risk/risk-contributions.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { heldWeights, type ActiveRisk, type HeldRisk, type HeldWeights } from '#views/weights-view.js';
@@ -57,13 +57,12 @@ export function measureRisk(engine: Engine, { held, market, benchmark }: Measure
   const own = heldByName(held.weights);
   const positions = positionsOf(sm, own);
   const span = { window_start: formatDay(held.first), window_end: formatDay(held.last) };
-  const total = riskOf(engine, window, positions);
+  const { risk: total, active } = benchmark ? risksOf(engine, window, positions, positionsOf(sm, benchmark.weights)) : { risk: riskOf(engine, window, positions), active: null };
   const risk: HeldRisk = {
     payload: { volatility: total.volatility, covered_weight: total.coveredWeight, uncovered: uncoveredOf(sm, total, own.keys()), ...span },
     contributionOf: (name) => total.contributions.get(sm.columnOf(name)) ?? null,
   };
-  if (!benchmark) return { risk, active: null };
-  const active = activeRiskOf(engine, window, positions, positionsOf(sm, benchmark.weights));
+  if (!benchmark || !active) return { risk, active: null };
   const notHeld = [...benchmark.weights.keys()].filter((name) => !own.has(name) && active.contributions.has(sm.columnOf(name))).toSorted(compareText);
   return {
     risk,

@@ -24,6 +24,7 @@ import { assertSubject, readRun, requireRun } from './run-documents.js';
 import { createRunRecords, recordEtag } from './run-records.js';
 import { findIndex, requireIndex } from './stored-indices.js';
 import { findConstraintSet, requireStrategy } from './stored-strategies.js';
+import { createViewCache } from './view-cache.js';
 
 export interface AnalyticsDependencies {
   readonly documents: DocumentStore;
@@ -112,7 +113,9 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
   const stored = (ref: ArtifactRef): StoredBytes => ({ length: ref.bytes, etag: ref.sha256, open: () => artifacts.stream(ref) });
   const records = createRunRecords({ artifacts, jobs });
   const columnsOf = (runId: string): string => artifacts.path(requireRun(documents, runId).artifacts.columns);
-  const view = (input: RunViewInput, signal: AbortSignal): Promise<OutputBytes> => jobs.query('view-run', input, signal);
+  const views = createViewCache();
+  const make = (input: RunViewInput, signal: AbortSignal): Promise<OutputBytes> => jobs.query('view-run', input, signal);
+  const view = (input: RunViewInput, signal: AbortSignal): Promise<OutputBytes> => views.get(questionOf(input), () => make(input, signal));
 
   /** What is run, with every document it reaches: an index, or a strategy on its own terms, of which the request overrides some. */
   function planOf(runId: string, given: BacktestRequest): BacktestPlan {
@@ -220,7 +223,8 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     async reconcile(runId, signal) {
       const { artifacts: stored } = requireRun(documents, runId);
       const files = Object.entries(stored).flatMap(([name, ref]) => (ref === undefined ? [] : [{ name, path: artifacts.path(ref), sha256: ref.sha256 }]));
-      return view({ view: 'reconcile', columns: artifacts.path(stored.columns), files }, signal);
+      // Told from the files as they are now.
+      return make({ view: 'reconcile', columns: artifacts.path(stored.columns), files }, signal);
     },
     async asset(runId, identifier, signal) {
       return view({ view: 'asset', columns: columnsOf(runId), identifier }, signal);
@@ -253,6 +257,13 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       return jobs.query('run-levels', { columns: columnsOf(runId) });
     },
   };
+}
+
+/** Everything a view is made from, in words. */
+function questionOf(input: RunViewInput): unknown {
+  if (!('market' in input) || input.market === null) return input;
+  const { storeId, adjustment, contentHash } = input.market;
+  return { ...input, market: [storeId, adjustment, contentHash] };
 }
 
 /** The terms of a run: as given, else the strategy's, else the defaults. */

@@ -27,21 +27,28 @@ export interface RiskShares {
  */
 export function riskOf(engine: Engine, window: ReturnWindow, weights: Positions): RiskShares {
   const positions = held(weights);
-  const shares = sharesOf(engine, window, positions);
-  return { ...shares, coveredWeight: sumOver(shares.contributions.keys(), positions) };
+  return covering(sharesOf(engine, window, [positions])[0]!, positions);
 }
 
 /**
- * Tracking error of holdings against a benchmark and its decomposition over the union of both, by active weights.
+ * The same, and the tracking error of the holdings against a benchmark with its decomposition over the union of both, by active
+ * weights. A benchmark that holds nothing else costs nothing more.
  * @throws Refusal RISK_INSUFFICIENT_DATA
- * @cost four passes over the returns, [T x n]
+ * @cost four passes over the returns, [T x n], and as many again when the union is larger
  */
-export function activeRiskOf(engine: Engine, window: ReturnWindow, weights: Positions, benchmark: Positions): RiskShares {
+export function risksOf(engine: Engine, window: ReturnWindow, weights: Positions, benchmark: Positions): { readonly risk: RiskShares; readonly active: RiskShares } {
+  const own = held(weights);
   const active = activePositions(weights, benchmark);
+  const [ofOwn, ofActive] =
+    own.size === active.size ? sharesOf(engine, window, [own, active]) : [...sharesOf(engine, window, [own]), ...sharesOf(engine, window, [active])];
   const gross = new Map([...active].map(([column, weight]) => [column, Math.abs(weight)]));
-  const shares = sharesOf(engine, window, active);
   const total = sumOver(gross.keys(), gross);
-  return { ...shares, coveredWeight: total === 0 ? 1 : sumOver(shares.contributions.keys(), gross) / total };
+  const risk = covering(ofOwn!, own);
+  return { risk, active: { ...ofActive!, coveredWeight: total === 0 ? 1 : sumOver(ofActive!.contributions.keys(), gross) / total } };
+}
+
+function covering(shares: Shares, positions: Positions): RiskShares {
+  return { ...shares, coveredWeight: sumOver(shares.contributions.keys(), positions) };
 }
 
 /** Weight less benchmark weight over the union of names, by column ascending. */
@@ -61,18 +68,22 @@ function sumOver(columns: Iterable<number>, weights: Positions): number {
   return total;
 }
 
-function sharesOf(engine: Engine, window: ReturnWindow, positions: Positions): Omit<RiskShares, 'coveredWeight'> {
-  const coverage = coverageOf(window, [...positions.keys()]);
+type Shares = Omit<RiskShares, 'coveredWeight'>;
+
+/** Decompositions of several positions in the same columns, by one covariance. */
+function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Positions, ...Positions[]]): Shares[] {
+  const coverage = coverageOf(window, [...several[0].keys()]);
   assertEstimable(coverage);
   const { columns } = coverage;
-  const vector = Float64Array.from(columns, (column) => positions.get(column)!);
-  const { volatility, shares } = engine.scope(() => {
+  return engine.scope(() => {
     const panel = engine.allocate(coverage.sessions.length * columns.length);
     readReturns(window, coverage, panel);
-    return contributionsOf(engine, defaultCovariance(engine, panel, columns.length), vector);
+    const covariance = defaultCovariance(engine, panel, columns.length);
+    return several.map((positions) => {
+      const { volatility, shares } = contributionsOf(engine, covariance, Float64Array.from(columns, (column) => positions.get(column)!));
+      return { volatility, contributions: new Map(Array.from(columns, (column, k) => [column, shares[k]!])), uncovered: [...coverage.excluded.keys()] };
+    });
   });
-  const contributions = new Map(Array.from(columns, (column, k) => [column, shares[k]!]));
-  return { volatility, contributions, uncovered: [...coverage.excluded.keys()] };
 }
 
 /** Constant correlation, intensity by shape, annualised: the covariance of a request that asks for nothing else. Spends the panel. */

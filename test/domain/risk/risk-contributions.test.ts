@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { activeRiskOf, riskOf } from '#domain/risk/risk-contributions.js';
+import { riskOf, risksOf } from '#domain/risk/risk-contributions.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { covarianceByDefinition, randomReturns, windowOf } from './window.js';
@@ -66,7 +66,7 @@ describe('risk contributions', () => {
   test('of active positions span the union and sum to the tracking error', () => {
     const returns = randomReturns(80, 4);
     const window = windowOf({ returns });
-    const risk = activeRiskOf(referenceEngine, window, new Map([[0, 0.6], [1, 0.4]]), new Map([[1, 0.5], [2, 0.3], [3, 0.2]]));
+    const { active: risk } = risksOf(referenceEngine, window, new Map([[0, 0.6], [1, 0.4]]), new Map([[1, 0.5], [2, 0.3], [3, 0.2]]));
     expect([...risk.contributions.keys()]).toEqual([0, 1, 2, 3]);
     expect(Math.abs(sum(risk.contributions.values()) - risk.volatility)).toBeLessThanOrEqual(1e-12);
     const a = [0.6, -0.1, -0.3, -0.2];
@@ -77,9 +77,16 @@ describe('risk contributions', () => {
 
   test('of a portfolio that is its benchmark are nothing', () => {
     const same = new Map([[0, 0.5], [1, 0.5]]);
-    const risk = activeRiskOf(referenceEngine, windowOf({ returns: randomReturns(40, 2) }), same, same);
+    const { active: risk } = risksOf(referenceEngine, windowOf({ returns: randomReturns(40, 2) }), same, same);
     expect(risk.volatility).toBe(0);
     expect(risk.coveredWeight).toBe(1);
+  });
+
+  test('of holdings are the same beside any benchmark, inside the holdings or outside', () => {
+    const window = windowOf({ returns: randomReturns(60, 4) });
+    const weights = new Map([[0, 0.6], [1, 0.4]]);
+    const alone = riskOf(wasmEngine(), window, weights);
+    for (const benchmark of [new Map([[1, 1]]), new Map([[1, 0.5], [3, 0.5]])]) expect(risksOf(wasmEngine(), window, weights, benchmark).risk).toEqual(alone);
   });
 
   test('are refused when too little is known', () => {

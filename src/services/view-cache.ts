@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '#domain/canonical-json.js';
+import type { OutputBytes } from '#jobs/tasks.js';
+
+/** Room for views, several hundred of the usual size. */
+const CACHE_BYTES_MAX = 64 * 2 ** 20;
+
+/** Views made before, by everything they are made from. */
+export interface ViewCache {
+  /** The view of a question, made now unless it is still held. A view that failed is not remembered. */
+  get(question: unknown, make: () => Promise<OutputBytes>): Promise<OutputBytes>;
+}
+
+/**
+ * Holds the views read last. What a view is made from does not change: a run's files have names of their own for ever, and a store
+ * another content hash whenever it holds other data. The question is to have both in it.
+ */
+export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
+  /** The one read longest ago first. */
+  const held = new Map<string, OutputBytes>();
+  let bytes = 0;
+
+  function drop(key: string): void {
+    bytes -= held.get(key)?.bytes.length ?? 0;
+    held.delete(key);
+  }
+
+  return {
+    async get(question, make) {
+      const key = createHash('sha256').update(canonicalJson(question)).digest('base64');
+      const known = held.get(key);
+      const view = known ?? (await make());
+      drop(key);
+      if (view.bytes.length > limitBytes / 8) return view; // One large view is not worth eight others.
+      held.set(key, view);
+      bytes += view.bytes.length;
+      for (const oldest of held.keys()) {
+        if (bytes <= limitBytes) break;
+        drop(oldest);
+      }
+      return view;
+    },
+  };
+}

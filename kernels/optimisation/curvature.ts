@@ -1,5 +1,5 @@
 import type { DenseAlgebra } from './algebra.js';
-import type { FactorMetric, Metric } from './metric.js';
+import type { DenseMetric, FactorMetric, Metric } from './metric.js';
 
 /**
  * The curvature H = scale P + diag(diagonal) on a free subset of the names, factored and ready to solve with.
@@ -10,7 +10,7 @@ export interface Curvature {
    * @param free      Positions of the free names, ascending; the first `count` entries count.
    * @param diagonal  [n], by position.
    * @returns         Whether H is positive definite to working precision.
-   * @cost            count^3 / 6, or count k^2 / 2 + k^3 / 6 when loadings make that cheaper.
+   * @cost            count^3 / 6 over the names that covary with any other, or count k^2 / 2 + k^3 / 6 when loadings make that cheaper.
    */
   factor(metric: Metric | null, scale: number, diagonal: Float64Array, free: Int32Array, count: number): boolean;
   /** b := H^-1 b, b [count x columns] row-major. */
@@ -25,10 +25,14 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
   let scaled = new Float64Array(0);
   let inverse = new Float64Array(0);
   let scores = new Float64Array(0);
-  let form: 'diagonal' | 'dense' | 'factor' = 'diagonal';
+  let form: 'diagonal' | 'dense' | 'factor' | 'partial' = 'diagonal';
   let order = 0;
   let loaded: FactorMetric | undefined;
   let positions = new Int32Array(0);
+  let coupling: { readonly of: DenseMetric; readonly isCoupled: Uint8Array } | undefined;
+  let block = new Float64Array(0);
+  let coupled = new Int32Array(0);
+  let coupledCount = 0;
 
   function factor(metric: Metric | null, scale: number, diagonal: Float64Array, free: Int32Array, count: number): boolean {
     order = count;
@@ -45,11 +49,52 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
       form = 'factor';
       return factorLowRank(metric, scale, diagonal, free, count);
     }
+    if (metric.form === 'dense' && selectCoupled(metric, free, count) < count) {
+      form = 'partial';
+      return factorPartly(metric, scale, diagonal, free, count);
+    }
     form = 'dense';
     if (square.length < count * count) square = new Float64Array(count * count);
     if (metric.form === 'dense') gatherLower(metric.matrix, metric.n, scale, diagonal, free, count, square);
     else productLower(metric, scale, diagonal, free, count, square);
     return algebra.cholesky(square.subarray(0, count * count), count) === count;
+  }
+
+  /** Places among the free names of those that covary with any other; returns how many. */
+  function selectCoupled(metric: DenseMetric, free: Int32Array, count: number): number {
+    if (coupling?.of !== metric) coupling = { of: metric, isCoupled: coupledNames(metric) };
+    if (coupled.length < count) coupled = new Int32Array(count);
+    coupledCount = 0;
+    for (let p = 0; p < count; p++) if (coupling.isCoupled[free[p]!] === 1) coupled[coupledCount++] = p;
+    return coupledCount;
+  }
+
+  /** A factor of the names that covary with others, the reciprocal of the rest. */
+  function factorPartly({ matrix, n }: DenseMetric, scale: number, diagonal: Float64Array, free: Int32Array, count: number): boolean {
+    const c = coupledCount;
+    for (let p = 0; p < count; p++) {
+      const i = free[p]!;
+      const value = scale * matrix[i * n + i]! + diagonal[i]!;
+      if (!(value > 0)) return false;
+      inverse[p] = 1 / value;
+    }
+    if (square.length < c * c) square = new Float64Array(c * c);
+    for (let a = 0; a < c; a++) {
+      const i = free[coupled[a]!]!;
+      for (let b = 0; b <= a; b++) square[a * c + b] = scale * matrix[i * n + free[coupled[b]!]!]!;
+      square[a * c + a]! += diagonal[i]!;
+    }
+    return c === 0 || algebra.cholesky(square.subarray(0, c * c), c) === c;
+  }
+
+  function solvePartly(b: Float64Array, columns: number): void {
+    const c = coupledCount;
+    if (block.length < c * columns) block = new Float64Array(c * columns);
+    const part = block.subarray(0, c * columns);
+    for (let a = 0; a < c; a++) part.set(b.subarray(coupled[a]! * columns, (coupled[a]! + 1) * columns), a * columns);
+    if (c > 0) solveWith(algebra, square.subarray(0, c * c), c, part, columns);
+    scaleRows(b, inverse, order, columns);
+    for (let a = 0; a < c; a++) b.set(part.subarray(a * columns, (a + 1) * columns), coupled[a]! * columns);
   }
 
   /** H = D + L L' with L = sqrt(scale) loadings: factors I + L' D^-1 L, [k x k]. */
@@ -84,7 +129,8 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
       solveWith(algebra, l, order, b.subarray(0, order * columns), columns);
       return;
     }
-    solveLowRank(b, columns);
+    if (form === 'partial') solvePartly(b, columns);
+    else solveLowRank(b, columns);
   }
 
   /** b := D^-1 b - D^-1/2 S (I + S'S)^-1 S' D^-1/2 b with S = D^-1/2 L, by Woodbury. */
@@ -112,6 +158,18 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
   }
 
   return { factor, solve };
+}
+
+/** [n], 1 for names whose row has more than its own variance. A covariance of prices shows it on its first entries. */
+function coupledNames({ matrix, n }: DenseMetric): Uint8Array {
+  const found = new Uint8Array(n);
+  for (let i = 0; i < n; i++) {
+    const row = i * n;
+    let j = 0;
+    while (j < n && (j === i || matrix[row + j] === 0)) j++;
+    if (j < n) found[i] = 1;
+  }
+  return found;
 }
 
 function invertDiagonal(diagonal: Float64Array, free: Int32Array, count: number, inverse: Float64Array): boolean {

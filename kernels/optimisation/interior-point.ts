@@ -17,6 +17,8 @@ export interface InteriorPointOutcome {
   readonly primalResidual: number;
 }
 
+export type InteriorRun = 'near' | 'deep' | 'far';
+
 /** Complementarity of the scaled programme at which the active set can be read off; a larger one broke the polish under turnover limits. */
 const COMPLEMENTARITY = 1e-11;
 
@@ -25,11 +27,22 @@ const PRIMAL = 1e-10;
 
 const DUAL = 1e-10;
 
+/**
+ * Complementarity and gradient of a deep run, as far as rounding lets them fall: where many points are equally near on a singular
+ * curvature, the forces that choose among them are a tie-breaking term's.
+ */
+const DEEP = 1e-20;
+
 /** Iterations; eight to twenty are usual. */
 const ITERATIONS_MAX = 100;
 
 /** Iterations without progress after which the best point so far is the answer. */
 const PATIENCE = 15;
+
+/** Steps shorter than this in a row, as many as that: the start was a bad one, and another is better than patience. */
+const SHORT_STEP = 0.01;
+
+const SHORT_STEPS_MAX = 12;
 
 /** Share of the way to the boundary that a step goes. */
 const STEP_SHARE = 0.995;
@@ -40,22 +53,26 @@ const STEP_SHARE = 0.995;
  *
  * @param iterate    Overwritten with the final point.
  * @param state      Overwritten with the active set read off the final pairs.
- * @param beginning  `near` starts inside the bounds around the centre, `far` where the rows nearly hold, bounds or not.
+ * @param run        `near` starts inside the bounds around the centre and `deep` goes on from there to rounding; `far` starts
+ *                   where the rows nearly hold, bounds or not.
  * @cost           8 to 20 iterations of n^3 / 6 + m n^2.
  * @source         Mehrotra (1992), SIAM J. Optimization 2(4), 575-601; Friedlander & Orban (2012), Math. Prog. Comp. 4, 71-107 (proximal terms).
  */
-export function runInteriorPoint(program: Program, curvature: Curvature, state: ActiveState, iterate: Iterate, beginning: 'near' | 'far' = 'near'): InteriorPointOutcome {
-  const work = prepare(program, beginning === 'far');
+export function runInteriorPoint(program: Program, curvature: Curvature, state: ActiveState, iterate: Iterate, run: InteriorRun = 'near'): InteriorPointOutcome {
+  const work = prepare(program, run === 'far');
+  const complementarity = run === 'deep' ? DEEP : COMPLEMENTARITY;
+  const stationarity = run === 'deep' ? DEEP : DUAL;
   start(work);
-  if (beginning === 'far') startFar(work, curvature);
+  if (run === 'far') startFar(work, curvature);
   let outcome: InteriorPointOutcome = { status: 'stalled', iterations: 0, primalResidual: Number.POSITIVE_INFINITY };
+  let shortSteps = 0;
   const lowest: [number, number, number] = [Infinity, Infinity, Infinity];
   const best = { merit: Number.POSITIVE_INFINITY, progress: 0, x: work.x.slice(), y: work.y.slice(), s: work.pairs.s.slice(), z: work.pairs.z.slice() };
   for (let iteration = 1; iteration <= ITERATIONS_MAX; iteration++) {
     residuals(work);
     const mu = meanComplementarity(work.pairs);
     outcome = { status: 'stalled', iterations: iteration, primalResidual: work.primalResidual };
-    if (mu <= COMPLEMENTARITY && work.primalResidual <= PRIMAL && work.dualResidual <= DUAL * work.gradientScale) {
+    if (mu <= complementarity && work.primalResidual <= PRIMAL && work.dualResidual <= stationarity * work.gradientScale) {
       outcome = { ...outcome, status: 'optimal' };
       break;
     }
@@ -80,7 +97,8 @@ export function runInteriorPoint(program: Program, curvature: Curvature, state: 
     targetCentred(work.pairs, Math.min(centring, 1) * mu);
     direction(work, curvature);
     const length = Math.min(1, STEP_SHARE * longestStep(work.pairs));
-    if (!(length > 1e-13)) break;
+    shortSteps = length < SHORT_STEP ? shortSteps + 1 : 0;
+    if (!(length > 1e-13) || shortSteps > SHORT_STEPS_MAX) break;
     advance(work, length);
   }
   if (outcome.status === 'stalled') {

@@ -26,8 +26,20 @@ export function pairSteps(work: Work): void {
     let moved = 0;
     for (let p = 0; p < f; p++) moved += columns[p * c + r]! * dx[p]!;
     const value = rowResidual[r]! * rowScale[r]!;
-    if (on[u] === 1) sideStep(u, at.rowOver + r, (moved - upperConstant(work, r, value)) / sideSlack(on, s, z, u, at.rowOver + r));
-    if (on[l] === 1) sideStep(l, at.rowUnder + r, (-moved - lowerConstant(work, r, value)) / sideSlack(on, s, z, l, at.rowUnder + r));
+    // The wider side follows from the move, the narrower one from the multiplier of the row: a slack near nought would blow up rounding.
+    const upperSlack = on[u] === 1 ? sideSlack(on, s, z, u, at.rowOver + r) : 0;
+    const lowerSlack = on[l] === 1 ? sideSlack(on, s, z, l, at.rowUnder + r) : 0;
+    let up = 0;
+    let down = 0;
+    if (lowerSlack > upperSlack) {
+      down = on[u] === 1 ? (-moved - lowerConstant(work, r, value)) / lowerSlack : -change[r]!;
+      up = change[r]! + down;
+    } else {
+      up = on[l] === 1 ? (moved - upperConstant(work, r, value)) / upperSlack : change[r]!;
+      down = up - change[r]!;
+    }
+    if (on[u] === 1) sideStep(u, at.rowOver + r, up);
+    if (on[l] === 1) sideStep(l, at.rowUnder + r, down);
   }
   for (let k = 0; k < kinks.length; k++) {
     const { left, right, limit } = kinks[k]!;

@@ -21,9 +21,17 @@ export function factorSemidefinite(s: Float64Array, m: number, skipped: Uint8Arr
         s[row + j] = 0;
         continue;
       }
-      let total = s[row + j]!;
-      for (let k = 0; k < j; k++) total -= s[row + k]! * s[j * m + k]!;
-      s[row + j] = total / s[j * m + j]!;
+      // Two sums at a time: each waits for its own last term only.
+      const other = j * m;
+      let first = s[row + j]!;
+      let second = 0;
+      let k = 0;
+      for (; k + 1 < j; k += 2) {
+        first -= s[row + k]! * s[other + k]!;
+        second -= s[row + k + 1]! * s[other + k + 1]!;
+      }
+      if (k < j) first -= s[row + k]! * s[other + k]!;
+      s[row + j] = (first + second) / s[other + j]!;
     }
     let pivot = own;
     for (let k = 0; k < i; k++) pivot -= s[row + k]! * s[row + k]!;

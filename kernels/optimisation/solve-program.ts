@@ -3,7 +3,7 @@ import { coldState, LOWER, PINNED, UPPER, type ActiveState, type Iterate } from 
 import type { DenseAlgebra } from './algebra.js';
 import { createCurvature, type Curvature } from './curvature.js';
 import { withoutFixedNames } from './fixed-names.js';
-import { runInteriorPoint } from './interior-point.js';
+import { runInteriorPoint, type InteriorRun } from './interior-point.js';
 import { equilibrate } from './equilibrate.js';
 import { checkKkt, isOptimal, type KktReport } from './kkt.js';
 import { metricDiagonal } from './metric.js';
@@ -82,13 +82,15 @@ function solveFree(program: Program, curvature: Curvature, { warm, effort = 'tho
       if (outcome.status === 'stuck' && !nearby) break;
     }
   }
-  const answer = solveInside(program, curvature, { before: iterations, beginning: 'near' });
+  const inside = solveInside(program, curvature, { before: iterations, run: 'near' });
+  // An optimum to the tolerance of a run that is not one to rounding: the forces that are left are small ones.
+  const answer = inside.isConverged && inside.answer.status === 'failed' ? better(solveInside(program, curvature, { before: inside.answer.iterations, run: 'deep' }).answer, inside.answer) : inside.answer;
   if (answer.status === 'solved') return answer;
-  const elastic = solveInside(program, curvature, { before: answer.iterations, beginning: 'near', elastic: elasticProgram(program) });
+  const elastic = solveInside(program, curvature, { before: answer.iterations, run: 'near', elastic: elasticProgram(program) }).answer;
   if (elastic.status === 'solved' || effort === 'quick') return better(elastic, answer);
   const scaled = equilibrate(program);
   if (scaled === null) return better(elastic, answer);
-  const other = solveInside(scaled.program, curvature, { before: elastic.iterations, beginning: 'far' });
+  const other = solveInside(scaled.program, curvature, { before: elastic.iterations, run: 'far' }).answer;
   return better(judge(program, other.state, scaled.toOriginal(other.point), other.iterations, other.route), better(elastic, answer));
 }
 
@@ -148,26 +150,36 @@ const worst = ({ primal, stationarity, multipliers }: KktReport) => Math.max(pri
 interface Inside {
   /** Iterations spent before. */
   readonly before: number;
-  readonly beginning: 'near' | 'far';
+  readonly run: InteriorRun;
   /** What the interior point sees instead of the programme. */
   readonly elastic?: Program;
 }
 
 /** The interior point, polished: with states that may change, else as they are, else not at all. */
-function solveInside(program: Program, curvature: Curvature, { before, beginning, elastic = program }: Inside): ProgramAnswer {
+function solveInside(program: Program, curvature: Curvature, { before, run, elastic = program }: Inside): { answer: ProgramAnswer; isConverged: boolean } {
   const inner = newIterate(program);
   const state = coldState(program);
-  const outcome = runInteriorPoint(elastic, curvature, state, inner, beginning);
+  const outcome = runInteriorPoint(elastic, curvature, state, inner, run);
+  const isConverged = outcome.status === 'optimal';
+  if (isIndifferent(program)) {
+    const anywhere = judge(program, coldState(program), { ...newIterate(program), x: inner.x }, before + outcome.iterations, 'interior-point-unpolished');
+    if (anywhere.status === 'solved') return { answer: anywhere, isConverged };
+  }
   let best: ProgramAnswer | undefined;
   for (const [iterationsMax, route] of POLISHES) {
     const polished = copyIterate(inner);
     const held = copyState(state);
     const spent = iterationsMax === 0 ? 0 : runActiveSet(program, curvature, held, polished, { iterationsMax, nearby: true }).iterations;
     const answer = judge(program, held, polished, before + outcome.iterations + spent, route);
-    if (answer.status === 'solved') return answer;
+    if (answer.status === 'solved') return { answer, isConverged };
     if (best === undefined || worst(answer.kkt) < worst(best.kkt)) best = answer;
   }
-  return best!;
+  return { answer: best!, isConverged };
+}
+
+/** Whether every feasible point is as good as any other: then one needs no multipliers, and those of an interior point are rounding. */
+function isIndifferent({ curvature, ridge, linear, kinks }: Program): boolean {
+  return curvature === 0 && ridge === 0 && kinks.every(({ limit }) => limit !== null) && linear.every((value) => value === 0);
 }
 
 /** The centre itself, when nothing pulls away from it and every constraint holds there. */

@@ -1,0 +1,81 @@
+import { metricMatrix } from '#kernels/optimisation/metric.js';
+import type { Kink, Point, Program } from '#kernels/optimisation/program.js';
+
+/** What a point is certified to be, by the programme's numbers and the point's alone. */
+export interface Certified {
+  /** Objective of the point less a bound below which no feasible point lies. */
+  readonly gap: number;
+  /** Largest violation of a bound, row, limit or norm. */
+  readonly violation: number;
+}
+
+/**
+ * A certificate by weak duality, written from the definition of the programme and sharing nothing with the solver or its check of
+ * optimality: everything convex is replaced by its tangent at the point, constraints are priced by the point's multipliers, and what is
+ * left is minimised name by name over the box. Any multipliers of the right sign give a true bound; only the optimal ones close the gap.
+ * Bounds have to be finite and rows hard.
+ */
+export function certify(program: Program, point: Point): Certified {
+  const { n, curvature, ridge, centre, linear, lower, upper, rows, kinks, norms } = program;
+  const { x } = point;
+  const matrix = program.metric === null ? new Float64Array(n * n) : metricMatrix(program.metric);
+  const times = (v: Float64Array) => v.map((_, i) => v.reduce((sum, value, j) => sum + matrix[i * n + j]! * value, 0));
+  const away = (from: Float64Array) => x.map((value, i) => value - from[i]!);
+  const dot = (a: ArrayLike<number>, b: Float64Array) => b.reduce((sum, value, i) => sum + a[i]! * value, 0);
+  let violation = 0;
+  const exceed = (value: number, bound: number) => {
+    if (Number.isFinite(bound)) violation = Math.max(violation, value - bound);
+  };
+
+  const offset = away(centre);
+  const force = times(offset);
+  const priced = kinks.filter(({ limit }) => limit === null).reduce((sum, kink) => sum + valueOf(kink, x), 0);
+  const objective = (curvature / 2) * dot(force, offset) + (ridge / 2) * dot(offset, offset) + dot(linear, x) + priced;
+  const slope = x.map((_, i) => curvature * force[i]! + ridge * offset[i]! + linear[i]!);
+  let constant = objective - priced - dot(slope, x);
+
+  for (let r = 0; r < rows.count; r++) {
+    const row = rows.coefficients.subarray(r * n, r * n + n);
+    exceed(dot(row, x), rows.upper[r]!);
+    exceed(-dot(row, x), -rows.lower[r]!);
+    const y = point.rowMultipliers[r]!;
+    if (y === 0) continue;
+    const bound = y > 0 ? rows.upper[r]! : rows.lower[r]!;
+    if (!Number.isFinite(bound)) return { gap: Infinity, violation };
+    for (let i = 0; i < n; i++) slope[i]! += y * row[i]!;
+    constant -= y * bound;
+  }
+  norms.forEach((norm, q) => {
+    const from = away(norm.centre);
+    const gradient = norm.metric === 'metric' ? times(from) : from;
+    const square = dot(gradient, from);
+    exceed(Math.sqrt(square), norm.radius);
+    const multiplier = Math.max(point.normMultipliers[q]!, 0);
+    // (|x - c|^2 - radius^2) / 2 lies above its tangent.
+    for (let i = 0; i < n; i++) slope[i]! += multiplier * gradient[i]!;
+    constant += multiplier * ((square - norm.radius ** 2) / 2 - dot(gradient, x));
+  });
+  const prices = kinks.map(({ limit }, k) => (limit === null ? 1 : Math.max(point.kinkMultipliers[k]!, 0)));
+  kinks.forEach((kink, k) => {
+    if (kink.limit === null) return;
+    exceed(valueOf(kink, x), kink.limit);
+    constant -= prices[k]! * kink.limit;
+  });
+
+  let bound = constant;
+  for (let i = 0; i < n; i++) {
+    exceed(x[i]!, upper[i]!);
+    exceed(-x[i]!, -lower[i]!);
+    const ends = [lower[i]!, upper[i]!, ...kinks.map(({ at }) => Math.min(Math.max(at[i]!, lower[i]!), upper[i]!))];
+    bound += Math.min(...ends.map((end) => slope[i]! * end + kinks.reduce((sum, kink, k) => sum + prices[k]! * partOf(kink, i, end), 0)));
+  }
+  return { gap: objective - bound, violation };
+}
+
+function partOf({ at, left, right }: Kink, i: number, value: number): number {
+  return Math.max(left[i]! * (value - at[i]!), right[i]! * (value - at[i]!));
+}
+
+function valueOf(kink: Kink, x: Float64Array): number {
+  return x.reduce((sum, value, i) => sum + partOf(kink, i, value), 0);
+}

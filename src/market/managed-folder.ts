@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { Refusal } from '#domain/refusal.js';
 import { syncFolder } from './write-market.js';
 
 /** Name of the mark by which the engine knows a folder as one it made; a name with a dot is never read as data. */
 const MARK = '.divisor-store.json';
 const TRASH = '.trash-';
+/** A folder without its mark yet. */
+const DRAFT = '.draft-';
 
 /** Folders that the engine makes for stores, below one folder of its home. */
 export interface ManagedFolders {
@@ -13,6 +16,11 @@ export interface ManagedFolders {
   create(storeId: string): Promise<string>;
   /** Removes a folder that carries the mark of the store, and nothing else. @returns whether it did */
   remove(folder: string, storeId: string): Promise<boolean>;
+  /**
+   * Removes the folder of work that failed, unless its document may be on disk all the same: whether a failed commit is, is not
+   * known before the next start, which removes what no store names. Never rejects.
+   */
+  discardFailed(folder: string, storeId: string, failure: unknown): Promise<void>;
   /** At start: removes every marked folder that no store names, as a crash leaves them. */
   sweep(named: ReadonlySet<string>): Promise<void>;
 }
@@ -24,23 +32,37 @@ export function createManagedFolders(root: string): ManagedFolders {
     await rm(trash, { recursive: true, force: true });
   }
 
+  async function remove(folder: string, storeId: string): Promise<boolean> {
+    if (dirname(folder) !== root || (await markedFor(folder)) !== storeId) return false;
+    await discard(folder);
+    return true;
+  }
+
   return {
     async create(storeId) {
-      const folder = join(root, `${storeId}.${randomBytes(4).toString('hex')}`);
-      await mkdir(folder, { recursive: true, mode: 0o700 });
-      await writeFile(join(folder, MARK), JSON.stringify({ format: 1, store_id: storeId }), { mode: 0o600, flush: true });
+      const suffix = randomBytes(4).toString('hex');
+      const folder = join(root, `${storeId}.${suffix}`);
+      const draft = join(root, `${DRAFT}${suffix}`);
+      try {
+        await mkdir(draft, { recursive: true, mode: 0o700 });
+        await writeFile(join(draft, MARK), JSON.stringify({ format: 1, store_id: storeId }), { mode: 0o600, flush: true });
+        await rename(draft, folder); // A folder of this name never lies there without its mark.
+      } catch (failure) {
+        await rm(draft, { recursive: true, force: true }).catch(() => {}); // what is left is removed at the next start
+        throw failure;
+      }
       await syncFolder(root);
       return folder;
     },
-    async remove(folder, storeId) {
-      if (dirname(folder) !== root || (await markedFor(folder)) !== storeId) return false;
-      await discard(folder);
-      return true;
+    remove,
+    async discardFailed(folder, storeId, failure) {
+      if (failure instanceof Refusal && failure.code === 'STORE_UNAVAILABLE') return;
+      await remove(folder, storeId).catch(() => false);
     },
     async sweep(named) {
       for (const name of await readdir(root).catch(() => [])) {
         const folder = join(root, name);
-        if (name.startsWith(TRASH)) await rm(folder, { recursive: true, force: true });
+        if (name.startsWith(TRASH) || name.startsWith(DRAFT)) await rm(folder, { recursive: true, force: true });
         else if (!named.has(folder) && (await markedFor(folder)) !== undefined) await discard(folder);
       }
     },

@@ -54,7 +54,7 @@ export function createStoreAudits({ jobs, folders, panelsOf, register }: StoreAu
         const store = await register({ storeId: request.store_id, name: name.slice(0, 200), adjustment: document.adjustment, folder, summary, handle: request.activate ? handle : null });
         return { store, rows: { ...summary.rows }, identifiers: summary.identifiers, start: store.start, end: store.end, findings: store.findings ?? [] };
       } catch (failure) {
-        await folders.remove(folder, request.store_id);
+        await folders.discardFailed(folder, request.store_id, failure);
         throw failure;
       }
     },

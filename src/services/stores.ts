@@ -251,7 +251,7 @@ export function createStores(dependencies: StoresDependencies): Stores {
       await commit(document, handle, previous);
       return importResult(toDataStore(document, { isServed: isServed(storeId), activity: undefined }), result.summary);
     } catch (failure) {
-      if (work !== undefined) await folders.remove(work.folder, work.storeId);
+      if (work !== undefined) await folders.discardFailed(work.folder, work.storeId, failure);
       throw failure;
     } finally {
       if (work !== undefined) reading.delete(work.storeId);
@@ -302,7 +302,8 @@ export function createStores(dependencies: StoresDependencies): Stores {
       else activateIn(tx, document);
     });
     if (served !== undefined) markets.serve(served);
-    if (previous?.location != null) await folders.remove(previous.location, document.store_id);
+    // The new folder is the store now: one that cannot be removed is no failure, and goes at the next start.
+    if (previous?.location != null) await folders.remove(previous.location, document.store_id).catch(() => false);
   }
 
   async function panelsOf(document: StoreDocument): Promise<MarketHandle> {

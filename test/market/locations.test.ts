@@ -85,6 +85,7 @@ describe('managed folders', () => {
     const folders = createManagedFolders(root);
     const [named] = [await folders.create('named'), await folders.create('lost')];
     await mkdir(join(root, 'plain'));
+    await mkdir(join(root, '.draft-cut-short')); // as a crash leaves one before its mark is written
     await folders.sweep(new Set([named]));
     expect((await readdir(root)).toSorted()).toEqual([named.slice(root.length + 1), 'plain'].toSorted());
   });

@@ -1,0 +1,188 @@
+import { readdir } from 'node:fs/promises';
+import { pino } from 'pino';
+import { compose, type Service } from '#cli/compose.js';
+import { readSettings } from '#cli/settings.js';
+import type { JobStatus } from '#jobs/status.js';
+import { homeFolders } from '#store/home.js';
+import { managedStoreOf, openDocumentsReader } from '#store/stored-entries.js';
+import { verifyHome } from '#store/verify-home.js';
+
+export interface Answer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** A service in this process, without a socket. */
+export interface Subject {
+  ask(method: string, path: string, body?: unknown): Promise<Answer>;
+  /** The job at its end, or as it is when the service lost its store. */
+  ended(jobId: string): Promise<Answer>;
+  /** Set once the service would have ended its process. */
+  isDefect(): boolean;
+  close(): Promise<void>;
+}
+
+/** Opens a service on a home and waits until it has read its market again. */
+export async function openSubject(home: string): Promise<Subject> {
+  const { settings } = readSettings(['--home', home, '--workers', '1'], {});
+  let defect = false;
+  const service: Service = await compose({ settings, log: pino({ level: 'silent' }), onDefect: () => void (defect = true) });
+
+  async function ask(method: string, path: string, body?: unknown): Promise<Answer> {
+    const init = body === undefined ? { method } : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    const response = await service.app.fetch(new Request(`http://localhost${path}`, init));
+    const text = await response.text();
+    return { status: response.status, body: text === '' ? {} : JSON.parse(text) };
+  }
+
+  async function ended(jobId: string): Promise<Answer> {
+    for (;;) {
+      const answer = await ask('GET', `/jobs/${jobId}`);
+      const { status } = answer.body;
+      if (defect || (status !== 'pending' && status !== 'running')) return answer;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+  return { ask, ended, isDefect: () => defect, close: () => service.close() };
+}
+
+/** The service has read the market it served before, so that nothing of its start goes on. */
+export async function isSettled({ ask }: Subject): Promise<void> {
+  for (;;) {
+    const { store } = (await ask('GET', '/health')).body as { readonly store: { readonly active: string | null; readonly status: string | null } };
+    if (store.active !== null && store.status === 'ready') return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** The documents of a home by `kind id`, as they lie on disk; what names something that is not there whole is thrown. */
+export async function documentsOf(home: string): Promise<ReadonlyMap<string, unknown>> {
+  const damaged = (await verifyHome(homeFolders(home))).flatMap(({ part, damaged: found }) => found.map(({ name, reason }) => `${part} ${name}: ${reason}`));
+  if (damaged.length > 0) throw new Error(`the home is not whole: ${damaged.join('; ')}`);
+  const reader = openDocumentsReader(homeFolders(home).documents);
+  try {
+    return new Map([...reader.entries()].map(({ kind, id, body }) => [`${kind} ${id}`, body]));
+  } finally {
+    await reader.close();
+  }
+}
+
+/** What lies in a stopped home beside what its documents name: files and folders that somebody forgot. */
+export async function leftovers(home: string): Promise<string[]> {
+  const reader = openDocumentsReader(homeFolders(home).documents);
+  const named = new Set<string>();
+  try {
+    for (const entry of reader.entries()) for (const name of [...entry.artifactNames, managedStoreOf(entry)?.folder]) if (name !== undefined) named.add(name);
+  } finally {
+    await reader.close();
+  }
+  const { artifacts, stores } = homeFolders(home);
+  return [...(await readdir(artifacts)), ...(await readdir(stores))].filter((name) => !named.has(name));
+}
+
+/** An effect on several documents and files: all of it or nothing, wherever it is cut. */
+export interface Effect {
+  readonly name: string;
+  /** Makes what the effect starts from. */
+  prepare(subject: Subject): Promise<void>;
+  /** Asks for it and waits for its end. @returns whether a client was told that it happened */
+  perform(subject: Subject): Promise<boolean>;
+  /** Whether it has happened. Throws for anything between. */
+  hasHappened(documents: ReadonlyMap<string, unknown>): boolean;
+  /** The job that does it, which a restart brings to its end. */
+  readonly jobId?: string;
+}
+
+const definition = (id: string) => ({ id, name: id, calendar: 'XNYS', base_date: '2023-01-03', rebalance: { frequency: 'quarterly' }, pipeline: { weighting: { type: 'EqualWeight' } } });
+
+const bars = (names: readonly string[], price: number) => {
+  const days = ['2023-01-03', '2023-01-04', '2023-01-05', '2023-01-06', '2023-01-09', '2023-01-10'];
+  const data = days.flatMap((day) => names.map((name) => [name, day, price]));
+  return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
+};
+
+async function must(answer: Promise<Answer>): Promise<Answer['body']> {
+  const { status, body } = await answer;
+  if (status >= 300) throw new Error(`answered ${status}: ${JSON.stringify(body)}`);
+  return body;
+}
+
+const imports = (subject: Subject, storeId: string, names: readonly string[], activate: boolean) =>
+  must(subject.ask('POST', '/data/import', { store_id: storeId, name: storeId, tables: bars(names, 10), activate }));
+
+async function backtest(subject: Subject, id: string, costs: number): Promise<Answer> {
+  await must(subject.ask('POST', `/analytics/${id}/backtest`, { transaction_cost_bps: costs }));
+  return subject.ended(`backtest:${id}`);
+}
+
+/** Whether all of some facts hold, or none of them. */
+function allOrNone(facts: Readonly<Record<string, boolean>>): boolean {
+  const values = new Set(Object.values(facts));
+  if (values.size > 1) throw new Error(`half of it happened: ${JSON.stringify(facts)}`);
+  return values.has(true);
+}
+
+const FAMILY = ['PARENT', 'SON', 'GRANDSON'];
+const statusOf = (documents: ReadonlyMap<string, unknown>, jobId: string) => (documents.get(`job ${jobId}`) as JobStatus | undefined)?.status;
+const storeOf = (documents: ReadonlyMap<string, unknown>, id: string) => documents.get(`store ${id}`) as { readonly active: boolean; readonly identifiers: number } | undefined;
+/** A job that is over and done: its effect and this state are one. */
+const isDone = (documents: ReadonlyMap<string, unknown>, jobId: string) => statusOf(documents, jobId) === 'succeeded';
+
+export const EFFECTS: readonly Effect[] = [
+  {
+    name: 'a deletion that takes children, runs and jobs with it',
+    async prepare(subject) {
+      await imports(subject, 'market', ['A', 'B', 'C'], true);
+      await must(subject.ask('PUT', '/indices/PARENT', definition('PARENT')));
+      for (const [id, source] of [['SON', 'PARENT'], ['GRANDSON', 'SON']] as const) {
+        await must(subject.ask('PUT', `/indices/${id}`, { ...definition(id), pipeline: null, derivation: { source_index_id: source } }));
+      }
+      for (const id of FAMILY) await backtest(subject, id, 0);
+    },
+    perform: async (subject) => (await subject.ask('DELETE', '/indices/PARENT')).status === 200,
+    hasHappened: (documents) =>
+      allOrNone(Object.fromEntries(FAMILY.flatMap((id) => [`index ${id}`, `run ${id}`, `job backtest:${id}`].map((key) => [key, !documents.has(key)])))),
+  },
+  {
+    name: 'the end of a backtest that replaces a run',
+    jobId: 'backtest:ONE',
+    async prepare(subject) {
+      await imports(subject, 'market', ['A', 'B', 'C'], true);
+      await must(subject.ask('PUT', '/indices/ONE', definition('ONE')));
+      await backtest(subject, 'ONE', 1);
+      await must(subject.ask('DELETE', '/jobs/backtest:ONE'));
+    },
+    async perform(subject) {
+      const { status } = await subject.ask('POST', '/analytics/ONE/backtest', { transaction_cost_bps: 7 });
+      return status === 202 && (await subject.ended('backtest:ONE')).body['status'] === 'succeeded';
+    },
+    hasHappened(documents) {
+      const costs = (key: string) => (documents.get(key) as { readonly request: { readonly transaction_cost_bps: number } }).request.transaction_cost_bps;
+      return allOrNone({ run: costs('run ONE') === 7, job: costs('job backtest:ONE') === 7 && isDone(documents, 'backtest:ONE') });
+    },
+  },
+  {
+    name: 'a switch of the served store',
+    jobId: 'load:second',
+    async prepare(subject) {
+      await imports(subject, 'first', ['A', 'B'], true);
+      await imports(subject, 'second', ['C', 'D', 'E'], false);
+    },
+    async perform(subject) {
+      const { status } = await subject.ask('POST', '/data/stores/second/activate');
+      return status === 202 && (await subject.ended('load:second')).body['status'] === 'succeeded';
+    },
+    hasHappened: (documents) =>
+      allOrNone({ first: storeOf(documents, 'first')?.active === false, second: storeOf(documents, 'second')?.active === true, job: isDone(documents, 'load:second') }),
+  },
+  {
+    name: 'an import that replaces a served store',
+    async prepare(subject) {
+      await imports(subject, 'market', ['A', 'B'], true);
+      await imports(subject, 'other', ['A', 'B'], false);
+    },
+    perform: async (subject) =>
+      (await subject.ask('POST', '/data/import', { store_id: 'market', name: 'market', tables: bars(['A', 'B', 'C'], 20), activate: true, on_exists: 'replace' })).status === 201,
+    hasHappened: (documents) => storeOf(documents, 'market')!.identifiers === 3,
+  },
+];

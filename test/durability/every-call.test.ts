@@ -1,0 +1,132 @@
+import { cpSync, lstatSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { temporaryFolders } from '../store/temporary-folder.js';
+import { interceptFiles, watchCalls } from './counted-calls.js';
+import { documentsOf, EFFECTS, isSettled, leftovers, openSubject, type Effect, type Subject } from './effects.js';
+
+/**
+ * Every effect on several documents and files is cut at each of its calls to the disk: once by the end of the process, once by a
+ * fault of the disk. Whatever the call, all of it has happened or nothing, nothing names what is not there, and after a restart
+ * nothing is left over and a job has come to its end. `SOAK=1` goes through every call of the longest of them too, otherwise every third.
+ */
+const IS_SOAK = process.env['SOAK'] !== undefined;
+/** Effects of so few calls are cut at each of them in every run. */
+const SHORT_MAX = 8;
+const CALLS_MAX = 200;
+
+vi.mock('#store/durable-commit.js', async (original) => {
+  const actual = await original<typeof import('#store/durable-commit.js')>();
+  const { noteCall } = await import('./counted-calls.js');
+  return {
+    ...actual,
+    async commitDurably(...words: Parameters<typeof actual.commitDurably>) {
+      noteCall('commit');
+      await actual.commitDurably(...words);
+      noteCall('committed');
+    },
+  };
+});
+
+const newFolder = temporaryFolders();
+let restore: () => void;
+beforeAll(() => {
+  restore = interceptFiles();
+});
+afterAll(() => restore());
+
+/** What a process that is killed now leaves behind. */
+function copyHome(from: string, to: string): void {
+  cpSync(from, to, { recursive: true, filter: (path) => !lstatSync(path).isSocket() && !path.endsWith('/lock') && !path.endsWith('lock.mdb') });
+}
+
+/** Whether the copy before a call is also started on. */
+const isTried = (call: number, calls: number): boolean => IS_SOAK || calls <= SHORT_MAX || call % 3 === 0 || call >= calls - 1;
+
+async function prepared(effect: Effect): Promise<string> {
+  const home = join(await newFolder(), 'home');
+  const subject = await openSubject(home);
+  await effect.prepare(subject);
+  await subject.close();
+  expect(effect.hasHappened(await documentsOf(home))).toBe(false);
+  return home;
+}
+
+/** Starts on a home as a crash or fault left it, brings its work to an end, and looks at what there is then. */
+async function afterRestart(home: string, { jobId, hasHappened }: Effect): Promise<{ readonly happened: boolean; readonly left: readonly string[] }> {
+  const subject: Subject = await openSubject(home);
+  await isSettled(subject);
+  if (jobId !== undefined) await subject.ended(jobId);
+  await subject.close();
+  return { happened: hasHappened(await documentsOf(home)), left: await leftovers(home) };
+}
+
+describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_, effect) => {
+  test('is whole or has not happened, at whichever call the process ends', { timeout: 240_000 }, async () => {
+    const home = await prepared(effect);
+    const copies = await newFolder();
+    const calls: string[] = [];
+    const subject = await openSubject(home);
+    await isSettled(subject);
+    watchCalls(home, (call) => {
+      if (calls.length < CALLS_MAX) copyHome(home, join(copies, String(calls.length)));
+      calls.push(call);
+    });
+    const told = await effect.perform(subject);
+    watchCalls(home, undefined);
+    copyHome(home, join(copies, String(calls.length)));
+    await subject.close();
+    expect(told).toBe(true);
+    expect(calls.length).toBeGreaterThan(1);
+    expect(calls.length).toBeLessThan(CALLS_MAX);
+
+    const seen: boolean[] = [];
+    for (let call = 0; call <= calls.length; call++) {
+      const copy = join(copies, String(call));
+      const place = `before call ${call} of ${calls.length}, ${calls[call] ?? 'the end'}`;
+      seen.push(effect.hasHappened(await documentsOf(copy)));
+      if (!isTried(call, calls.length)) continue;
+      const { happened, left } = await afterRestart(copy, effect);
+      expect(happened || !seen.at(-1)!, place).toBe(true);
+      expect(left, place).toEqual([]);
+      // A job that was accepted comes to its end after a restart; anything else is as it was.
+      if (effect.jobId === undefined) expect(happened, place).toBe(seen.at(-1));
+    }
+    console.log(`${effect.name}: ${calls.length} calls, ${calls.join(' ')}`);
+    expect([seen[0], seen.at(-1), seen.toSorted()]).toEqual([false, true, seen]);
+  });
+
+  test('is whole or has not happened, whichever call the disk refuses', { timeout: 600_000 }, async () => {
+    const base = await prepared(effect);
+    const folder = await newFolder();
+    let isReached = true;
+    let refusals = 0;
+    for (let refused = 1; isReached; refused += refused < SHORT_MAX || IS_SOAK ? 1 : 3) {
+      const home = join(folder, String(refused));
+      copyHome(base, home);
+      const subject = await openSubject(home);
+      await isSettled(subject);
+      let count = 0;
+      let failed = '';
+      watchCalls(home, (call) => {
+        count++;
+        if (count !== refused) return;
+        failed = call;
+        throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
+      });
+      const told = await effect.perform(subject);
+      watchCalls(home, undefined);
+      isReached = failed !== '';
+      const place = `call ${refused}, ${failed}`;
+      const happened = effect.hasHappened(await documentsOf(home));
+      // A client that was told so can rely on it; one that was told of a failure may find it done when the disk failed after the commit.
+      if (told) expect(happened, place).toBe(true);
+      await subject.close();
+      const after = await afterRestart(home, effect);
+      if (happened) expect(after.happened, place).toBe(true);
+      expect(after.left, place).toEqual([]);
+      if (isReached) refusals++;
+    }
+    expect(refusals).toBeGreaterThan(0);
+  });
+});

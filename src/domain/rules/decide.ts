@@ -12,7 +12,6 @@ import { applyCaps, type Capped, type GroupCaps } from './capping.js';
 import { createCrossSections, type CrossSection, type CrossSections } from './datapoints/cross-section.js';
 import { fieldFindings } from './datapoints/field-findings.js';
 import type { Series } from './datapoints/series.js';
-import { groupOf } from './field-use.js';
 import type { SelectionScope, Verdict } from './selection-class.js';
 import type { RawWeights } from './weighting-class.js';
 
@@ -136,8 +135,8 @@ function decideOn({ document, pipeline, sections, market, engine, session, unive
     const scope: SelectionScope = { cross, columns: survivors, identifiers, incumbents: incumbent };
     const verdict = rule.select(scope);
     verdicts.push({ scope, verdict });
-    const excluded = survivors.filter((_, position) => verdict.kept[position] === 0);
-    survivors = excluded.length === 0 ? survivors : survivors.filter((_, position) => verdict.kept[position] === 1);
+    const excluded = those(survivors, verdict.kept, 0);
+    survivors = excluded.length === 0 ? survivors : those(survivors, verdict.kept, 1);
     waterfall.push({ position: i + 1, ruleId: id, ruleType: type, remaining: survivors.length, excluded });
   }
   const traced = { cross, pipeline, verdicts, survivors };
@@ -178,6 +177,15 @@ function decideOn({ document, pipeline, sections, market, engine, session, unive
 
 const NOTHING = new Int32Array(0);
 
+/** The columns whose flag is `flag`. */
+function those(columns: Int32Array, flags: Uint8Array, flag: 0 | 1): Int32Array {
+  let count = 0;
+  for (let i = 0; i < columns.length; i++) if (flags[i] === flag) count++;
+  const found = new Int32Array(count);
+  for (let i = 0, k = 0; k < count; i++) if (flags[i] === flag) found[k++] = columns[i]!;
+  return found;
+}
+
 function areAllPositive(values: Float64Array): boolean {
   for (let i = 0; i < values.length; i++) if (!(values[i]! > 0)) return false;
   return true;
@@ -206,10 +214,10 @@ function normalised(values: Float64Array): Float64Array {
 function groupCapsOf(groupCaps: readonly BoundGroupCap[], cross: CrossSection, columns: Int32Array): GroupCaps[] {
   return groupCaps.map(({ use, cap, groups }) => {
     const wanted = groups === null ? null : new Set<string | null>(groups);
-    const positions = new Map<string | null, number>();
-    const groupOfName = Int32Array.from(cross.values(use.field, columns), (value) => {
-      const group = groupOf(value);
-      if (wanted !== null && !wanted.has(group)) return -1;
+    const { of, names } = cross.groups(use.field, columns);
+    const positions = new Map<number, number>();
+    const groupOfName = of.map((group) => {
+      if (wanted !== null && !wanted.has(names[group]!)) return -1;
       const known = positions.get(group) ?? positions.size;
       positions.set(group, known);
       return known;

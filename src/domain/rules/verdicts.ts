@@ -1,5 +1,6 @@
 import { requestText } from './datapoints/field-request.js';
-import { groupOf, type FieldUse } from './field-use.js';
+import type { FieldUse } from './field-use.js';
+import { allOf, ranked, withValue } from './ranking.js';
 import type { Reason, SelectionScope, Verdict } from './selection-class.js';
 
 /** What happens to names without the datapoint. */
@@ -70,49 +71,32 @@ export function valuesOf(scope: Pick<SelectionScope, 'cross' | 'columns'>, use: 
   return use.money ? scope.cross.money(use.field, scope.columns) : scope.cross.numbers(use.field, scope.columns);
 }
 
-/** Survivors by group, as positions of the scope's columns; one group when there is no field. */
-export function groupsOf(scope: Pick<SelectionScope, 'cross' | 'columns'>, by: FieldUse | null): ReadonlyMap<string | null, readonly number[]> {
-  const groups = new Map<string | null, number[]>();
-  if (by === null) return groups.set('', Array.from(scope.columns, (_, position) => position));
-  const values = scope.cross.values(by.field, scope.columns);
-  values.forEach((value, position) => {
-    const group = groupOf(value);
-    const members = groups.get(group);
-    if (members === undefined) groups.set(group, [position]);
-    else members.push(position);
-  });
-  return groups;
-}
-
-/**
- * Positions from the best value to the worst, equal values by identifier, names without a value last.
- * Positions ascend with identifiers, so a stable sort keeps ties in order.
- */
-export function ranked(values: Float64Array, positions: readonly number[], ascending: boolean): number[] {
-  const sign = ascending ? 1 : -1;
-  return positions.toSorted((a, b) => {
-    const x = values[a]!;
-    const y = values[b]!;
-    const gone = Number(Number.isNaN(x)) - Number(Number.isNaN(y));
-    if (gone !== 0) return gone;
-    return x === y || Number.isNaN(x) ? a - b : sign * (x - y);
-  });
+/** Survivors by group, as ascending positions of the scope's columns; one group when there is no field. */
+export function groupsOf({ cross, columns }: Pick<SelectionScope, 'cross' | 'columns'>, by: FieldUse | null): ReadonlyMap<string | null, Int32Array> {
+  if (by === null) return new Map([['', allOf(columns)]]);
+  const { of, names } = cross.groups(by.field, columns);
+  const sizes = new Int32Array(names.length);
+  for (let i = 0; i < of.length; i++) sizes[of[i]!]!++;
+  const members = names.map((_, group) => new Int32Array(sizes[group]!));
+  sizes.fill(0);
+  for (let i = 0; i < of.length; i++) members[of[i]!]![sizes[of[i]!]!++] = i;
+  return new Map(names.map((name, group) => [name, members[group]!]));
 }
 
 export interface Ranking {
   readonly values: Float64Array;
-  readonly groups: ReadonlyMap<string | null, readonly number[]>;
+  readonly groups: ReadonlyMap<string | null, Int32Array>;
   readonly ascending: boolean;
   readonly missing: MissingPolicy;
   /** What is ranked, in words. */
   readonly what: string;
   /** Ranks kept of the best-first members of one group that take part in the ranking; others may stay as `choose` says. */
-  choose(members: readonly number[]): Chosen;
+  choose(members: Int32Array): Chosen;
 }
 
 export interface Chosen {
   /** Kept positions. */
-  readonly kept: Iterable<number>;
+  readonly kept: Int32Array;
   /** Last rank kept on rank alone. */
   readonly cutoff: number;
 }
@@ -124,16 +108,15 @@ export function keepRanked(scope: SelectionScope, { values, groups, ascending, m
   const cutoffs = new Int32Array(scope.columns.length);
   const edges = new Float64Array(scope.columns.length).fill(NaN); // value of the last name kept on rank in the group
   for (const members of groups.values()) {
-    const order = ranked(values, missing === 'include' ? members : members.filter((position) => !Number.isNaN(values[position]!)), ascending);
+    const order = ranked(values, missing === 'include' ? members : withValue(values, members), ascending);
     const { kept: best, cutoff } = choose(order);
-    for (const position of best) kept[position] = 1;
-    order.forEach((position, i) => {
-      ranks[position] = i + 1;
-    });
-    const edge = order[Math.min(cutoff, order.length) - 1];
-    for (const position of members) {
-      cutoffs[position] = cutoff;
-      if (edge !== undefined) edges[position] = values[edge]!;
+    for (let i = 0; i < best.length; i++) kept[best[i]!] = 1;
+    for (let i = 0; i < order.length; i++) ranks[order[i]!] = i + 1;
+    const last = Math.min(cutoff, order.length) - 1;
+    const edge = last < 0 ? NaN : values[order[last]!]!;
+    for (let i = 0; i < members.length; i++) {
+      cutoffs[members[i]!] = cutoff;
+      edges[members[i]!] = edge;
     }
   }
   return {

@@ -8,10 +8,13 @@ import { deviation, product, STATISTICS, type Statistic } from './aggregates.js'
 import { equalWeightedReturns, betas } from './beta.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
 import { requestKey, type DerivedName, type FieldRequest } from './field-request.js';
+import { datedGroups, groupsOfValues, type DatedGroups, type Grouping } from './groups.js';
 import { referenceKind, resolve, type ValueKind } from './resolution.js';
-import { createSeriesBook, growthSeries, type Series, type SeriesBook, type SeriesTerms } from './series.js';
+import { createSeriesBook, type Series, type SeriesBook, type SeriesTerms } from './series.js';
+import { createTally, type Tally } from './tally.js';
+import { createTrail, type Trail } from './trail.js';
 import { transformed } from './transforms.js';
-import { halfOf, overWindow } from './windows.js';
+import { countOver, halfOf, overWindow } from './windows.js';
 
 /** Window of VOLATILITY, MOMENTUM and BETA where none is asked for: a year of sessions. */
 export const DEFAULT_WINDOW = 252;
@@ -34,8 +37,12 @@ export interface CrossSection {
   money(field: FieldRequest, columns: Int32Array): Float64Array;
   /** Any datapoint as stored, null where missing, [n]. */
   values(field: FieldRequest, columns: Int32Array): readonly ReferenceValue[];
+  /** The groups that a datapoint splits the names into: each distinct value's text, names without one together. */
+  groups(field: FieldRequest, columns: Int32Array): Grouping;
   /** What a datapoint's values are. */
   kindOf(field: FieldRequest): ValueKind;
+  /** How many values a datapoint has over its trailing sessions, down to none, [n]. */
+  count(field: FieldRequest, columns: Int32Array): Float64Array;
   /** A statistic of a datapoint that no request can name, over its trailing sessions. */
   statistic(field: FieldRequest, statistic: Statistic, observationsMin: number, columns: Int32Array): Float64Array;
   /** Growth factors of the total variant, [S x N], for the use of some names. */
@@ -61,7 +68,10 @@ export interface CrossSections {
 export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): CrossSections {
   const book = createSeriesBook(sm, terms);
   const spells = new Map<string, readonly (readonly ReferenceSpell[])[]>();
+  const groups = new Map<string, DatedGroups>();
   const kinds = new Map<string, ValueKind>();
+  const trails = new Map<Series, Trail>();
+  const tallies = new Map<Series, Tally>();
   let dividends: DividendHistory | undefined;
   const shared: Shared = {
     sm,
@@ -72,9 +82,24 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       spells.set(name, known);
       return known;
     },
+    groupsOf(name) {
+      const known = groups.get(name) ?? datedGroups(shared.spellsOf(name));
+      groups.set(name, known);
+      return known;
+    },
     referenceKindOf(name) {
       const known = kinds.get(name) ?? referenceKind(sm.market, name);
       kinds.set(name, known);
+      return known;
+    },
+    trailOf(series) {
+      const known = trails.get(series) ?? createTrail(series, sm.names);
+      trails.set(series, known);
+      return known;
+    },
+    tallyOf(series) {
+      const known = tallies.get(series) ?? createTally(series, sm.names);
+      tallies.set(series, known);
       return known;
     },
     dividends: () => (dividends ??= dividendHistory(sm.market)),
@@ -87,7 +112,10 @@ interface Shared {
   readonly book: SeriesBook;
   readonly terms: SeriesTerms;
   spellsOf(name: string): readonly (readonly ReferenceSpell[])[];
+  groupsOf(name: string): DatedGroups;
   referenceKindOf(name: string): ValueKind;
+  trailOf(series: Series): Trail;
+  tallyOf(series: Series): Tally;
   dividends(): DividendHistory;
 }
 
@@ -122,17 +150,28 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     }
     if (source.kind === 'windowed') {
       const length = field.window ?? DEFAULT_WINDOW;
-      return overWindow(source.series, source.statistic, { end, length, observationsMin: halfOf(length) }, columns);
+      return overWindow(shared.trailOf(source.series), source.statistic, { end, length, observationsMin: halfOf(length) }, columns);
     }
     const series = convert ? book.inIndexCurrency(source.series) : source.series;
     if (field.aggregate !== 'last') {
       const length = field.window!;
-      return overWindow(series, STATISTICS[field.aggregate], { end, length, observationsMin: halfOf(length) }, columns);
+      const window = { end, length, observationsMin: halfOf(length) };
+      if (field.aggregate === 'count') return countOver(shared.tallyOf(series), window, columns);
+      return overWindow(shared.trailOf(series), STATISTICS[field.aggregate], window, columns);
     }
     return latestValues({ sm, series, end, columns, maxStaleSessions: terms.maxStaleSessions, rebase: source.isClose });
   };
 
   const numbers = (field: FieldRequest, columns: Int32Array, convert: boolean) => transformed(plain(field, columns, convert), field.transform);
+
+  const values = (field: FieldRequest, columns: Int32Array): readonly ReferenceValue[] => {
+    if (isText(shared, field)) {
+      const day = sm.sessions[Math.max(0, session - field.lag)]!;
+      const rows = shared.spellsOf(field.name);
+      return Array.from(columns, (column) => (session < field.lag ? null : spellAt(rows[column]!, day)));
+    }
+    return Array.from(numbers(field, columns, false), (value) => (Number.isNaN(value) ? null : value));
+  };
 
   return {
     session,
@@ -142,20 +181,20 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     get dividends() { return shared.dividends(); },
     numbers: (field, columns) => numbers(field, columns, false),
     money: (field, columns) => numbers(field, columns, true),
-    values(field, columns) {
-      if (isText(shared, field)) {
-        const day = sm.sessions[Math.max(0, session - field.lag)]!;
-        const rows = shared.spellsOf(field.name);
-        return Array.from(columns, (column) => (session < field.lag ? null : spellAt(rows[column]!, day)));
-      }
-      return Array.from(numbers(field, columns, false), (value) => (Number.isNaN(value) ? null : value));
+    values,
+    groups(field, columns) {
+      if (!isText(shared, field) || session < field.lag) return groupsOfValues(values(field, columns));
+      return shared.groupsOf(field.name)(sm.sessions[session - field.lag]!, columns);
     },
     kindOf: (field) => (isText(shared, field) ? shared.referenceKindOf(field.name) : 'number'),
+    count(field, columns) {
+      const end = session - field.lag;
+      return countOver(shared.tallyOf(seriesOf(shared, field)), { end, length: field.window!, observationsMin: 0 }, columns);
+    },
     statistic(field, statistic, observationsMin, columns) {
-      const source = sourceOf(shared, field);
-      if (source.kind !== 'series') throw new Error(`${field.name} is a statistic already`);
+      const series = seriesOf(shared, field);
       if (GROWTH_BASED.has(field.name)) terms.requireRates(session, columns);
-      return overWindow(source.series, statistic, { end: session - field.lag, length: field.window!, observationsMin }, columns);
+      return overWindow(shared.trailOf(series), statistic, { end: session - field.lag, length: field.window!, observationsMin }, columns);
     },
     growth(columns) {
       terms.requireRates(session, columns);
@@ -183,11 +222,17 @@ const isMoney = (name: string): boolean => MONEY.has(name);
 /** Datapoints made of growth factors, which are in index currency. */
 const GROWTH_BASED: ReadonlySet<string> = new Set(['RETURN', 'VOLATILITY', 'MOMENTUM', 'BETA']);
 
-const annualised: Statistic = (rows, counts) => deviation(rows, counts).map((value) => value * Math.sqrt(LIMITS.PERIODS_PER_YEAR));
+const annualised: Statistic = (windows, out) => {
+  deviation(windows, out);
+  for (let k = 0; k < out.length; k++) out[k]! *= Math.sqrt(LIMITS.PERIODS_PER_YEAR);
+};
 
-const compounded: Statistic = (rows, counts) => product(rows, counts).map((growth) => growth - 1);
+const compounded: Statistic = (windows, out) => {
+  product(windows, out);
+  for (let k = 0; k < out.length; k++) out[k]! -= 1;
+};
 
-function sourceOf({ sm, book, terms }: Shared, field: FieldRequest): Source {
+function sourceOf({ sm, book }: Shared, field: FieldRequest): Source {
   const found = resolve(sm.market, field);
   if ('missing' in found) throw new Error(`the market has no ${found.missing}: fields are checked before a decision`);
   if (found.dataset !== 'derived') {
@@ -197,9 +242,16 @@ function sourceOf({ sm, book, terms }: Shared, field: FieldRequest): Source {
   const name = field.name as DerivedName; // resolved as derived
   if (name === 'BETA') return { kind: 'beta' };
   // A return is its growth factor less one, so both deviate alike.
-  if (name === 'VOLATILITY') return { kind: 'windowed', series: growthSeries(sm, terms.growth()), statistic: annualised };
-  if (name === 'MOMENTUM') return { kind: 'windowed', series: growthSeries(sm, terms.growth()), statistic: compounded };
+  if (name === 'VOLATILITY') return { kind: 'windowed', series: book.growth(), statistic: annualised };
+  if (name === 'MOMENTUM') return { kind: 'windowed', series: book.growth(), statistic: compounded };
   return { kind: 'series', series: book.derived(name), isClose: false };
+}
+
+/** Dated values of a datapoint that is not a statistic itself. */
+function seriesOf(shared: Shared, field: FieldRequest): Series {
+  const source = sourceOf(shared, field);
+  if (source.kind !== 'series') throw new Error(`${field.name} is a statistic already`);
+  return source.series;
 }
 
 interface Latest {

@@ -38,12 +38,15 @@ export interface SeriesBook {
   market(name: string): Series;
   reference(name: string): Series;
   derived(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series;
+  /** Growth factors of the total variant: what a product of returns multiplies. */
+  growth(): Series;
   /** The value as stored, in the currency of the name: CLOSE times the exchange rate is its price in index currency. */
   inIndexCurrency(series: Series): Series;
 }
 
 export function createSeriesBook(sm: SessionMarket, terms: SeriesTerms): SeriesBook {
   const made = new Map<string, Series>();
+  const converted = new Map<Series, Series>();
   const once = (key: string, make: () => Series): Series => {
     const known = made.get(key);
     if (known !== undefined) return known;
@@ -55,7 +58,13 @@ export function createSeriesBook(sm: SessionMarket, terms: SeriesTerms): SeriesB
     market: (name) => once(`market ${name}`, () => panelSeries(sm, name)),
     reference: (name) => once(`reference ${name}`, () => referenceSeries(sm, name)),
     derived: (name) => once(`derived ${name}`, () => derivedSeries(name)),
-    inIndexCurrency: (series) => (terms.exchange === null ? series : product(series, terms.exchange)),
+    growth: () => once('growth', () => growthSeries(sm, terms.growth())),
+    inIndexCurrency(series) {
+      if (terms.exchange === null) return series;
+      const known = converted.get(series) ?? product(series, terms.exchange);
+      converted.set(series, known);
+      return known;
+    },
   };
   const held = (name: string): Series => (sm.market.fields.has(name) ? book.market(name) : book.reference(name));
 
@@ -176,8 +185,7 @@ function returnSeries({ names }: SessionMarket, growth: Float64Array): Series {
   };
 }
 
-/** Growth factors as a series: what a product of returns multiplies. */
-export function growthSeries({ names }: SessionMarket, growth: Float64Array): Series {
+function growthSeries({ names }: SessionMarket, growth: Float64Array): Series {
   return {
     panel: { cells: growth, rowAt: (session) => session * names },
     fill(session, columns, out) {

@@ -1,4 +1,4 @@
-import { lastAtMost } from '../../search.js';
+import { allOf, ranked, withValue } from '../ranking.js';
 import type { Transform } from './field-request.js';
 
 /**
@@ -19,13 +19,22 @@ export function transformed(values: Float64Array, transform: Transform): Float64
 }
 
 function ranks(values: Float64Array): Float64Array {
-  const sorted = values.filter((value) => !Number.isNaN(value)).sort();
-  return values.map((value) => (Number.isNaN(value) ? NaN : 1 + sorted.length - (lastAtMost(sorted, value) + 1)));
+  const result = new Float64Array(values.length).fill(NaN);
+  const order = ranked(values, withValue(values, allOf(values)), false);
+  let rank = 0;
+  for (let i = 0; i < order.length; i++) {
+    const value = values[order[i]!]!;
+    if (i === 0 || value !== values[order[i - 1]!]!) rank = i + 1;
+    result[order[i]!] = rank;
+  }
+  return result;
 }
 
 function percentiles(values: Float64Array): Float64Array {
-  const present = values.reduce((count, value) => count + (Number.isNaN(value) ? 0 : 1), 0);
-  return ranks(values).map((rank) => (present === 1 && rank === 1 ? 1 : (present - rank) / (present - 1)));
+  const result = ranks(values);
+  const present = withValue(values, allOf(values)).length;
+  for (let i = 0; i < result.length; i++) result[i] = present === 1 && result[i] === 1 ? 1 : (present - result[i]!) / (present - 1);
+  return result;
 }
 
 /** Population z-scores over the values that are there. */

@@ -1,5 +1,6 @@
-import type { Statistic, WindowRows } from './aggregates.js';
-import type { Series } from './series.js';
+import type { Statistic } from './aggregates.js';
+import type { Tally } from './tally.js';
+import type { Trail } from './trail.js';
 
 export interface Window {
   /** Last session of the window. */
@@ -15,9 +16,6 @@ export function halfOf(length: number): number {
   return Math.ceil(length / 2);
 }
 
-/** Names whose window is worked on at once: what is kept of them stays in the first cache level. */
-const BLOCK = 256;
-
 /**
  * A statistic of each name's values over the trailing sessions of a window, NaN where it has too few.
  *
@@ -25,44 +23,25 @@ const BLOCK = 256;
  * @returns       [n]
  * @cost          length * n cells read
  */
-export function overWindow(series: Series, statistic: Statistic, window: Window, columns: Int32Array): Float64Array {
+export function overWindow(trail: Trail, statistic: Statistic, { end, length, observationsMin }: Window, columns: Int32Array): Float64Array {
   const result = new Float64Array(columns.length).fill(NaN);
-  const enough = Math.max(1, window.observationsMin);
-  const start = Math.max(0, window.end - window.length + 1);
-  if (window.end - start + 1 < enough) return result;
-  const counts = new Int32Array(BLOCK);
-  for (let from = 0; from < columns.length; from += BLOCK) {
-    const block = columns.subarray(from, from + BLOCK);
-    const values = statistic(windowRows(series, start, window.end, block), counts);
-    for (let k = 0; k < values.length; k++) if (counts[k]! >= enough) result[from + k] = values[k]!;
-  }
+  const enough = Math.max(1, observationsMin);
+  const from = Math.max(0, end - length + 1);
+  const sessions = end - from + 1;
+  if (sessions < enough) return result;
+  trail.windows(from, end, columns, ({ cells, starts, first }) => {
+    statistic({ cells, starts, length: sessions, enough }, result.subarray(first, first + starts.length));
+  });
   return result;
 }
 
-function windowRows(series: Series, start: number, end: number, columns: Int32Array): WindowRows {
-  const shape = { names: columns.length, height: end - start + 1 };
-  const { panel } = series;
-  if (panel !== undefined) {
-    return {
-      ...shape,
-      at: columns,
-      forEach(visit) {
-        for (let session = start; session <= end; session++) {
-          const from = panel.rowAt(session);
-          if (from >= 0) visit(panel.cells, from);
-        }
-      },
-    };
+/** How many values each name has over the trailing sessions of a window, NaN where there are fewer than asked. @returns [n] */
+export function countOver(tally: Tally, { end, length, observationsMin }: Window, columns: Int32Array): Float64Array {
+  const result = new Float64Array(columns.length);
+  if (end >= 0) {
+    const counts = tally.counts(Math.max(0, end - length + 1), end);
+    for (let k = 0; k < result.length; k++) result[k] = counts[columns[k]!]!;
   }
-  const row = new Float64Array(columns.length);
-  return {
-    ...shape,
-    at: Int32Array.from(columns, (_, k) => k),
-    forEach(visit) {
-      for (let session = start; session <= end; session++) {
-        series.fill(session, columns, row);
-        visit(row, 0);
-      }
-    },
-  };
+  for (let k = 0; k < result.length; k++) if (result[k]! < observationsMin) result[k] = NaN;
+  return result;
 }

@@ -50,15 +50,21 @@ export const bufferedTopN = selectionClass({
           what: named(value),
           choose(order) {
             if (incumbents === null) return { kept: order.slice(0, count), cutoff: count };
-            const kept = new Set(order.slice(0, enter));
-            for (const position of order.slice(enter, exit)) if (kept.size < count && incumbents[columns[position]!] === 1) kept.add(position);
-            let cutoff = Math.min(enter, order.length);
-            order.forEach((position, i) => {
-              if (kept.has(position) || kept.size >= count) return;
-              kept.add(position);
+            const isKept = new Uint8Array(order.length).fill(1, 0, enter);
+            let size = Math.min(enter, order.length);
+            let cutoff = size;
+            for (let i = enter; i < Math.min(exit, order.length) && size < count; i++) {
+              if (incumbents[columns[order[i]!]!] !== 1) continue;
+              isKept[i] = 1;
+              size++;
+            }
+            for (let i = enter; i < order.length && size < count; i++) {
+              if (isKept[i] === 1) continue;
+              isKept[i] = 1;
+              size++;
               cutoff = i + 1;
-            });
-            return { kept, cutoff };
+            }
+            return { kept: order.filter((_, i) => isKept[i] === 1), cutoff };
           },
         });
       },

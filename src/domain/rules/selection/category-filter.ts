@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { category, groupOf } from '../field-use.js';
+import { category } from '../field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { listText, missingText, reason } from '../verdicts.js';
@@ -36,12 +36,15 @@ export const categoryFilter = selectionClass({
       remembers: false,
       sentence: `Keep the names whose ${field} is ${conditions}; ${missingText(missing)}.`,
       select({ cross, columns }) {
-        const groups = cross.values(use.field, columns).map(groupOf);
+        const { of, names } = cross.groups(use.field, columns);
         const passes = (group: string | null): boolean =>
           group === null ? missing === 'include' : (wanted === null || wanted.has(group)) && !unwanted.has(group);
+        const isKept = names.map(passes);
+        const kept = new Uint8Array(of.length);
+        for (let i = 0; i < of.length; i++) kept[i] = isKept[of[i]!] ? 1 : 0;
         return {
-          kept: Uint8Array.from(groups, (group) => (passes(group) ? 1 : 0)),
-          because: (position) => reason(`${field} ${conditions}`, { value: groups[position]! }),
+          kept,
+          because: (position) => reason(`${field} ${conditions}`, { value: names[of[position]!]! }),
         };
       },
     };

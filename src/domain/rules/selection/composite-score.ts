@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { zScores } from '../datapoints/transforms.js';
 import { numeric } from '../field-use.js';
 import * as parameters from '../parameters.js';
+import { allOf } from '../ranking.js';
 import { selectionClass } from '../selection-class.js';
 import { keepRanked, missingText, valuesOf } from '../verdicts.js';
 
@@ -50,7 +51,7 @@ export const compositeScore = selectionClass({
         const passes = (score: number) => Number.isNaN(score) || minimum === null || score >= minimum;
         return keepRanked(scope, {
           values: scores,
-          groups: new Map([['', Array.from(scores, (_, position) => position)]]),
+          groups: new Map([['', allOf(scores)]]),
           ascending: false,
           missing,
           what: 'score',

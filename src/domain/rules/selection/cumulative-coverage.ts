@@ -38,7 +38,7 @@ export const cumulativeCoverage = selectionClass({
           missing,
           what: `cumulative ${named(value)}`,
           choose(order) {
-            const sizes = order.map((position) => Math.max(0, values[position]! || 0));
+            const sizes = Float64Array.from(order, (position) => Math.max(0, values[position]! || 0));
             const total = sizes.reduce((sum, size) => sum + size, 0);
             const reached = (share: number): number => (total > 0 ? countUntil(sizes, share * total) : 0);
             const cutoff = reached(coverage);
@@ -53,7 +53,7 @@ export const cumulativeCoverage = selectionClass({
 });
 
 /** How many of the sizes, in order, it takes to reach a sum. */
-function countUntil(sizes: readonly number[], sum: number): number {
+function countUntil(sizes: Float64Array, sum: number): number {
   let reached = 0;
   for (let i = 0; i < sizes.length; i++) {
     reached += sizes[i]!;

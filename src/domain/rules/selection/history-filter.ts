@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { STATISTICS } from '../datapoints/aggregates.js';
 import { latest, SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
 import { numeric } from '../field-use.js';
 import * as parameters from '../parameters.js';
@@ -24,7 +23,7 @@ export const historyFilter = selectionClass({
       remembers: false,
       sentence: `Keep the names with bars on at least the fraction ${coverage} of the trailing ${sessions} sessions; ${missingText(missing)}.`,
       select(scope) {
-        const bars = scope.cross.statistic(value.field, STATISTICS.count, 0, scope.columns).map((count) => count || 0);
+        const bars = scope.cross.count(value.field, scope.columns);
         const bounds = { minimum: wholeCeiling(coverage * sessions), maximum: null };
         return keepWithin(scope, { values: bars, what: `bars on the trailing ${sessions} sessions`, bounds, missing });
       },

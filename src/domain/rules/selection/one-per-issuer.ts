@@ -5,6 +5,8 @@ import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
 
+const NONE = new Int32Array(0);
+
 export const onePerIssuer = selectionClass({
   type: 'OnePerIssuer',
   label: 'One line per issuer',
@@ -25,7 +27,7 @@ export const onePerIssuer = selectionClass({
       sentence: `Of each ${issuer_field} keep the line with the largest ${named(value)}; a name without one is its own; ${missingText(missing)}.`,
       select(scope) {
         const byIssuer = groupsOf(scope, issuer);
-        const alone = (byIssuer.get(null) ?? []).map((position): [string | null, readonly number[]] => [`\u0000${position}`, [position]]);
+        const alone = Array.from(byIssuer.get(null) ?? NONE).map((position): [string | null, Int32Array] => [`\u0000${position}`, Int32Array.of(position)]);
         const groups = new Map([...[...byIssuer].filter(([name]) => name !== null), ...alone]);
         return keepRanked(scope, {
           values: valuesOf(scope, value),

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { numeric } from '../field-use.js';
 import * as parameters from '../parameters.js';
-import { named, ranked, valuesOf } from '../verdicts.js';
+import { allOf, ranked, withValue } from '../ranking.js';
+import { named, valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
 
 export const rankWeight = weightingClass({
@@ -22,7 +23,7 @@ export const rankWeight = weightingClass({
       formula: scheme === 'linear' ? 'count + 1 - rank' : '1 / rank',
       weigh(scope) {
         const values = valuesOf(scope, value);
-        const order = ranked(values, Array.from(values.keys()).filter((position) => !Number.isNaN(values[position]!)), ascending);
+        const order = ranked(values, withValue(values, allOf(values)), ascending);
         const raw = new Float64Array(values.length);
         const ranks = new Int32Array(values.length);
         order.forEach((position, i) => {

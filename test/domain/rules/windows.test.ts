@@ -1,0 +1,166 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { deviation, medianOf, product, STATISTICS, type Statistic } from '#domain/rules/datapoints/aggregates.js';
+import type { Series } from '#domain/rules/datapoints/series.js';
+import { createTally } from '#domain/rules/datapoints/tally.js';
+import { createTrail } from '#domain/rules/datapoints/trail.js';
+import { countOver, overWindow } from '#domain/rules/datapoints/windows.js';
+import { ranked } from '#domain/rules/ranking.js';
+
+const SESSIONS = 90;
+const NAMES = 7;
+
+/** The plain definition of each statistic, over the values that are there. */
+const DEFINITIONS: Readonly<Record<string, { readonly fast: Statistic; readonly slow: (values: readonly number[]) => number }>> = {
+  mean: { fast: STATISTICS.mean, slow: (values) => total(values) / values.length },
+  sum: { fast: STATISTICS.sum, slow: total },
+  min: { fast: STATISTICS.min, slow: (values) => Math.min(...values) },
+  max: { fast: STATISTICS.max, slow: (values) => Math.max(...values) },
+  median: { fast: STATISTICS.median, slow: middle },
+  std: { fast: STATISTICS.std, slow: spread },
+  deviation: { fast: deviation, slow: spread },
+  product: { fast: product, slow: (values) => values.reduce((result, value) => result * value, 1) },
+};
+
+function total(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
+}
+
+function middle(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const upper = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[upper]! : (sorted[upper - 1]! + sorted[upper]!) / 2;
+}
+
+function spread(values: readonly number[]): number {
+  if (values.length < 2) return NaN;
+  const mean = total(values) / values.length;
+  return Math.sqrt(total(values.map((value) => (value - mean) ** 2)) / (values.length - 1));
+}
+
+const cell = fc.oneof({ arbitrary: fc.double({ min: 0.5, max: 2, noNaN: true }), weight: 4 }, { arbitrary: fc.constant(NaN), weight: 1 }, { arbitrary: fc.constant(1), weight: 1 });
+
+/** Windows asked for one after the other, in no order of time. */
+const questions = fc.array(
+  fc.record({
+    end: fc.integer({ min: 0, max: SESSIONS - 1 }),
+    length: fc.integer({ min: 1, max: 60 }),
+    observationsMin: fc.integer({ min: 0, max: 20 }),
+    columns: fc.subarray(Array.from({ length: NAMES }, (_, column) => column), { minLength: 1 }),
+  }),
+  { minLength: 1, maxLength: 12 },
+);
+
+const panels = fc.array(cell, { minLength: SESSIONS * NAMES, maxLength: SESSIONS * NAMES });
+
+/** The same values as cells of a panel, with a session that has no row, and as a series without one. */
+function seriesOf(cells: readonly number[], { inPanel, absent }: { readonly inPanel: boolean; readonly absent: number }): Series {
+  const panel = Float64Array.from(cells);
+  return {
+    ...(inPanel ? { panel: { cells: panel, rowAt: (session) => (session === absent ? -1 : session * NAMES) } } : {}),
+    fill(session, columns, out) {
+      columns.forEach((column, k) => (out[k] = session === absent ? NaN : panel[session * NAMES + column]!));
+    },
+  };
+}
+
+function valuesIn(cells: readonly number[], { column, end, length, absent }: { readonly column: number; readonly end: number; readonly length: number; readonly absent: number }): number[] {
+  const values: number[] = [];
+  for (let session = Math.max(0, end - length + 1); session <= end; session++) {
+    const value = cells[session * NAMES + column]!;
+    if (session !== absent && !Number.isNaN(value)) values.push(value);
+  }
+  return values;
+}
+
+describe('a statistic over trailing sessions', () => {
+  const cases = Object.entries(DEFINITIONS).flatMap(([name, definition]) => [true, false].map((inPanel) => ({ name, inPanel, ...definition })));
+
+  test.for(cases)('is the $name of the values in the window whatever was asked before (of a panel: $inPanel)', ({ fast, slow, inPanel }) => {
+    fc.assert(
+      fc.property(panels, questions, fc.nat(SESSIONS - 1), fc.constantFrom(200, 1_000_000), (cells, asked, absent, cellsMax) => {
+        const trail = createTrail(seriesOf(cells, { inPanel, absent }), NAMES, cellsMax);
+        for (const { end, length, observationsMin, columns } of asked) {
+          const found = overWindow(trail, fast, { end, length, observationsMin }, Int32Array.from(columns));
+          columns.forEach((column, k) => {
+            const values = valuesIn(cells, { column, end, length, absent });
+            const expected = values.length < Math.max(1, observationsMin) ? NaN : slow(values);
+            if (Number.isNaN(expected)) expect(found[k]).toBeNaN();
+            else expect(found[k]).toBeCloseTo(expected, 10);
+          });
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('does not depend on how many names are laid out at once, to the last bit', () => {
+    fc.assert(
+      fc.property(panels, questions, (cells, asked) => {
+        const [roomy, tight] = [1_000_000, 1].map((cellsMax) => createTrail(seriesOf(cells, { inPanel: true, absent: -1 }), NAMES, cellsMax));
+        for (const { end, length, observationsMin, columns } of asked) {
+          const at = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
+          for (const { fast } of Object.values(DEFINITIONS)) expect(overWindow(roomy!, fast, ...at)).toEqual(overWindow(tight!, fast, ...at));
+        }
+      }),
+      { numRuns: 20 },
+    );
+  });
+});
+
+test('a count over trailing sessions is that of the values in the window whatever was asked before', () => {
+  fc.assert(
+    fc.property(panels, questions, fc.boolean(), fc.nat(SESSIONS - 1), (cells, asked, inPanel, absent) => {
+      const tally = createTally(seriesOf(cells, { inPanel, absent }), NAMES);
+      for (const { end, length, observationsMin, columns } of asked) {
+        const found = countOver(tally, { end, length, observationsMin }, Int32Array.from(columns));
+        const counts = columns.map((column) => valuesIn(cells, { column, end, length, absent }).length);
+        expect([...found]).toEqual(counts.map((count) => (count < observationsMin ? NaN : count)));
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('a window that ends before the first session has no values', () => {
+  const series = seriesOf(Array.from({ length: SESSIONS * NAMES }, () => 1), { inPanel: true, absent: -1 });
+  expect([...overWindow(createTrail(series, NAMES), STATISTICS.mean, { end: -1, length: 5, observationsMin: 1 }, Int32Array.of(0))]).toEqual([NaN]);
+  expect([...countOver(createTally(series, NAMES), { end: -1, length: 5, observationsMin: 0 }, Int32Array.of(0))]).toEqual([0]);
+});
+
+describe('the median', () => {
+  const value = fc.oneof(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.constantFrom(0, 1, 2, 1e308, -1e308, 5e-324), fc.double({ min: 1, max: 1.000001, noNaN: true }));
+
+  test('is the middle of the sorted values', () => {
+    fc.assert(
+      fc.property(fc.array(value, { minLength: 1, maxLength: 400 }), (values) => {
+        const found = medianOf(Float64Array.from(values), values.length);
+        const expected = middle(values);
+        expect(found === expected || (Math.abs(expected) === Infinity && found === expected)).toBe(true);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('takes infinite values for what they are', () => {
+    const values = [...Array.from({ length: 30 }, () => Infinity), ...Array.from({ length: 31 }, (_, i) => i)];
+    expect(medianOf(Float64Array.from(values), 61)).toBe(30);
+    expect(medianOf(Float64Array.from([Infinity, ...values]), 62)).toBe(Infinity);
+  });
+});
+
+test('a ranking is the stable sort by value, names without one last', () => {
+  fc.assert(
+    fc.property(fc.array(fc.oneof(fc.integer({ min: -20, max: 20 }), fc.constantFrom(NaN, Infinity, -Infinity, -0)), { maxLength: 300 }), fc.boolean(), (values, ascending) => {
+      const positions = values.map((_, position) => position).filter((position) => position % 5 !== 2);
+      const expected = positions.toSorted((a, b) => {
+        const [x, y] = [values[a]!, values[b]!];
+        if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
+        if (x === y) return 0;
+        return (x < y) === ascending ? -1 : 1;
+      });
+      expect([...ranked(Float64Array.from(values), Int32Array.from(positions), ascending)]).toEqual(expected);
+    }),
+    { numRuns: 500 },
+  );
+});

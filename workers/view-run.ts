@@ -1,5 +1,5 @@
 import type { RunColumns } from '#domain/backtest/run-columns.js';
-import type { FactorRiskInput, GroupsViewInput, RunViewInput, Task, WeightsViewInput } from '#jobs/tasks.js';
+import type { FactorRiskInput, GroupsViewInput, ReconcileInput, RunViewInput, Task, WeightsViewInput } from '#jobs/tasks.js';
 import { createComposer, inForce } from '#domain/backtest/compositions.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
 import { indexBook } from '#domain/backtest/index-run.js';
@@ -16,7 +16,8 @@ import { compareView } from '#views/compare-view.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { groupsView } from '#views/groups-view.js';
 import { levelsView } from '#views/levels-view.js';
-import { reconcileView } from '#views/reconcile-view.js';
+import { reconcileView } from '#views/reconcile/reconcile-view.js';
+import type { MeasuredRisk } from '#views/reconcile/risk-checks.js';
 import { riskDecomposition } from '#views/risk-decomposition.js';
 import { weightsView } from '#views/weights-view.js';
 import { outputBytes } from './hand-over.js';
@@ -51,7 +52,7 @@ function show(input: RunViewInput): unknown {
     case 'groups':
       return showGroups(input);
     case 'reconcile':
-      return withRunFile(input.columns, (run) => reconcileView(run, input.files.map(({ name, path, sha256 }) => ({ name, recorded: sha256, found: hashFile(path) }))));
+      return showReconciliation(input);
   }
 }
 
@@ -78,6 +79,27 @@ async function showWeights({ columns, asOf, risk, benchmark, market: handle }: W
     risk: measured?.risk ?? null,
     activeRisk: measured?.active ?? null,
   });
+}
+
+async function showReconciliation(input: ReconcileInput): Promise<unknown> {
+  const risk = await riskOfLast(input);
+  return withRunFile(input.columns, (run) => reconcileView(run, input.files.map(({ name, path, sha256 }) => ({ name, recorded: sha256, found: hashFile(path) })), risk));
+}
+
+/** Risk of what a run holds last, null where the served market does not tell. */
+async function riskOfLast({ columns, market: handle, benchmark }: ReconcileInput): Promise<MeasuredRisk | null> {
+  if (!handle) return null;
+  try {
+    const held = withRunFile(columns, (run) => readHeld(run, null));
+    const market = openedMarket(handle);
+    return await onEngine((engine) => {
+      const weights = benchmark && benchmarkWeights(engine, { ...benchmark, market, day: held.weights.day });
+      return { names: [...heldByName(held.weights).keys()], ...measureRisk(engine, { held, market, benchmark: benchmark && { id: benchmark.indexId, weights: weights! } }) };
+    });
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return null;
+    throw thrown;
+  }
 }
 
 function showFactorRisk({ columns, asOf, benchmark, market: handle, model, factors }: FactorRiskInput): Promise<unknown> {

@@ -330,12 +330,17 @@ export type RunViewInput =
   | WeightsViewInput
   | FactorRiskInput
   | GroupsViewInput
-  | {
-      readonly view: 'reconcile';
-      readonly columns: string;
-      /** Stored files of the run with the hashes recorded when they were written. */
-      readonly files: readonly { readonly name: string; readonly path: string; readonly sha256: string }[];
-    };
+  | ReconcileInput;
+
+export interface ReconcileInput {
+  readonly view: 'reconcile';
+  readonly columns: string;
+  /** Stored files of the run with the hashes recorded when they were written. */
+  readonly files: readonly { readonly name: string; readonly path: string; readonly sha256: string }[];
+  /** The served market and the index the run was compared with, null when there is none: what risk is told from. */
+  readonly market: MarketHandle | null;
+  readonly benchmark: WeightsViewInput['benchmark'];
+}
 
 export interface GroupsViewInput {
   readonly view: 'groups';

@@ -221,10 +221,12 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       return view({ view: 'groups', columns, start, end, by, benchmark: compared, market: handle }, signal);
     },
     async reconcile(runId, signal) {
-      const { artifacts: stored } = requireRun(documents, runId);
+      const { artifacts: stored, request } = requireRun(documents, runId);
+      const { benchmark } = BacktestFields.parse(request);
+      const isIndex = benchmark?.kind === 'index' && documents.get('index', benchmark.id) !== undefined;
       const files = Object.entries(stored).flatMap(([name, ref]) => (ref === undefined ? [] : [{ name, path: artifacts.path(ref), sha256: ref.sha256 }]));
       // Told from the files as they are now.
-      return make({ view: 'reconcile', columns: artifacts.path(stored.columns), files }, signal);
+      return make({ view: 'reconcile', columns: artifacts.path(stored.columns), files, market: markets.served()?.handle ?? null, benchmark: isIndex ? { indexId: benchmark.id, documents: benchmarkIndex(benchmark.id) } : null }, signal);
     },
     async asset(runId, identifier, signal) {
       return view({ view: 'asset', columns: columnsOf(runId), identifier }, signal);

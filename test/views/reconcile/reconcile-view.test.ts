@@ -1,10 +1,12 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-columns.js';
 import { runToColumns } from '#domain/backtest/run-to-columns.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { reconcileView } from '#views/reconcile-view.js';
-import { buildMarket } from '../domain/backtest/market-builder.js';
-import { run } from '../domain/backtest/random-run.js';
+import { reconcileView } from '#views/reconcile/reconcile-view.js';
+import { buildMarket } from '../../domain/backtest/market-builder.js';
+import { randomMarket } from '../../domain/backtest/random-market.js';
+import { randomDocument, randomRequest, run, tryRun } from '../../domain/backtest/random-run.js';
 
 const market = buildMarket({
   dates: ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'],
@@ -19,17 +21,18 @@ function columnsWith(change: (bytes: Uint8Array<ArrayBuffer>, offsetOf: (block: 
   return openColumns((start, end) => bytes.slice(start, end));
 }
 
-const failing = (change: Parameters<typeof columnsWith>[0]): string[] => reconcileView(columnsWith(change), []).checks.filter(({ holds }) => !holds).map(({ name }) => name);
+const failing = (change: Parameters<typeof columnsWith>[0]): string[] => reconcileView(columnsWith(change), [], null).checks.filter(({ holds }) => !holds).map(({ name }) => name);
 
 test('a run as it was stored reconciles', () => {
   expect(failing(() => {})).toEqual([]);
 });
 
 test.each([
-  ['a level', 'level', ['level', 'growth and costs', 'contributions']],
+  ['a level', 'level', ['level', 'growth and costs', 'contributions', 'metrics: total return', 'metrics: volatility']],
   ['a weight', 'weights', ['weights', 'contributions']],
-  ['a cost', 'costs', ['growth and costs']],
+  ['a cost', 'costs', ['growth and costs', 'transaction costs']],
   ['a target', 'targets', ['rebalance 2024-01-03: redistributed']],
+  ['a value', 'value', ['growth and costs', 'net asset value', 'positions: weight']],
 ] as const)('%s that was changed is found', (_name, block, names) => {
   const found = failing((bytes, offsetOf) => {
     const values = new Float64Array(bytes.buffer, offsetOf(block), 4);
@@ -40,7 +43,7 @@ test.each([
 
 test('a stored file whose bytes differ, or which is gone, is found', () => {
   const columns = columnsWith(() => {});
-  const { reconciles, checks } = reconcileView(columns, [{ name: 'record', recorded: 'a', found: 'b' }, { name: 'result', recorded: 'a', found: null }, { name: 'overview', recorded: 'a', found: 'a' }]);
+  const { reconciles, checks } = reconcileView(columns, [{ name: 'record', recorded: 'a', found: 'b' }, { name: 'result', recorded: 'a', found: null }, { name: 'overview', recorded: 'a', found: 'a' }], null);
   expect(reconciles).toBe(false);
   expect(checks.slice(0, 3).map(({ name, holds }) => [name, holds])).toEqual([['stored record', false], ['stored result', false], ['stored overview', true]]);
 });
@@ -49,4 +52,23 @@ test('bytes that are no columns are told as unreadable', () => {
   const unreadable = expect.objectContaining({ code: 'DOCUMENT_UNREADABLE' });
   expect(() => openColumns((start, end) => new Uint8Array(40).subarray(start, end))).toThrow(unreadable);
   expect(() => openColumns(() => new Uint8Array(0))).toThrow(unreadable);
+});
+
+test('a record that was overwritten is found, and the rest still told', () => {
+  const found = failing((bytes, offsetOf) => bytes.fill(0x78, offsetOf('record'), offsetOf('record') + 40));
+  expect(found).toEqual(['record']);
+});
+
+test('any run reconciles, on markets with every kind of corporate action', () => {
+  fc.assert(
+    fc.property(randomMarket, randomDocument, randomRequest, ({ market: any }, definition, request) => {
+      const found = tryRun(any, definition, request);
+      if (!found) return;
+      const bytes = runToColumns(found, { contentHash: 's' });
+      const { checks } = reconcileView(openColumns((start, end) => bytes.slice(start, end)), [], null);
+      expect(checks.filter(({ holds }) => !holds)).toEqual([]);
+      expect(checks.map(({ name }) => name)).toEqual(expect.arrayContaining(['returns', 'weights', 'contributions', 'initial capital', 'transaction costs']));
+    }),
+    { numRuns: 150 },
+  );
 });

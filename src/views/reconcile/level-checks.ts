@@ -1,0 +1,43 @@
+import { annualReturns, backtestMetrics, drawdownOf, returnsOf } from '#domain/analytics/series.js';
+import type { RunColumns } from '#domain/backtest/run-columns.js';
+import type { RunRecord } from '#domain/backtest/run-record.js';
+import { firstAtLeast } from '#domain/search.js';
+import { check, furthest, type Check } from './check.js';
+
+/** Levels, returns and the metrics made from them. */
+export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[] {
+  const level = columns.f64('level');
+  const value = columns.f64('value');
+  const total = level.at(-1)! / level[0]! - 1;
+  const compounded = returnsOf(level).reduce((product, r) => product * (1 + r), 1) - 1;
+  const byYear = annualReturns(columns.i32('days'), level).reduce((product, [, r]) => product * (1 + r), 1) - 1;
+  const gross = columns.f64('gross');
+  const costs = columns.f64('costs');
+  const kept = value.reduce((product, after, t) => (t === 0 ? 1 : product * gross[t]! * (after / (after + costs[t]!))), 1) - 1;
+  const drawdown = drawdownOf(level);
+  const measured = backtestMetrics(level, null);
+  return [
+    check({ name: 'returns', meaning: 'Period returns compound to the total return.', left: compounded, right: total }),
+    check({ name: 'annual returns', meaning: 'Annual returns compound to the total return.', left: byYear, right: total }),
+    check({ name: 'level', meaning: 'The level is the value rebased to 100.', left: value.at(-1)! / value[0]! - 1, right: total }),
+    check({ name: 'growth and costs', meaning: 'Growth of the holdings less the costs gives the total return.', left: kept, right: total }),
+    check({ name: 'drawdown', meaning: 'No drawdown is above 0.', left: drawdown.reduce((highest, d) => Math.max(highest, d), -Infinity), right: 0 }),
+    check({ name: 'metrics: total return', meaning: 'The total return that was told is that of the level.', left: total, right: metrics.total_return }),
+    check({ name: 'metrics: maximum drawdown', meaning: 'The maximum drawdown that was told is the lowest of the level.', left: drawdown.reduce((lowest, d) => Math.min(lowest, d), 0), right: metrics.max_drawdown }),
+    check({ name: 'metrics: volatility', meaning: 'The volatility that was told is that of the returns.', left: measured.volatility, right: metrics.volatility }),
+    ...trackingChecks(columns),
+  ];
+}
+
+/** An index that costs nothing to follow is followed exactly. A strategy goes its own way. */
+function trackingChecks(columns: RunColumns): Check[] {
+  const { header } = columns;
+  if (header.has_costs || header.has_index_weights || header.run_id !== header.index_id) return [];
+  const level = columns.f64('level');
+  const days = columns.i32('days');
+  const indexLevel = columns.f64('indexLevel');
+  const begin = firstAtLeast(columns.i32('indexDays'), days[0]!);
+  const worst = furthest();
+  for (let t = 0; t < level.length; t++) worst.note(level[t]! / level[0]!, indexLevel[begin + t]! / indexLevel[begin]!);
+  return [check({ name: 'index level', meaning: 'Without costs the level is that of the index; the sides are of the date furthest from it.', ...worst.sides() })];
+}

@@ -1,0 +1,52 @@
+import type { ReconciliationView } from '#contract/analytics.js';
+import { readRecord } from '#domain/backtest/record-columns.js';
+import type { RunColumns } from '#domain/backtest/run-columns.js';
+import type { RunRecord } from '#domain/backtest/run-record.js';
+import type { Check } from './check.js';
+import { contributionChecks } from './contribution-checks.js';
+import { levelChecks } from './level-checks.js';
+import { portfolioChecks } from './portfolio-checks.js';
+import { rebalanceChecks } from './rebalance-checks.js';
+import { riskChecks, type MeasuredRisk } from './risk-checks.js';
+import { weightChecks } from './weight-checks.js';
+
+/** A stored file of a run as it was written and as it is now. */
+export interface StoredFile {
+  readonly name: string;
+  readonly recorded: string;
+  /** SHA-256 of what is stored now, null when it is not there. */
+  readonly found: string | null;
+}
+
+/**
+ * Recomputes the identities of a stored run and tells each with both sides.
+ * @param risk of what the run holds last, null where it could not be measured
+ * @cost reads every weight and price of the run
+ */
+export function reconcileView(columns: RunColumns, files: readonly StoredFile[], risk: MeasuredRisk | null): ReconciliationView {
+  const record = recordIn(columns);
+  const checks = [
+    ...files.map(fileCheck),
+    ...(record ? [...levelChecks(columns, record), ...portfolioChecks(columns, record)] : [UNREADABLE]),
+    ...weightChecks(columns),
+    ...rebalanceChecks(columns),
+    ...contributionChecks(columns),
+    ...(risk ? riskChecks(risk) : []),
+  ];
+  return { index_id: columns.header.run_id, reconciles: checks.every(({ holds }) => holds), checks };
+}
+
+function fileCheck({ name, recorded, found }: StoredFile): Check {
+  return { name: `stored ${name}`, meaning: `SHA-256 of the stored ${name} is the one recorded with the run.`, left: null, right: null, residual: found === recorded ? 0 : 1, tolerance: 0, holds: found === recorded };
+}
+
+const UNREADABLE: Check = { name: 'record', meaning: 'The columns hold a record that can be read.', left: null, right: null, residual: 1, tolerance: 0, holds: false };
+
+/** Null where what is stored is no record any more, which is what a reconciliation is there to tell. */
+function recordIn(columns: RunColumns): RunRecord | null {
+  try {
+    return readRecord(columns);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,24 @@
+import type { ActiveRisk, HeldRisk } from '../weights-view.js';
+import { check, type Check } from './check.js';
+
+/** Sums of risk contributions are exact to less than the rest. */
+const RISK_TOLERANCE = 1e-12;
+
+export interface MeasuredRisk {
+  /** Names that are held. */
+  readonly names: readonly string[];
+  readonly risk: HeldRisk;
+  readonly active: ActiveRisk | null;
+}
+
+/** What the weights view tells of the risk on the last date. */
+export function riskChecks({ names, risk, active }: MeasuredRisk): Check[] {
+  const sum = (contributionOf: (name: string) => number | null): number => names.reduce((total, name) => total + (contributionOf(name) ?? 0), 0);
+  const notHeld = active ? Object.values(active.payload.contributions_not_held).reduce((total, contribution) => total + contribution, 0) : 0;
+  return [
+    check({ name: 'risk contributions', meaning: 'Risk contributions of the names held add up to the volatility.', left: sum(risk.contributionOf), right: risk.payload.volatility, tolerance: RISK_TOLERANCE }),
+    ...(active
+      ? [check({ name: 'active risk contributions', meaning: 'Active risk contributions, those of names not held among them, add up to the tracking error.', left: sum(active.contributionOf) + notHeld, right: active.payload.tracking_error, tolerance: RISK_TOLERANCE })]
+      : []),
+  ];
+}

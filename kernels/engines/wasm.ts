@@ -77,7 +77,7 @@ export function wasmEngine(arena: Arena = createArena()): Engine {
       assert(out.length === columns * columns, `out: ${out.length} values for ${columns} columns`);
       run(() => {
         const px = operands.input(x);
-        const [pc, write] = operands.output(out);
+        const [pc, write] = operands.result(out);
         const scratch = arena.reserve(kernels.symmetricRankKScratch(rows, columns));
         kernels.symmetricRankK(px, rows, columns, pc, 0, Math.ceil(columns / 4), scratch);
         kernels.mirrorUpper(pc, columns);
@@ -252,11 +252,16 @@ function operandsOn(arena: Arena) {
       if (arena.addressOf(array) === undefined) arena.view(address, array.length).set(array);
       return address;
     },
-    /** An operand the kernel adds to from zero, and how its result gets to where it belongs. */
-    output(array: Float64Array): readonly [address: number, write: () => void] {
+    /** An operand the kernel overwrites, and how its result gets to where it belongs. */
+    result(array: Float64Array): readonly [address: number, write: () => void] {
       const address = place(array);
-      arena.view(address, array.length).fill(0);
       return [address, arena.addressOf(array) === undefined ? () => array.set(arena.view(address, array.length)) : nothing];
+    },
+    /** An operand the kernel adds to from zero. */
+    output(array: Float64Array): readonly [address: number, write: () => void] {
+      const placed = this.result(array);
+      arena.view(placed[0], array.length).fill(0);
+      return placed;
     },
     inPlace(array: Float64Array): readonly [address: number, write: () => void] {
       const address = this.input(array);

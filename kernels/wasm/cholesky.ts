@@ -1,11 +1,14 @@
 import { pack, panelBytes, panelsOf } from './pack';
-import { tile, tileEdge } from './tile';
+import { EDGE_BYTES, spread, spreadBytes, subtractTile, tile } from './tile';
 
 /** Columns factored between two updates of what lies right of them. */
 const WIDTH: i32 = 128;
 
+/** Inverted pivots of one tile, on a line of their own. */
+const PIVOT_BYTES: usize = 128;
+
 export function choleskyScratch(n: i32): usize {
-  return 256 + <usize>panelsOf(n) * panelBytes(WIDTH);
+  return EDGE_BYTES + PIVOT_BYTES + spreadBytes(WIDTH) + <usize>panelsOf(n) * panelBytes(WIDTH);
 }
 
 /**
@@ -15,17 +18,19 @@ export function choleskyScratch(n: i32): usize {
  * Panels hold four rows of L interleaved, so a tile of four columns of one is a contiguous 4 x 4, column by column.
  */
 export function cholesky(a: usize, n: i32, scratch: usize): i32 {
-  const packed = scratch + 256;
+  const pivots = scratch + EDGE_BYTES;
+  const left = pivots + PIVOT_BYTES;
+  const packed = left + spreadBytes(WIDTH);
   const ld = <usize>n << 3;
   for (let k = 0; k < n; k += WIDTH) {
     const width = min(WIDTH, n - k);
     const corner = a + <usize>k * (ld + 8);
     pack(corner, ld, 8, n - k, width, packed);
-    const failed = factorBlock(width, packed, scratch + 128);
+    const failed = factorBlock(width, packed, pivots);
     if (failed < width) return k + failed;
-    solveRows(width, n - k, packed, scratch + 128);
+    solveRows(width, n - k, packed, pivots);
     unpack(corner, ld, n - k, width, packed);
-    updateTrailing(corner, ld, width, n - k, packed, scratch);
+    updateTrailing(corner, ld, width, n - k, packed, left, scratch);
   }
   return n;
 }
@@ -63,7 +68,7 @@ function solveRows(width: i32, height: i32, packed: usize, pivots: usize): void 
 // @ts-ignore: decorator
 @inline
 function updateTile(j: i32, columns: i32, row: usize, panel: usize): void {
-  if (columns == 4) tile(j, row, panel, panel + panelBytes(j), 32, -1);
+  if (columns == 4) subtractTile(j, row, panel, panel + panelBytes(j), 32);
   else updateColumns(j, columns, row, panel);
 }
 
@@ -139,32 +144,39 @@ function unpack(corner: usize, ld: usize, height: i32, width: i32, packed: usize
 }
 
 /** Lower tiles right of the block: A22 -= L21 L21', the panels serving as both operands. */
-function updateTrailing(corner: usize, ld: usize, width: i32, height: i32, packed: usize, edge: usize): void {
+function updateTrailing(corner: usize, ld: usize, width: i32, height: i32, packed: usize, left: usize, edge: usize): void {
   const bytes = panelBytes(width);
+  const panels = panelsOf(height);
   const first = panelsOf(width); // width is a multiple of 4 whenever anything lies right of the block
-  for (let block = first; block < panelsOf(height); block += 32) {
-    const blockEnd = min(block + 32, panelsOf(height));
-    for (let p = block; p < panelsOf(height); p++) {
-      const rows = height - (p << 2);
-      const left = packed + <usize>p * bytes;
-      const end = min(blockEnd, p + 1);
+  for (let block = first; block < panels; block += 32) {
+    const blockEnd = min(block + 32, panels);
+    for (let p = block; p < panels; p++) {
+      const rows = min(4, height - (p << 2));
+      const end = rows == 4 ? min(blockEnd, p) : block;
+      let at = corner + <usize>(p << 2) * ld + (<usize>block << 5);
+      let right = packed + <usize>block * bytes;
+      spread(width, packed + <usize>p * bytes, -1, left);
       for (let q = block; q < end; q++) {
-        const at = corner + <usize>(p << 2) * ld + (<usize>q << 5);
-        const right = packed + <usize>q * bytes;
-        if (p == q) subtractDiagonal(width, left, at, ld, min(rows, 4), edge);
-        else if (rows >= 4) tile(width, left, right, at, ld, -1);
-        else tileEdge(width, left, right, at, ld, -1, rows, 4, edge);
+        tile(width, left, right, at, ld);
+        at += 32;
+        right += bytes;
+      }
+      for (let q = end; q < min(blockEnd, p + 1); q++) {
+        subtractEdge(width, left, right, at, ld, rows, q == p, edge);
+        at += 32;
+        right += bytes;
       }
     }
   }
 }
 
-/** A tile on the diagonal: only its lower half may be written. */
-function subtractDiagonal(width: i32, panel: usize, at: usize, ld: usize, rows: i32, edge: usize): void {
-  memory.fill(edge, 0, 128);
-  tile(width, panel, panel, edge, 32, -1);
+/** A tile on the diagonal, of which only the lower half may be written, or the last and shorter one of a column. */
+function subtractEdge(width: i32, left: usize, right: usize, at: usize, ld: usize, rows: i32, onDiagonal: bool, edge: usize): void {
+  memory.fill(edge, 0, EDGE_BYTES);
+  tile(width, left, right, edge, 32);
   for (let r = 0; r < rows; r++) {
-    for (let s = 0; s <= r; s++) {
+    const end = onDiagonal ? r + 1 : 4;
+    for (let s = 0; s < end; s++) {
       const cell = at + <usize>r * ld + (<usize>s << 3);
       store<f64>(cell, load<f64>(cell) + load<f64>(edge + (<usize>(r * 4 + s) << 3)));
     }

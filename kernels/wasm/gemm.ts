@@ -1,5 +1,5 @@
 import { pack, panelBytes, panelsOf } from './pack';
-import { tile, tileEdge, tileUpper } from './tile';
+import { EDGE_BYTES, spread, spreadBytes, tile, tileEdge } from './tile';
 
 const DEPTH: i32 = 256;
 /** Rows of the left operand packed at a time: 128 x 256 doubles, a quarter of a second-level cache of 1 MiB. */
@@ -8,12 +8,13 @@ const ROWS: i32 = 128;
 const COLUMNS: i32 = 192;
 
 export function gemmScratch(): usize {
-  return 128 + <usize>(panelsOf(ROWS) + panelsOf(COLUMNS)) * panelBytes(DEPTH);
+  return EDGE_BYTES + spreadBytes(DEPTH) + <usize>(panelsOf(ROWS) + panelsOf(COLUMNS)) * panelBytes(DEPTH);
 }
 
 /**
  * C += sign * A B. Element (i, k) of A lies at a + i * aRow + k * aInner, element (k, j) of B at b + k * bInner + j * bColumn,
- * strides in bytes; C is row-major with rows `ldc` bytes apart. With `upper` nothing below the diagonal of C is written.
+ * strides in bytes; C is row-major with rows `ldc` bytes apart. With `upper` nothing below the diagonal of C is written. Each entry is
+ * summed over k in order, from what C holds.
  */
 export function gemm(
   m: i32, k: i32, n: i32,
@@ -21,7 +22,7 @@ export function gemm(
   b: usize, bInner: usize, bColumn: usize,
   c: usize, ldc: usize, sign: f64, upper: bool, scratch: usize,
 ): void {
-  const left = scratch + 128;
+  const left = scratch + EDGE_BYTES + spreadBytes(DEPTH);
   const right = left + <usize>panelsOf(ROWS) * panelBytes(DEPTH);
   for (let kk = 0; kk < k; kk += DEPTH) {
     const depth = min(DEPTH, k - kk);
@@ -41,18 +42,21 @@ export function gemm(
 /** Tiles of one block; with `upper` only entries whose column is at least row + `below`. */
 function addBlock(m: i32, depth: i32, n: i32, left: usize, right: usize, c: usize, ldc: usize, sign: f64, upper: bool, below: i32, edge: usize): void {
   const bytes = panelBytes(depth);
+  const panel = edge + EDGE_BYTES;
   for (let i = 0; i < m; i += 4) {
     const rows = min(4, m - i);
+    const diagonal = i + below;
+    spread(depth, left, sign, panel);
     let b = right;
+    let at = c + <usize>i * ldc;
     for (let j = 0; j < n; j += 4) {
-      const at = c + <usize>i * ldc + (<usize>j << 3);
       const columns = min(4, n - j);
-      const diagonal = i + below;
       if (upper && j < diagonal + 3) {
-        if (j + 3 >= diagonal) tileUpper(depth, left, b, at, ldc, sign, rows, columns, diagonal - j, edge);
-      } else if (rows == 4 && columns == 4) tile(depth, left, b, at, ldc, sign);
-      else tileEdge(depth, left, b, at, ldc, sign, rows, columns, edge);
+        if (j + 3 >= diagonal) tileEdge(depth, panel, b, at, ldc, rows, columns, diagonal - j, edge);
+      } else if (rows == 4 && columns == 4) tile(depth, panel, b, at, ldc);
+      else tileEdge(depth, panel, b, at, ldc, rows, columns, -4, edge);
       b += bytes;
+      at += 32;
     }
     left += bytes;
   }

@@ -1,10 +1,11 @@
 export { cholesky, choleskyScratch } from './cholesky';
 export { gemm, gemmScratch } from './gemm';
+export { mirrorUpper } from './mirror';
 export { navPath } from './nav-path';
 export { writeNumber, writeNumbers } from './number-text';
 export { bootstrapPaths, gaussianPaths } from './simulate-paths';
 export { pairwiseSum } from './sums';
 export { symmetricEigen, symmetricEigenScratch, symmetricEigenvalues, symmetricEigenvaluesScratch } from './symmetric-eigen';
-export { mirrorUpper, symmetricRankK, symmetricRankKScratch } from './symmetric-rank-k';
+export { symmetricRankK, symmetricRankKScratch } from './symmetric-rank-k';
 export { solveLower, solveLowerTransposed, triangularSolveScratch } from './triangular-solve';
 export { addTransposed, gemv, rankOneUpdate, scaleRows, square, symv } from './vectors';

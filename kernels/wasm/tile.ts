@@ -1,21 +1,160 @@
 // The one place where multiplications happen: every product, update and solve below is tiles of 4 x 4.
 
 /**
- * c += sign * a b for a tile of 4 x 4 over k summands.
+ * c += a b for a tile of 4 x 4 over k summands, each entry in the order of the summands and from what `c` holds: cut the sum
+ * anywhere, its bits stay.
  *
- * `a` and `b` are packed panels [k][4]; `c` has rows `ldc` bytes apart. Eight accumulators of two lanes, one pair of loads
- * and four broadcasts a summand. The exit in the middle of the loop is deliberate: without a branch between the two halves
- * V8 hoists all loads to the top and spills accumulators, which costs 40 % (measured on Node 20).
+ * `a` is a spread panel [k][4][2], `b` a packed one [k][4]; `c` has rows `ldc` bytes apart. Eight accumulators of two lanes, six loads
+ * a summand: on spread panels none of them needs an address of its own, and decoding keeps up with the arithmetic (broadcasting loads:
+ * 4 % slower on Node 20). The exits between the four summands of a turn are deliberate: without a branch V8 hoists all loads to the top
+ * and spills accumulators, which costs 40 %.
  */
-export function tile(k: i32, a: usize, b: usize, c: usize, ldc: usize, sign: f64): void {
-  let c00 = f64x2.splat(0);
-  let c01 = f64x2.splat(0);
-  let c10 = f64x2.splat(0);
-  let c11 = f64x2.splat(0);
-  let c20 = f64x2.splat(0);
-  let c21 = f64x2.splat(0);
-  let c30 = f64x2.splat(0);
-  let c31 = f64x2.splat(0);
+export function tile(k: i32, a: usize, b: usize, c: usize, ldc: usize): void {
+  const second = c + ldc;
+  const third = second + ldc;
+  const fourth = third + ldc;
+  let c00 = v128.load(c);
+  let c01 = v128.load(c, 16);
+  let c10 = v128.load(second);
+  let c11 = v128.load(second, 16);
+  let c20 = v128.load(third);
+  let c21 = v128.load(third, 16);
+  let c30 = v128.load(fourth);
+  let c31 = v128.load(fourth, 16);
+  let b0: v128;
+  let b1: v128;
+  let t: v128;
+  const end = b + (<usize>k << 5);
+  const beforeLast = end - 32;
+  const beforeTwo = end - 64;
+  const beforeThree = end - 96;
+  while (true) {
+    if (b >= end) break;
+    b0 = v128.load(b);
+    b1 = v128.load(b, 16);
+    t = v128.load(a);
+    c00 = f64x2.add(c00, f64x2.mul(t, b0));
+    c01 = f64x2.add(c01, f64x2.mul(t, b1));
+    t = v128.load(a, 16);
+    c10 = f64x2.add(c10, f64x2.mul(t, b0));
+    c11 = f64x2.add(c11, f64x2.mul(t, b1));
+    t = v128.load(a, 32);
+    c20 = f64x2.add(c20, f64x2.mul(t, b0));
+    c21 = f64x2.add(c21, f64x2.mul(t, b1));
+    t = v128.load(a, 48);
+    c30 = f64x2.add(c30, f64x2.mul(t, b0));
+    c31 = f64x2.add(c31, f64x2.mul(t, b1));
+    if (b >= beforeLast) break;
+    b0 = v128.load(b, 32);
+    b1 = v128.load(b, 48);
+    t = v128.load(a, 64);
+    c00 = f64x2.add(c00, f64x2.mul(t, b0));
+    c01 = f64x2.add(c01, f64x2.mul(t, b1));
+    t = v128.load(a, 80);
+    c10 = f64x2.add(c10, f64x2.mul(t, b0));
+    c11 = f64x2.add(c11, f64x2.mul(t, b1));
+    t = v128.load(a, 96);
+    c20 = f64x2.add(c20, f64x2.mul(t, b0));
+    c21 = f64x2.add(c21, f64x2.mul(t, b1));
+    t = v128.load(a, 112);
+    c30 = f64x2.add(c30, f64x2.mul(t, b0));
+    c31 = f64x2.add(c31, f64x2.mul(t, b1));
+    if (b >= beforeTwo) break;
+    b0 = v128.load(b, 64);
+    b1 = v128.load(b, 80);
+    t = v128.load(a, 128);
+    c00 = f64x2.add(c00, f64x2.mul(t, b0));
+    c01 = f64x2.add(c01, f64x2.mul(t, b1));
+    t = v128.load(a, 144);
+    c10 = f64x2.add(c10, f64x2.mul(t, b0));
+    c11 = f64x2.add(c11, f64x2.mul(t, b1));
+    t = v128.load(a, 160);
+    c20 = f64x2.add(c20, f64x2.mul(t, b0));
+    c21 = f64x2.add(c21, f64x2.mul(t, b1));
+    t = v128.load(a, 176);
+    c30 = f64x2.add(c30, f64x2.mul(t, b0));
+    c31 = f64x2.add(c31, f64x2.mul(t, b1));
+    if (b >= beforeThree) break;
+    b0 = v128.load(b, 96);
+    b1 = v128.load(b, 112);
+    t = v128.load(a, 192);
+    c00 = f64x2.add(c00, f64x2.mul(t, b0));
+    c01 = f64x2.add(c01, f64x2.mul(t, b1));
+    t = v128.load(a, 208);
+    c10 = f64x2.add(c10, f64x2.mul(t, b0));
+    c11 = f64x2.add(c11, f64x2.mul(t, b1));
+    t = v128.load(a, 224);
+    c20 = f64x2.add(c20, f64x2.mul(t, b0));
+    c21 = f64x2.add(c21, f64x2.mul(t, b1));
+    t = v128.load(a, 240);
+    c30 = f64x2.add(c30, f64x2.mul(t, b0));
+    c31 = f64x2.add(c31, f64x2.mul(t, b1));
+    a += 256;
+    b += 128;
+  }
+  storeRow(c, c00, c01);
+  storeRow(second, c10, c11);
+  storeRow(third, c20, c21);
+  storeRow(fourth, c30, c31);
+}
+
+// @ts-ignore: decorator
+@inline
+function storeRow(c: usize, left: v128, right: v128): void {
+  v128.store(c, left);
+  v128.store(c, right, 16);
+}
+
+/** Bytes of a spread panel of k summands. */
+// @ts-ignore: decorator
+@inline
+export function spreadBytes(k: i32): usize {
+  return <usize>k << 6;
+}
+
+/** A packed panel [k][4] times `sign`, each entry in both lanes: [k][4][2], the left operand of tiles. */
+export function spread(k: i32, panel: usize, sign: f64, to: usize): void {
+  const s = f64x2.splat(sign);
+  for (const end = to + spreadBytes(k); to < end; to += 64) {
+    v128.store(to, f64x2.mul(s, v128.load_splat<f64>(panel)));
+    v128.store(to, f64x2.mul(s, v128.load_splat<f64>(panel, 8)), 16);
+    v128.store(to, f64x2.mul(s, v128.load_splat<f64>(panel, 16)), 32);
+    v128.store(to, f64x2.mul(s, v128.load_splat<f64>(panel, 24)), 48);
+    panel += 32;
+  }
+}
+
+/** Bytes that a tile over an edge works in. */
+export const EDGE_BYTES: usize = 128;
+
+/**
+ * The same for a tile of which only part of `c` exists: `rows` x `columns`, and of row i the columns from i + shift on (no such bound with a
+ * shift of -4). `edge` is scratch.
+ */
+export function tileEdge(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows: i32, columns: i32, shift: i32, edge: usize): void {
+  memory.fill(edge, 0, EDGE_BYTES);
+  for (let i = 0; i < rows; i++) {
+    for (let j = max(0, i + shift); j < columns; j++) store<f64>(edge + (<usize>(i * 4 + j) << 3), load<f64>(c + <usize>i * ldc + (<usize>j << 3)));
+  }
+  tile(k, a, b, edge, 32);
+  for (let i = 0; i < rows; i++) {
+    for (let j = max(0, i + shift); j < columns; j++) store<f64>(c + <usize>i * ldc + (<usize>j << 3), load<f64>(edge + (<usize>(i * 4 + j) << 3)));
+  }
+}
+
+/** c -= a b where both are packed panels [k][4] and few tiles share the left one: inside a block of a factorisation. */
+export function subtractTile(k: i32, a: usize, b: usize, c: usize, ldc: usize): void {
+  const second = c + ldc;
+  const third = second + ldc;
+  const fourth = third + ldc;
+  let c00 = v128.load(c);
+  let c01 = v128.load(c, 16);
+  let c10 = v128.load(second);
+  let c11 = v128.load(second, 16);
+  let c20 = v128.load(third);
+  let c21 = v128.load(third, 16);
+  let c30 = v128.load(fourth);
+  let c31 = v128.load(fourth, 16);
   let b0: v128;
   let b1: v128;
   let t: v128;
@@ -25,69 +164,37 @@ export function tile(k: i32, a: usize, b: usize, c: usize, ldc: usize, sign: f64
     b0 = v128.load(b);
     b1 = v128.load(b, 16);
     t = v128.load_splat<f64>(a);
-    c00 = f64x2.add(c00, f64x2.mul(t, b0));
-    c01 = f64x2.add(c01, f64x2.mul(t, b1));
+    c00 = f64x2.sub(c00, f64x2.mul(t, b0));
+    c01 = f64x2.sub(c01, f64x2.mul(t, b1));
     t = v128.load_splat<f64>(a, 8);
-    c10 = f64x2.add(c10, f64x2.mul(t, b0));
-    c11 = f64x2.add(c11, f64x2.mul(t, b1));
+    c10 = f64x2.sub(c10, f64x2.mul(t, b0));
+    c11 = f64x2.sub(c11, f64x2.mul(t, b1));
     t = v128.load_splat<f64>(a, 16);
-    c20 = f64x2.add(c20, f64x2.mul(t, b0));
-    c21 = f64x2.add(c21, f64x2.mul(t, b1));
+    c20 = f64x2.sub(c20, f64x2.mul(t, b0));
+    c21 = f64x2.sub(c21, f64x2.mul(t, b1));
     t = v128.load_splat<f64>(a, 24);
-    c30 = f64x2.add(c30, f64x2.mul(t, b0));
-    c31 = f64x2.add(c31, f64x2.mul(t, b1));
+    c30 = f64x2.sub(c30, f64x2.mul(t, b0));
+    c31 = f64x2.sub(c31, f64x2.mul(t, b1));
     if (a + 32 >= end) break;
     b0 = v128.load(b, 32);
     b1 = v128.load(b, 48);
     t = v128.load_splat<f64>(a, 32);
-    c00 = f64x2.add(c00, f64x2.mul(t, b0));
-    c01 = f64x2.add(c01, f64x2.mul(t, b1));
+    c00 = f64x2.sub(c00, f64x2.mul(t, b0));
+    c01 = f64x2.sub(c01, f64x2.mul(t, b1));
     t = v128.load_splat<f64>(a, 40);
-    c10 = f64x2.add(c10, f64x2.mul(t, b0));
-    c11 = f64x2.add(c11, f64x2.mul(t, b1));
+    c10 = f64x2.sub(c10, f64x2.mul(t, b0));
+    c11 = f64x2.sub(c11, f64x2.mul(t, b1));
     t = v128.load_splat<f64>(a, 48);
-    c20 = f64x2.add(c20, f64x2.mul(t, b0));
-    c21 = f64x2.add(c21, f64x2.mul(t, b1));
+    c20 = f64x2.sub(c20, f64x2.mul(t, b0));
+    c21 = f64x2.sub(c21, f64x2.mul(t, b1));
     t = v128.load_splat<f64>(a, 56);
-    c30 = f64x2.add(c30, f64x2.mul(t, b0));
-    c31 = f64x2.add(c31, f64x2.mul(t, b1));
+    c30 = f64x2.sub(c30, f64x2.mul(t, b0));
+    c31 = f64x2.sub(c31, f64x2.mul(t, b1));
     a += 64;
     b += 64;
   }
-  const s = f64x2.splat(sign);
-  addRow(c, s, c00, c01);
-  addRow(c + ldc, s, c10, c11);
-  addRow(c + 2 * ldc, s, c20, c21);
-  addRow(c + 3 * ldc, s, c30, c31);
-}
-
-// @ts-ignore: decorator
-@inline
-function addRow(c: usize, s: v128, left: v128, right: v128): void {
-  v128.store(c, f64x2.add(v128.load(c), f64x2.mul(s, left)));
-  v128.store(c, f64x2.add(v128.load(c, 16), f64x2.mul(s, right)), 16);
-}
-
-/** The same for a tile that hangs over the edge: only `rows` x `columns` of `c` are touched. `edge` is 128 bytes of scratch. */
-export function tileEdge(k: i32, a: usize, b: usize, c: usize, ldc: usize, sign: f64, rows: i32, columns: i32, edge: usize): void {
-  memory.fill(edge, 0, 128);
-  tile(k, a, b, edge, 32, sign);
-  for (let i = 0; i < rows; i++) {
-    for (let j = 0; j < columns; j++) {
-      const at = c + <usize>i * ldc + (<usize>j << 3);
-      store<f64>(at, load<f64>(at) + load<f64>(edge + (<usize>(i * 4 + j) << 3)));
-    }
-  }
-}
-
-/** The same for a tile on the diagonal: of row i only the columns from i + shift on are touched. */
-export function tileUpper(k: i32, a: usize, b: usize, c: usize, ldc: usize, sign: f64, rows: i32, columns: i32, shift: i32, edge: usize): void {
-  memory.fill(edge, 0, 128);
-  tile(k, a, b, edge, 32, sign);
-  for (let i = 0; i < rows; i++) {
-    for (let j = max(0, i + shift); j < columns; j++) {
-      const at = c + <usize>i * ldc + (<usize>j << 3);
-      store<f64>(at, load<f64>(at) + load<f64>(edge + (<usize>(i * 4 + j) << 3)));
-    }
-  }
+  storeRow(c, c00, c01);
+  storeRow(second, c10, c11);
+  storeRow(third, c20, c21);
+  storeRow(fourth, c30, c31);
 }

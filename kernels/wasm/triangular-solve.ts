@@ -1,6 +1,6 @@
 import { gemm, gemmScratch } from './gemm';
 import { panelBytes, panelsOf } from './pack';
-import { tile } from './tile';
+import { subtractTile } from './tile';
 import { addScaled, dot } from './vectors';
 
 /** Rows solved between two updates of the rest. */
@@ -51,7 +51,7 @@ function solveBlock(l: usize, lRow: usize, lColumn: usize, width: i32, b: usize,
     move(b + (<usize>c << 3), bRow, panel, 32, width, lanes);
     for (let i = 0; i < width; i += 4) {
       const rows = scratch + <usize>(i >> 2) * panelBytes(WIDTH);
-      tile(i, rows, panel, panel + panelBytes(i), 32, -1);
+      subtractTile(i, rows, panel, panel + panelBytes(i), 32);
       solveTile(rows + panelBytes(i), min(4, width - i), panel + panelBytes(i));
     }
     move(panel, 32, b + (<usize>c << 3), bRow, width, lanes);

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createArena } from '#kernels/engines/arena.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { KernelFault } from '#kernels/assert.js';
+import { referenceEngine } from '#kernels/engines/reference.js';
 import { randomPanel, testAgreement } from './agreement.js';
 
 describe('the WebAssembly engine agrees with the definitions', () => testAgreement(wasmEngine()));
@@ -59,6 +60,15 @@ test('permuting names permutes a product bit for bit: each pair is summed in an 
   engine.symmetricRankK(x, columns, plain);
   engine.symmetricRankK(permuted, columns, moved);
   for (let i = 0; i < columns; i++) for (let j = 0; j < columns; j++) expect(moved[i * columns + j]).toBe(plain[order[i]! * columns + order[j]!]);
+});
+
+test.each([[0, 5], [1, 1], [255, 9], [256, 12], [257, 67], [600, 203]])('a panel of %i x %i times itself has the bits of its definition: each pair in the order of the rows', (rows, columns) => {
+  const x = randomPanel(rows, columns);
+  const expected = new Float64Array(columns * columns);
+  const actual = new Float64Array(columns * columns).fill(Number.NaN); // whatever the memory held
+  referenceEngine.symmetricRankK(x, columns, expected);
+  wasmEngine().symmetricRankK(x, columns, actual);
+  expect(actual).toEqual(expected);
 });
 
 test('tile rows shared among workers give the bits of one', async () => {

@@ -58,6 +58,7 @@ import { createSweeps } from '#services/sweeps.js';
 import { createStrategies } from '#services/strategies.js';
 import { createWatchlists } from '#services/watchlists.js';
 import { openHome, type Home } from '#store/home.js';
+import { watchHomeSizes } from '#store/home-sizes.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { composeMarket } from './compose-market.js';
@@ -134,12 +135,21 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const numerics = await openNumerics(settings.numerics, log);
   checks.push(numerics);
 
+  const sizes = watchHomeSizes(home);
+  const metrics = createMetrics({
+    version,
+    jobs: () => jobs.counts(),
+    tasks: (lane) => pool.load(lane),
+    homeBytes: sizes,
+    freeBytes: async () => (await store.freeSpace.measure()).freeBytes,
+  });
   const memoryBytes = memoryBudget();
   const pool = createPool({
     workers: settings.workers,
     numerics: settings.numerics,
     heapMegabytes: heapMegabytes(memoryBytes, settings.workers),
     onFault: (fault) => log.error({ err: fault }, 'a worker thread ended'),
+    onThreadLost: metrics.threadLost,
   });
   const jobs = createJobEngine({
     store: store.documents,
@@ -148,6 +158,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     clock: systemClock,
     limits: engineLimits({ workers: settings.workers, memoryBytes }),
     log,
+    onEnded: metrics.jobEnded,
   });
   open.push({ close: () => jobs.stop() });
   const calendars = openCalendars();
@@ -200,8 +211,6 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     levelsOf: analytics.levelsOf,
     calendarOf: (indexId) => calendars.get(findIndex(store.documents, indexId)?.calendar ?? ''),
   });
-
-  const metrics = createMetrics(version, () => jobs.counts());
 
   // Handlers, one spread per route family: a route of the API without one does not compile.
   const handlers: Handlers<typeof API> = {

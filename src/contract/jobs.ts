@@ -26,6 +26,8 @@ const fields = {
   attempt: z.int().min(1).meta({ description: 'Counts starts; written before the work starts.' }),
   request: z.unknown().meta({ description: 'The body as accepted.' }),
   input_hash: z.string().meta({ description: 'SHA-256 of everything the work depends on besides the market.' }),
+  request_id: z.string().nullable().meta({ description: 'X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.' }),
+  trace_id: z.string().nullable().meta({ description: 'Trace that this request was part of, by its header traceparent.' }),
 };
 
 /** The status of a kind of job under a name of its own, with the shape of its result. */

@@ -60,7 +60,7 @@ Every answer that is not 2xx or 304 is an ErrorEnvelope, whose \`error.code\` is
 ids and query, the named resource, the body, its state, availability of data, then the work itself.
 
 GETs of stored documents carry a strong \`ETag\` and honour \`If-None-Match\` (304); PUT, PATCH and DELETE honour \`If-Match\` (412).
-HEAD is answered as GET without a body; OPTIONS and other methods are 405, whose \`Allow\` names those of the path. Every answer carries \`X-Request-Id\` (yours, when you send one) and \`X-Engine-Version\`.`;
+HEAD is answered as GET without a body; OPTIONS and other methods are 405, whose \`Allow\` names those of the path. Every answer carries \`X-Request-Id\` (yours, when you send one) and \`X-Engine-Version\`; a request with a valid W3C \`traceparent\` is answered with \`traceresponse\`, and jobs keep its trace.`;
 
 const HEADERS = {
   'X-Request-Id': { description: 'The request id sent, or a new one.', schema: { type: 'string', maxLength: 128 } },

@@ -10,6 +10,7 @@ import { createKeyRates } from './key-rates.js';
 import type { Handler, Handlers, Principal, Reply } from './handler.js';
 import { createOperation, type Exchange, type Operation } from './pipeline.js';
 import { toErrorResponse, toResponse, type Headers } from './reply.js';
+import { traceContextOf, traceResponse, type TraceContext } from './trace-context.js';
 
 export interface AppDependencies<T extends Record<string, Route>> {
   readonly api: T;
@@ -85,7 +86,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
       if (call.principal.keyId !== null) keyRates.take(call.principal.keyId);
       if (operations === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${call.path.slice(0, 200)}.`);
       if (call.operation === undefined) throw notAllowed(request.method, operations.allowed);
-      const exchange: Exchange = { request, requestId: call.requestId, param: (name) => c.req.param(name) };
+      const exchange: Exchange = { request, requestId: call.requestId, traceId: call.trace?.traceId ?? null, param: (name) => c.req.param(name) };
       const reply = call.operation.answer(exchange, call.principal);
       return reply instanceof Promise ? reply.then((settled) => succeed(call, settled)).catch((failure: unknown) => fail(call, failure)) : succeed(call, reply);
     } catch (failure) {
@@ -96,37 +97,43 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
 
   function succeed(call: Call, reply: Reply): Response {
     const { operation, request } = call;
-    const headers = headersFor(call.requestId);
+    const headers = headersOf(call);
     const { status = 200, media = [] } = operation?.route.success ?? {};
     if (media.length > 0) headers['Vary'] = 'Accept';
     return record(call, toResponse(reply, { method: request.method, status, headers, ifNoneMatch: request.headers.get('if-none-match') ?? undefined }));
   }
 
   function fail(call: Call, failure: unknown): Response {
-    return record(call, toErrorResponse(refusalOf(call, failure), call.request.method, headersFor(call.requestId)));
+    return record(call, toErrorResponse(refusalOf(call, failure), call.request.method, headersOf(call)));
+  }
+
+  function headersOf({ requestId, trace }: Call): Headers {
+    const headers = headersFor(requestId);
+    if (trace !== null) headers['traceresponse'] = traceResponse(trace);
+    return headers;
   }
 
   /** One line in the log and one observation for every answer. */
-  function record({ request, requestId, path, operation, isOpen, principal, startedMs }: Call, response: Response): Response {
+  function record({ request, requestId, trace, path, operation, isOpen, principal, startedMs }: Call, response: Response): Response {
     const { status } = response;
     const { method } = request;
     const ms = performance.now() - startedMs;
     const level = status >= 500 && status !== 503 ? 'error' : status >= 400 ? 'warn' : isOpen ? 'debug' : 'info';
     if (log.isLevelEnabled(level)) {
-      log[level]({ request_id: requestId, method, path, operation: operation?.id, status, ms: Math.round(ms * 100) / 100, key: principal.keyId }, 'request');
+      log[level]({ request_id: requestId, ...spanOf(trace), method, path, operation: operation?.id, status, ms: Math.round(ms * 100) / 100, key: principal.keyId }, 'request');
     }
     observe?.({ operation: operation?.id, method, status, seconds: ms / 1000 });
     return response;
   }
 
   /** A defect becomes INTERNAL; so does a code that only jobs carry, for no route declares it. */
-  function refusalOf({ request, requestId }: Call, failure: unknown): Refusal {
+  function refusalOf({ request, requestId, trace }: Call, failure: unknown): Refusal {
     if (failure instanceof Refusal && ERRORS[failure.code].status !== null) {
-      if (failure.cause !== undefined) log.warn({ request_id: requestId, code: failure.code, err: failure.cause }, 'refusal with a cause');
+      if (failure.cause !== undefined) log.warn({ request_id: requestId, ...spanOf(trace), code: failure.code, err: failure.cause }, 'refusal with a cause');
       return failure;
     }
     if (request.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client left before the answer.');
-    log.error({ request_id: requestId, method: request.method, url: request.url, err: failure }, 'defect');
+    log.error({ request_id: requestId, ...spanOf(trace), method: request.method, url: request.url, err: failure }, 'defect');
     return new Refusal('INTERNAL', 'The service failed on this request.', { request_id: requestId });
   }
 }
@@ -135,6 +142,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
 interface Call {
   readonly request: Request;
   readonly requestId: string;
+  readonly trace: TraceContext | null;
   readonly path: string;
   /** Undefined when the path or its method is not there. */
   readonly operation: Operation | undefined;
@@ -149,12 +157,18 @@ function openCall(request: Request, path: string, operations: PathOperations | u
   return {
     request,
     requestId: requestIdOf(request.headers.get('x-request-id')),
+    trace: traceContextOf(request.headers.get('traceparent')),
     path,
     operation,
     isOpen: operation === undefined ? operations?.isOpen === true : operation.route.scope === 'open',
     principal: NOBODY,
     startedMs: performance.now(),
   };
+}
+
+/** What a line of the log says of the trace it belongs to. */
+function spanOf(trace: TraceContext | null): object {
+  return trace === null ? {} : { trace_id: trace.traceId, span_id: trace.spanId, parent_id: trace.parentId };
 }
 
 /** A request without any key is told so at once: nobody guesses with none. */

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Body, Route, Scope } from '#contract/route.js';
+import type { Origin } from '#jobs/origin.js';
 import type { Precondition } from '#services/preconditions.js';
 
 /** Who asks: the key, or the keyless loopback client who may do everything. */
@@ -37,7 +38,8 @@ export interface RouteRequest<R extends Route> {
   /** A header of the request by lower-case name. */
   header(name: string): string | undefined;
   readonly principal: Principal;
-  readonly requestId: string;
+  /** What work that is asked for here is traced by. */
+  readonly origin: Origin;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
 }

@@ -1,51 +1,82 @@
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Health } from '#contract/health.js';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { EndedJob, JobCounts } from '#jobs/job-engine.js';
+import type { Lane, ThreadLoss } from '#jobs/compute-pool.js';
 import type { Answered } from './app.js';
 
 export interface Metrics {
+  /** An answered request. */
   observe(answer: Answered): void;
+  /** A job came to its end. */
+  jobEnded(job: EndedJob): void;
+  /** A thread of the pool ended before its time; another takes its place. */
+  threadLost(cause: ThreadLoss): void;
   /** Everything measured, in the exposition format. */
   expose(): Promise<{ readonly text: string; readonly type: string }>;
 }
 
-/** From an answer out of memory to the longest poll. */
-const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+/** What is asked for when somebody reads the metrics. */
+export interface MetricsSources {
+  readonly version: string;
+  /** Jobs that are not finished. */
+  readonly jobs: () => JobCounts;
+  /** Tasks that wait for a thread or have one. */
+  readonly tasks: (lane: Lane) => number;
+  /** Bytes of the home by part. */
+  readonly homeBytes: () => Promise<Readonly<Record<string, number>>>;
+  /** Bytes left on its volume. */
+  readonly freeBytes: () => Promise<number>;
+}
 
-/** What Prometheus can ask of the service. @param jobs  jobs that are not finished, counted when asked */
-export function createMetrics(version: string, jobs: () => Health['jobs']): Metrics {
+/** From an answer out of memory to the longest poll. */
+const REQUEST_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+/** From a render to the longest job. */
+const JOB_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
+const LANES: readonly Lane[] = ['heavy', 'light'];
+
+/** What Prometheus can ask of the service: its own figures, and those of the process (memory, processor, event loop, collector). */
+export function createMetrics({ version, jobs, tasks, homeBytes, freeBytes }: MetricsSources): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  const registers = [registry];
   const requests = new Histogram({
     name: 'divisor_http_request_seconds',
     help: 'Time from the headers of a request to the head of its answer.',
     labelNames: ['operation', 'status'],
-    buckets: SECONDS,
-    registers: [registry],
+    buckets: REQUEST_SECONDS,
+    registers,
   });
-  registry.registerMetric(jobsGauge(jobs));
-  registry.registerMetric(buildGauge(version));
+  const ended = new Histogram({ name: 'divisor_job_seconds', help: 'Time of the last attempt of a job, by its outcome.', labelNames: ['kind', 'outcome'], buckets: JOB_SECONDS, registers });
+  const waited = new Histogram({ name: 'divisor_job_wait_seconds', help: 'Time from the submission of a job to the start of its last attempt.', labelNames: ['kind'], buckets: JOB_SECONDS, registers });
+  const lost = new Counter({ name: 'divisor_worker_restarts_total', help: 'Threads that ended before their time and were replaced.', labelNames: ['cause'], registers });
+  for (const cause of ['cancelled', 'crashed', 'out_of_memory'] satisfies ThreadLoss[]) lost.inc({ cause }, 0);
+  gauge('divisor_jobs', 'Jobs that are not finished, by state; those pending are the depth of the queue.', 'state', () => ({ ...jobs() }));
+  gauge('divisor_pool_tasks', 'Computations that wait for a thread or have one, by lane.', 'lane', () => Object.fromEntries(LANES.map((lane) => [lane, tasks(lane)])));
+  gauge('divisor_store_bytes', 'Bytes of the files of the home, by part.', 'part', homeBytes);
+  gauge('divisor_volume_free_bytes', 'Bytes left on the volume of the home.', 'volume', async () => ({ home: await freeBytes() }));
+  gauge('divisor_build_info', 'The running engine version, as a label.', 'version', () => ({ [version]: 1 }));
+
+  /** A gauge whose values are asked for when it is read; one that cannot be had is left out. */
+  function gauge(name: string, help: string, label: string, values: () => Readonly<Record<string, number>> | Promise<Readonly<Record<string, number>>>): void {
+    const instrument = new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers,
+      async collect() {
+        const now = await Promise.resolve(values()).catch(() => ({}));
+        this.reset();
+        for (const [key, value] of Object.entries(now)) instrument.set({ [label]: key }, value);
+      },
+    });
+  }
+
   return {
     observe: ({ operation = 'none', status, seconds }) => requests.observe({ operation, status }, seconds),
+    jobEnded({ kind, outcome, seconds, waitSeconds }) {
+      if (seconds !== null) ended.observe({ kind, outcome }, seconds);
+      if (waitSeconds !== null) waited.observe({ kind }, waitSeconds);
+    },
+    threadLost: (cause) => lost.inc({ cause }),
     expose: async () => ({ text: await registry.metrics(), type: registry.contentType }),
   };
-}
-
-function jobsGauge(jobs: () => Health['jobs']): Gauge {
-  return new Gauge({
-    name: 'divisor_jobs',
-    help: 'Jobs that are not finished, by state.',
-    labelNames: ['state'],
-    registers: [],
-    collect() {
-      const { pending, running } = jobs();
-      this.set({ state: 'pending' }, pending);
-      this.set({ state: 'running' }, running);
-    },
-  });
-}
-
-function buildGauge(version: string): Gauge {
-  const gauge = new Gauge({ name: 'divisor_build_info', help: 'The running engine version, as a label.', labelNames: ['version'], registers: [] });
-  gauge.set({ version }, 1);
-  return gauge;
 }

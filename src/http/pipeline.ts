@@ -12,6 +12,8 @@ import { queryReader } from './query.js';
 export interface Exchange {
   readonly request: Request;
   readonly requestId: string;
+  /** Trace of the client's that the request is part of. */
+  readonly traceId: string | null;
   /** Path parameter by name, percent-decoded. */
   param(name: string): string | undefined;
 }
@@ -75,7 +77,7 @@ function routeRequest(
   declared: Body | undefined,
   json: ParsedJson | undefined,
 ): RouteRequest<Route> {
-  const { request, requestId } = exchange;
+  const { request, requestId, traceId } = exchange;
   const header = (name: string) => request.headers.get(name) ?? undefined;
   return {
     // The schemas of the route have parsed both; its generic form knows them only as objects.
@@ -86,7 +88,7 @@ function routeRequest(
     accepts: (mediaType) => (header('accept') ?? '').split(',').some((range) => range.split(';')[0]?.trim().toLowerCase() === mediaType),
     header,
     principal,
-    requestId,
+    origin: { owner: principal.keyId, requestId, traceId },
     get signal() {
       return request.signal;
     },

@@ -17,6 +17,9 @@ export interface ComputePool {
   close(): Promise<void>;
 }
 
+/** Why a thread ended before its time. */
+export type ThreadLoss = 'cancelled' | 'crashed' | 'out_of_memory';
+
 export interface TaskOrder<N extends TaskName> {
   readonly lane: Lane;
   readonly task: N;

@@ -7,6 +7,7 @@ import { TaskStopped, WorkerLost, type ComputePool, type Lane } from './compute-
 import type { JobBook, LiveJob } from './job-book.js';
 import type { EngineLimits, JobLog } from './job-engine.js';
 import type { JobKind } from './job-kind.js';
+import { traced, type JobIdentity } from './job-record.js';
 import { createLaneQueue, type LaneQueue } from './lane-queue.js';
 import type { LifeEvent } from './life-cycle.js';
 import type { JobKindName, JobState } from './status.js';
@@ -112,7 +113,7 @@ export function createDispatcher({ book, kinds, artifacts, pool, clock, limits, 
       job.attempt = attempt;
       await Promise.race([settle(job, attempt), graceAfterEnd(attempt)]);
     } catch (thrown) {
-      log.error({ job_id: job.identity.job_id, err: thrown }, 'a change of the job could not be written');
+      log.error({ ...traced(job.identity), err: thrown }, 'a change of the job could not be written');
       if (job.life.status === 'pending') retryLater(job);
       else keepTicking(); // A running job without an attempt has no heartbeat: it is queued again when that is noticed.
     } finally {
@@ -154,16 +155,16 @@ export function createDispatcher({ book, kinds, artifacts, pool, clock, limits, 
       await discard(attempt);
       // Whoever stopped it has decided what becomes of the job.
       if (attempt.isEnded || thrown instanceof TaskStopped) return;
-      await book.transition(job, eventOf(thrown, attempt.number, job.identity.job_id));
+      await book.transition(job, eventOf(thrown, attempt.number, job.identity));
     }
   }
 
-  function eventOf(thrown: unknown, attempt: number, jobId: string): LifeEvent {
+  function eventOf(thrown: unknown, attempt: number, identity: JobIdentity): LifeEvent {
     const at = timestamp();
     if (thrown instanceof Refusal) return { type: 'fail', attempt, error: thrown.toDetail(), at };
     if (thrown instanceof WorkerLost) return { type: 'crash', attempt, cause: thrown.message, at };
-    log.error({ job_id: jobId, attempt, err: thrown }, 'a job failed by a defect');
-    const message = `A defect of the service ended the job; it is logged under ${jobId}, attempt ${attempt}.`;
+    log.error({ ...traced(identity), attempt, err: thrown }, 'a job failed by a defect');
+    const message = `A defect of the service ended the job; it is logged under ${identity.job_id}, attempt ${attempt}.`;
     return { type: 'fail', attempt, error: { code: 'INTERNAL', message, detail: null }, at };
   }
 
@@ -208,7 +209,7 @@ export function createDispatcher({ book, kinds, artifacts, pool, clock, limits, 
     const { attempt } = job;
     book.transition(job, event).then(
       (next) => void (typeof next === 'string' || attempt?.end()),
-      (thrown: unknown) => log.error({ job_id: job.identity.job_id, err: thrown }, 'a change of the job could not be written'),
+      (thrown: unknown) => log.error({ ...traced(job.identity), err: thrown }, 'a change of the job could not be written'),
     );
   }
 

@@ -7,12 +7,12 @@ import { formatTimestamp } from '#store/timestamp.js';
 import type { Clock } from './clock.js';
 import type { ComputePool } from './compute-pool.js';
 import { createDispatcher } from './dispatcher.js';
-import { createJobBook } from './job-book.js';
-import type { EngineLimits, JobEngine, JobLog } from './job-engine.js';
+import { createJobBook, type LiveJob } from './job-book.js';
+import type { EndedJob, EngineLimits, JobEngine, JobLog } from './job-engine.js';
 import type { JobKind, Submission } from './job-kind.js';
 import { newLife } from './life-cycle.js';
 import { runQuery } from './query.js';
-import type { JobKindName, JobStatus } from './status.js';
+import type { JobKindName, JobState, JobStatus } from './status.js';
 
 export interface JobEngineDependencies {
   readonly store: DocumentStore;
@@ -21,21 +21,29 @@ export interface JobEngineDependencies {
   readonly clock: Clock;
   readonly limits: EngineLimits;
   readonly log: JobLog;
+  /** Told of every job that has ended. */
+  readonly onEnded?: (job: EndedJob) => void;
 }
 
 /** Longest the engine waits for running jobs to be given back when it stops. */
 const STOP_MS = 5000;
 
 /** The durable life of jobs: a book that says what is, a dispatcher that makes it happen, and the doors to both. */
-export function createJobEngine({ store, artifacts, pool, clock, limits, log }: JobEngineDependencies): JobEngine {
+export function createJobEngine({ store, artifacts, pool, clock, limits, log, onEnded }: JobEngineDependencies): JobEngine {
   const kinds = new Map<JobKindName, JobKind<unknown>>();
   /** Submissions on their way to disk. */
   const coming = new Map<string, { readonly inputHash: string; readonly owner: string; readonly durable: Promise<JobStatus> }>();
-  const book = createJobBook({ store, clock, attemptsMax: limits.attemptsMax, endedMax: limits.endedMax, log, onChange: (job, before) => dispatcher.follow(job, before) });
+  const book = createJobBook({ store, clock, attemptsMax: limits.attemptsMax, endedMax: limits.endedMax, log, onChange: follow });
   const dispatcher = createDispatcher({ book, kinds, artifacts, pool, clock, limits, log });
   let isDraining = false;
 
   const timestamp = (): string => formatTimestamp(clock.now());
+
+  function follow(job: LiveJob, before: JobState): void {
+    const ended = endedJob(job);
+    if (ended !== undefined) onEnded?.(ended);
+    dispatcher.follow(job, before);
+  }
 
   async function submit<P>(submission: Submission<P>): Promise<JobStatus> {
     const { kind, ident, payload } = submission;
@@ -48,7 +56,7 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
       if (liveHash !== inputHash) throw new Refusal('JOB_RUNNING', `The job ${jobId} runs with a different request.`, { job_id: jobId });
       return before === undefined ? requireStatus(jobId) : before.durable;
     }
-    const owner = submission.owner ?? '';
+    const owner = submission.origin?.owner ?? '';
     admit(submission.estimatedBytes, owner);
     const durable = write(submission, jobId, inputHash);
     coming.set(jobId, { inputHash, owner, durable });
@@ -86,8 +94,8 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
   }
 
   async function write<P>(submission: Submission<P>, jobId: string, inputHash: string): Promise<JobStatus> {
-    const { kind, payload, request, estimatedBytes, message, owner = '' } = submission;
-    const identity = { job_id: jobId, kind: kind.kind, input_hash: inputHash, estimated_bytes: estimatedBytes, owner };
+    const { kind, payload, request, estimatedBytes, message, origin } = submission;
+    const identity = { job_id: jobId, kind: kind.kind, input_hash: inputHash, estimated_bytes: estimatedBytes, owner: origin?.owner ?? '', request_id: origin?.requestId ?? null, trace_id: origin?.traceId ?? null };
     const job = await book.add({ identity, life: newLife(message), request, payload });
     const status = requireStatus(jobId);
     dispatcher.enqueue(job);
@@ -155,5 +163,17 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log }: 
     counts: book.counts,
     drain,
     stop,
+  };
+}
+
+/** How a job ended, by the times that are stored of it; undefined while it lives. */
+function endedJob({ identity: { kind, created_at }, life: { status, started_at, finished_at } }: LiveJob): EndedJob | undefined {
+  if (status === 'pending' || status === 'running' || finished_at === null) return undefined;
+  const seconds = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1000;
+  return {
+    kind,
+    outcome: status,
+    seconds: started_at === null ? null : seconds(started_at, finished_at),
+    waitSeconds: started_at === null ? null : seconds(created_at, started_at),
   };
 }

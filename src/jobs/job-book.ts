@@ -5,7 +5,7 @@ import type { RunningAttempt } from './attempt.js';
 import type { Clock } from './clock.js';
 import type { FoundJob, JobCounts, JobLog, JobQuery } from './job-engine.js';
 import type { Completion } from './job-kind.js';
-import { readJobRecord, splitRecord, toStatus, type JobIdentity, type JobRecord } from './job-record.js';
+import { readJobRecord, splitRecord, toStatus, traced, type JobIdentity, type JobRecord } from './job-record.js';
 import { advance, isTerminal, type Impossible, type Life, type LifeEvent } from './life-cycle.js';
 import type { JobKindName, JobState, JobStatus } from './status.js';
 
@@ -131,7 +131,7 @@ export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChan
     });
     for (const { id, sequence } of surplus) if (history.get(id)?.sequence === sequence) history.delete(id);
     const entry = adopt(identity, life);
-    log.info({ job_id: jobId }, 'job accepted');
+    log.info(traced(identity), 'job accepted');
     notify(jobId);
     return entry;
   }
@@ -176,7 +176,7 @@ export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChan
     const remembered = history.get(jobId);
     if (remembered !== undefined) remembered.status = life.status;
     if (isTerminal(life.status)) live.delete(jobId);
-    log.info({ job_id: jobId, status: life.status, attempt: life.attempt, code: life.error?.code }, 'job changed');
+    log.info({ ...traced(entry.identity), status: life.status, attempt: life.attempt, code: life.error?.code }, 'job changed');
     notify(jobId);
     onChange(entry, before);
   }

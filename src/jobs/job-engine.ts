@@ -40,6 +40,16 @@ export interface FoundJob {
   readonly revision: number;
 }
 
+/** How a job came to its end. */
+export interface EndedJob {
+  readonly kind: JobKindName;
+  readonly outcome: 'succeeded' | 'failed' | 'cancelled';
+  /** Time of its last attempt; null when none began. */
+  readonly seconds: number | null;
+  /** Time from its submission to the start of that attempt. */
+  readonly waitSeconds: number | null;
+}
+
 export interface JobCounts {
   readonly pending: number;
   readonly running: number;

@@ -1,5 +1,6 @@
 import type { ArtifactRef } from '#store/artifacts.js';
 import type { DocumentTransaction } from '#store/documents.js';
+import type { Origin } from './origin.js';
 import type { JobKindName, JobStatus } from './status.js';
 import type { TaskInput, TaskName, TaskOutput } from './tasks.js';
 
@@ -61,8 +62,8 @@ export interface Submission<P> {
   readonly estimatedBytes: number;
   /** First message of the status. */
   readonly message?: string;
-  /** Whose job it is (the key): owners take turns in the queue. */
-  readonly owner?: string;
+  /** Who asked for it; the service itself unless given. */
+  readonly origin?: Origin | null;
 }
 
 /** The job life cycle as services see it. */

@@ -13,6 +13,15 @@ export interface JobIdentity {
   readonly estimated_bytes: number;
   /** Whose job it is, for fair turns; empty when nobody was named. */
   readonly owner: string;
+  /** Request that asked for it; null when the service did. */
+  readonly request_id: string | null;
+  /** Trace that the request is part of. */
+  readonly trace_id: string | null;
+}
+
+/** By what a line of the log about a job is found: the job, the request that asked for it and the trace of that. */
+export function traced({ job_id, request_id, trace_id }: JobIdentity): object {
+  return { job_id, ...(request_id !== null && { request_id }), ...(trace_id !== null && { trace_id }) };
 }
 
 /** A job as it is stored: identity, life and the body as accepted. The payload has a document of its own that goes with the end. */
@@ -36,15 +45,17 @@ export function toStatus(identity: JobIdentity, life: Life, request: unknown): J
     attempt: life.attempt,
     request,
     input_hash: identity.input_hash,
+    request_id: identity.request_id,
+    trace_id: identity.trace_id,
   };
 }
 
 /** The two halves of a record, without the body as accepted. */
 export function splitRecord(record: JobRecord): { readonly identity: JobIdentity; readonly life: Life } {
-  const { job_id, kind, created_at, input_hash, sequence, estimated_bytes, owner } = record;
+  const { job_id, kind, created_at, input_hash, sequence, estimated_bytes, owner, request_id, trace_id } = record;
   const { status, attempt, crashes, progress, message, error, result, started_at, finished_at, heartbeat_at } = record;
   return {
-    identity: { job_id, kind, created_at, input_hash, sequence, estimated_bytes, owner },
+    identity: { job_id, kind, created_at, input_hash, sequence, estimated_bytes, owner, request_id, trace_id },
     life: { status, attempt, crashes, progress, message, error, result, started_at, finished_at, heartbeat_at },
   };
 }
@@ -52,7 +63,8 @@ export function splitRecord(record: JobRecord): { readonly identity: JobIdentity
 /** A stored body as a record, or undefined when it is none. */
 export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
   if (typeof body !== 'object' || body === null) return undefined;
-  const record = body as Partial<Record<keyof JobRecord, unknown>>; // Members are checked below before they are believed.
+  // Members are checked below before they are believed; records of earlier versions know no request.
+  const record: Partial<Record<keyof JobRecord, unknown>> = { request_id: null, trace_id: null, ...body };
   const isRecord =
     record.job_id === id &&
     oneOf(JOB_KINDS, record.kind) &&
@@ -62,7 +74,7 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
     Number.isInteger(record.sequence) &&
     [record.progress, record.estimated_bytes].every((value) => typeof value === 'number') &&
     [record.message, record.created_at, record.input_hash, record.owner].every((value) => typeof value === 'string') &&
-    [record.started_at, record.finished_at, record.heartbeat_at].every((value) => value === null || typeof value === 'string') &&
+    [record.request_id, record.trace_id, record.started_at, record.finished_at, record.heartbeat_at].every((value) => value === null || typeof value === 'string') &&
     (record.result !== null) === (record.status === 'succeeded') &&
     (record.error !== null) === (record.status === 'failed');
   return isRecord ? (record as JobRecord) : undefined;

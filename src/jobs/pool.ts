@@ -1,6 +1,6 @@
 import { Piscina } from 'piscina';
 import { Refusal } from '#domain/refusal.js';
-import { TaskStopped, WorkerLost, type ComputePool, type Lane, type TaskRun } from './compute-pool.js';
+import { TaskStopped, WorkerLost, type ComputePool, type Lane, type TaskRun, type ThreadLoss } from './compute-pool.js';
 import { askToStop, newControlCells, readProgress, threadOf } from './control-cells.js';
 import type { ControlCells, TaskMessage, TaskOutcome } from './tasks.js';
 
@@ -19,6 +19,8 @@ export interface PoolOptions {
   readonly door?: URL;
   /** Told of faults of threads that no task hears of. */
   readonly onFault?: (fault: Error) => void;
+  /** Told of every thread that ended under its task. */
+  readonly onThreadLost?: (cause: ThreadLoss) => void;
 }
 
 /** Heavy work leaves the processor to the front end and to light work whenever they want it. */
@@ -43,6 +45,7 @@ interface LaneState {
   readonly queueMax: number;
   readonly waiting: Errand[];
   running: number;
+  readonly onThreadLost: (cause: ThreadLoss) => void;
 }
 
 interface Errand {
@@ -58,7 +61,7 @@ interface Errand {
  * a waiting task costs nothing to take out, and a thread that dies never leaves a queue behind it.
  */
 export function createPool(options: PoolOptions): ComputePool {
-  const { workers, lightWorkers = LIGHT_WORKERS, queueMax = QUEUE_MAX, heapMegabytes = HEAP_MEGABYTES, onFault = () => {} } = options;
+  const { workers, lightWorkers = LIGHT_WORKERS, queueMax = QUEUE_MAX, heapMegabytes = HEAP_MEGABYTES, onFault = () => {}, onThreadLost = () => {} } = options;
   const door = options.door ?? new URL('../../workers/main.js', import.meta.url);
 
   const openLane = (lane: Lane, threads: number): LaneState => {
@@ -74,7 +77,7 @@ export function createPool(options: PoolOptions): ComputePool {
       recordTiming: false,
     });
     piscina.on('error', onFault);
-    return { piscina, threads, queueMax: queueMax[lane], waiting: [], running: 0 };
+    return { piscina, threads, queueMax: queueMax[lane], waiting: [], running: 0, onThreadLost };
   };
   const lanes: Record<Lane, LaneState> = { heavy: openLane('heavy', workers), light: openLane('light', lightWorkers) };
 
@@ -135,7 +138,10 @@ async function perform(state: LaneState, errand: Errand): Promise<void> {
     if (outcome.kind === 'output') errand.resolve(outcome.output as never); // The door ran the task of this very name.
     else errand.reject(reasonOf(outcome));
   } catch (thrown) {
-    errand.reject(lossOf(thrown));
+    const loss = lossOf(thrown);
+    const cause = causeOf(loss);
+    if (cause !== undefined) state.onThreadLost(cause);
+    errand.reject(loss);
   }
 }
 
@@ -163,6 +169,13 @@ function lossOf(thrown: unknown): Error {
     return new Refusal('WORKER_OUT_OF_MEMORY', 'The worker ran out of memory.', null, { cause: thrown });
   }
   return new WorkerLost(thrown.message, { cause: thrown });
+}
+
+/** What a loss says of the thread; undefined where it lives on. */
+function causeOf(loss: Error): ThreadLoss | undefined {
+  if (loss instanceof WorkerLost) return 'crashed';
+  if (loss instanceof TaskStopped) return 'cancelled';
+  return loss instanceof Refusal ? 'out_of_memory' : undefined;
 }
 
 /** First asks, then ends the thread. A task that still waits is taken out of the queue. Returns how to forget the signal. */

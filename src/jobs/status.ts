@@ -25,4 +25,8 @@ export interface JobStatus {
   /** The body as accepted. */
   readonly request: unknown;
   readonly input_hash: string;
+  /** Request that asked for it; null when the service did, or a version before these were kept. */
+  readonly request_id: string | null;
+  /** Trace of the client's that the request is part of. */
+  readonly trace_id: string | null;
 }

@@ -12,6 +12,7 @@ import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { OutputBytes, RunLevels, RunViewInput } from '#jobs/tasks.js';
 import type { Markets } from '#market/markets.js';
@@ -83,7 +84,7 @@ export interface Analytics {
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND, JOB_RUNNING,
    * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
-  start(runId: string, request: BacktestRequest, owner: string | null): Promise<JobStatus>;
+  start(runId: string, request: BacktestRequest, origin: Origin | null): Promise<JobStatus>;
   list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): BacktestRecordCollection;
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; so do all that follow */
   record(runId: string): RunRecordReader;
@@ -158,7 +159,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
   return {
     assertSubject: (runId) => assertSubject(documents, runId),
 
-    async start(runId, given, owner) {
+    async start(runId, given, origin) {
       assertSubject(documents, runId);
       const plan = planOf(runId, given);
       const { request } = plan;
@@ -177,7 +178,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
         request,
         estimatedBytes: estimatedBytes(market),
         message: 'waiting for a worker',
-        ...(owner === null ? {} : { owner }),
+        origin,
       });
     },
 

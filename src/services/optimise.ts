@@ -13,6 +13,7 @@ import { marketFindings } from '#domain/documents/index-on-market.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { firstAtLeast } from '#domain/search.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/markets.js';
 import type { ArtifactStore } from '#store/artifacts.js';
@@ -42,7 +43,7 @@ export interface Optimise {
   validateSet(body: Body): { readonly valid: boolean; readonly findings: readonly Finding[] };
   types(): ConstraintTypes;
   /** @throws Refusal VALIDATION_FAILED, INDEX_NOT_FOUND, CONSTRAINT_SET_NOT_FOUND, INVALID_RANGE, NO_DATA_AT_DATE, NO_DATA_SOURCE */
-  start(request: OptimisationRunRequest, owner: string | null): Promise<JobStatus>;
+  start(request: OptimisationRunRequest, origin: Origin | null): Promise<JobStatus>;
   /** Bytes of a finished run. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
   result(runId: string): { readonly length: number; readonly etag: string; open(): ReadableStream<Uint8Array> };
 }
@@ -139,7 +140,7 @@ export function createOptimise({ documents, artifacts, jobs, kind, markets, cale
       return { valid: set !== undefined, findings };
     },
     types: () => catalogue,
-    async start(request, owner) {
+    async start(request, origin) {
       const { index_id, constraint_set_id, as_of, start, end } = request;
       const { document } = requireIndex(documents, index_id);
       const { set } = getSet(constraint_set_id);
@@ -156,7 +157,7 @@ export function createOptimise({ documents, artifacts, jobs, kind, markets, cale
         request,
         estimatedBytes: estimatedBytes(market),
         message: 'waiting for a worker',
-        ...(owner === null ? {} : { owner }),
+        origin,
       });
     },
     result(runId) {

@@ -3,6 +3,7 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/markets.js';
 import type { ArtifactStore } from '#store/artifacts.js';
@@ -30,7 +31,7 @@ export interface Replays {
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; so does `replay` */
   assertRun(runId: string): void;
   /** Queues a replay. @throws Refusal NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
-  replay(runId: string, owner: string | null): Promise<JobStatus>;
+  replay(runId: string, origin: Origin | null): Promise<JobStatus>;
 }
 
 /** The kind of job that runs a stored run again and lays both beside each other. */
@@ -87,7 +88,7 @@ export interface ReplaysDependencies {
 export function createReplays({ documents, jobs, markets, kind, engineVersion, estimatedBytes }: ReplaysDependencies): Replays {
   return {
     assertRun: (runId) => void requireRun(documents, runId),
-    async replay(runId, owner) {
+    async replay(runId, origin) {
       const run = requireRun(documents, runId);
       markets.require();
       return jobs.submit({
@@ -97,7 +98,7 @@ export function createReplays({ documents, jobs, markets, kind, engineVersion, e
         request: {},
         estimatedBytes: estimatedBytes(),
         message: 'waiting for a worker',
-        ...(owner === null ? {} : { owner }),
+        origin,
       });
     },
   };

@@ -8,6 +8,7 @@ import { BUILT_IN_IDS, builtInTemplate, isBuiltIn } from '#domain/reports/built-
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { readTemplate, validateTemplate } from '#domain/reports/validate-template.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
@@ -43,7 +44,7 @@ export interface Reports {
    * Queues a rendering after every check that needs no drawing.
    * @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE, TEMPLATE_EMPTY, INDEX_REQUIRED, INDEX_NOT_FOUND, RUN_NOT_FOUND
    */
-  render(request: RenderRequest, owner: string | null): Promise<JobStatus>;
+  render(request: RenderRequest, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal RENDER_NOT_FOUND, DOCUMENT_UNREADABLE */
   getRender(renderId: string): RenderedPdf;
   /** @throws Refusal RENDER_NOT_FOUND, PRECONDITION_FAILED */
@@ -93,7 +94,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
   }
 
   return {
-    async render(request, owner) {
+    async render(request, origin) {
       const template = boundTemplate(request);
       const runs = boundIndices(template).map((indexId) => requireRun(documents, indexId));
       const renderId = newRenderId();
@@ -104,7 +105,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         request,
         estimatedBytes: DRAWING_BYTES + runs.reduce((sum, { artifacts: { columns } }) => sum + columns.bytes, 0),
         message: 'waiting to be drawn',
-        ...(owner === null ? {} : { owner }),
+        origin,
       });
     },
 

@@ -7,6 +7,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { OutputBytes } from '#jobs/tasks.js';
 import { lookupOf } from '#market/market-lookup.js';
@@ -43,7 +44,7 @@ export interface RiskModels {
    * Queues an estimate after every check that needs no returns.
    * @throws Refusal UNIVERSE_REQUIRED, INVALID_RANGE, VALIDATION_FAILED, DOCUMENT_UNREADABLE, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED
    */
-  estimate(modelId: string, request: RiskModelRequest, owner: string | null): Promise<JobStatus>;
+  estimate(modelId: string, request: RiskModelRequest, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal RISK_MODEL_NOT_FOUND, PRECONDITION_FAILED */
   remove(modelId: string, ifMatch: Precondition | undefined): Promise<void>;
   /** The result of a finished job as JSON. */
@@ -129,7 +130,7 @@ export function createRiskModels({ documents, artifacts, jobs, kind, markets }: 
         arrow: (signal) => jobs.query('risk-model-arrow', { ...matrixOf(document), assetIds: document.asset_ids, body: smallFields(document) }, signal),
       };
     },
-    async estimate(modelId, asked, owner) {
+    async estimate(modelId, asked, origin) {
       const request = settled(modelId, asked);
       const { start, end } = request;
       if (start !== null && end !== null && start > end) throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
@@ -141,7 +142,7 @@ export function createRiskModels({ documents, artifacts, jobs, kind, markets }: 
         payload,
         request: asked,
         estimatedBytes: estimatedBytes(market, payload.identifiers?.length ?? market.identifiers.length),
-        ...(owner === null ? {} : { owner }),
+        origin,
       });
     },
     async remove(modelId, ifMatch) {

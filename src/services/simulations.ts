@@ -4,6 +4,7 @@ import { Refusal } from '#domain/refusal.js';
 import { firstAtLeast } from '#domain/search.js';
 import { tallyBytes, type SimulationRequest } from '#domain/simulation/simulation.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/markets.js';
 import type { ArtifactStore } from '#store/artifacts.js';
@@ -34,7 +35,7 @@ export interface Simulations {
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND; so does `simulate` */
   assertRun(runId: string): void;
   /** Queues a simulation. @throws Refusal CALENDAR_NOT_COVERED, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
-  simulate(runId: string, request: SimulationRequest, owner: string | null): Promise<JobStatus>;
+  simulate(runId: string, request: SimulationRequest, origin: Origin | null): Promise<JobStatus>;
 }
 
 /** Shares of the work before and after the paths. */
@@ -85,7 +86,7 @@ export function createSimulations({ documents, jobs, markets, calendars, kind }:
 
   return {
     assertRun: (runId) => void requireRun(documents, runId),
-    async simulate(runId, request, owner) {
+    async simulate(runId, request, origin) {
       const ahead = sessionsAhead(runId, request.horizon);
       if (request.method === 'gaussian_factor') markets.require();
       return jobs.submit({
@@ -94,7 +95,7 @@ export function createSimulations({ documents, jobs, markets, calendars, kind }:
         payload: { run_id: runId, request, ...ahead },
         request,
         estimatedBytes: estimatedBytes(request),
-        ...(owner === null ? {} : { owner }),
+        origin,
       });
     },
   };

@@ -9,6 +9,7 @@ import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { DatabasePlaces } from '#market/databases/database-place.js';
 import { folderFiles, type DatasetFiles } from '#market/folder.js';
@@ -51,17 +52,17 @@ export interface Stores {
   /** @throws Refusal STORE_NOT_FOUND, PRECONDITION_FAILED, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   remove(storeId: string, ifMatch: Precondition | undefined): Promise<void>;
   /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
-  activate(storeId: string): Promise<JobStatus>;
+  activate(storeId: string, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   importData(body: Uint8Array): Promise<ImportResult>;
   /** The blank template of an import. */
   template(format: TemplateFormat): { readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string; readonly name: string };
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_LOADING */
-  generate(request: GenerateSyntheticRequest): Promise<JobStatus>;
+  generate(request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_NOT_SERVED, STORE_LOADING, STORE_REFRESHING */
-  refresh(storeId: string, request: RefreshRequest): Promise<JobStatus>;
+  refresh(storeId: string, request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
   /** Refreshes the served store. @throws Refusal NO_DATA_SOURCE, and as `refresh` */
-  sync(request: RefreshRequest): Promise<JobStatus>;
+  sync(request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
   /** What is probably wrong in a store. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED */
   audit(storeId: string, signal: AbortSignal): Promise<DataAudit>;
   /** A new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
@@ -220,12 +221,12 @@ export function createStores(dependencies: StoresDependencies): Stores {
     if (document?.managed === true && document.location !== null) await folders.remove(document.location, storeId);
   }
 
-  async function activate(storeId: string): Promise<JobStatus> {
+  async function activate(storeId: string, origin: Origin | null): Promise<JobStatus> {
     const { document } = requireKnown(storeId);
     if (isServed(storeId)) throw new Refusal('STORE_ACTIVE', `The data store ${storeId} is already being served.`);
     assertIdle(storeId);
     if (!document.writing) assertNoneLoads();
-    return jobs.submit({ kind: kinds.load, ident: storeId, payload: { store_id: storeId }, request: null, estimatedBytes: READER_BYTES, message: 'waiting to be read' });
+    return jobs.submit({ kind: kinds.load, ident: storeId, payload: { store_id: storeId }, request: null, estimatedBytes: READER_BYTES, message: 'waiting to be read', origin });
   }
 
   async function importData(body: Uint8Array): Promise<ImportResult> {
@@ -332,7 +333,7 @@ export function createStores(dependencies: StoresDependencies): Stores {
     return audits.repair(document, { ...request, store_id: newId });
   }
 
-  async function submitRefresh(kind: StoreJobs['refresh'], storeId: string, request: RefreshRequest): Promise<JobStatus> {
+  async function submitRefresh(kind: StoreJobs['refresh'], storeId: string, { request, origin }: { readonly request: RefreshRequest; readonly origin: Origin | null }): Promise<JobStatus> {
     const { document } = requireKnown(storeId);
     assertIdle(storeId);
     if (!isRefreshable(document)) throw new Refusal('NOTHING_TO_REFRESH', `The data store ${storeId} has no source to refresh from.`);
@@ -340,11 +341,11 @@ export function createStores(dependencies: StoresDependencies): Stores {
       throw new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);
     }
     return jobs.submit({
-      kind, ident: storeId, payload: { store_id: storeId, until: request.until, full: request.full }, request, estimatedBytes: READER_BYTES, message: 'waiting to be refreshed',
+      kind, ident: storeId, payload: { store_id: storeId, until: request.until, full: request.full }, request, estimatedBytes: READER_BYTES, message: 'waiting to be refreshed', origin,
     });
   }
 
-  async function generate(request: GenerateSyntheticRequest): Promise<JobStatus> {
+  async function generate(request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus> {
     const { store_id, name, ...rest } = request;
     const full: GenerateRequest = { ...rest, end: request.end ?? lastYearEnd(timestamp()) };
     assertGeneratable(full, calendars);
@@ -352,7 +353,7 @@ export function createStores(dependencies: StoresDependencies): Stores {
     assertFree(storeId);
     if (request.activate) assertNoneLoads();
     const payload = { store_id: storeId, name: name ?? `Synthetic market ${request.seed}`, created_at: timestamp(), request: full };
-    const status = await jobs.submit({ kind: kinds.generate, ident: storeId, payload, request, estimatedBytes: READER_BYTES, message: 'waiting to be generated' });
+    const status = await jobs.submit({ kind: kinds.generate, ident: storeId, payload, request, estimatedBytes: READER_BYTES, message: 'waiting to be generated', origin });
     // The job may have ended already; its own outcome is then what is stored.
     await documents.transaction((tx) => {
       if (tx.get('store', storeId) === undefined && jobs.isLive(`generate:${storeId}`)) tx.put('store', storeId, writingStore(payload));
@@ -428,8 +429,8 @@ export function createStores(dependencies: StoresDependencies): Stores {
     generate,
     audit: async (storeId, signal) => audits.audit(requireKnown(storeId).document, signal),
     repair,
-    refresh: (storeId, request) => submitRefresh(kinds.refresh, storeId, request),
-    sync: async (request) => submitRefresh(kinds.sync, markets.require().handle.storeId, request),
+    refresh: (storeId, request, origin) => submitRefresh(kinds.refresh, storeId, { request, origin }),
+    sync: async (request, origin) => submitRefresh(kinds.sync, markets.require().handle.storeId, { request, origin }),
     resume() {
       resuming = beginAgain();
       return resuming;

@@ -10,6 +10,7 @@ import { assertNoErrors, refuseWithFindings } from '#domain/refusal.js';
 import type { SweepRequest } from '#domain/sweeps/sweep-request.js';
 import { applyPatch, patchesOf, sizeFindings, type DocumentCheck, type Patch, type SweepBase } from '#domain/sweeps/variants.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/markets.js';
 import type { DocumentStore } from '#store/documents.js';
@@ -36,7 +37,7 @@ export interface Sweeps {
    * Queues a sweep after every variant was checked as if it had been sent by itself.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED
    */
-  start(request: SweepRequest, owner: string | null): Promise<JobStatus>;
+  start(request: SweepRequest, origin: Origin | null): Promise<JobStatus>;
 }
 
 /** Findings of variants before the rest is left unchecked. */
@@ -79,7 +80,7 @@ export function createSweeps({ documents, jobs, markets, calendars, kind, engine
   }
 
   return {
-    async start(request, owner) {
+    async start(request, origin) {
       const base = baseOf(request);
       assertNoErrors('sweep', sizeFindings(request));
       const { market } = markets.require();
@@ -93,7 +94,7 @@ export function createSweeps({ documents, jobs, markets, calendars, kind, engine
         request,
         estimatedBytes: workers * estimatedBytes() + LEVEL_BYTES * market.dates.length * patches.length,
         message: 'waiting for a worker',
-        ...(owner === null ? {} : { owner }),
+        origin,
       });
     },
   };

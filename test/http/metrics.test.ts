@@ -1,9 +1,21 @@
 import { expect, test } from 'vitest';
 import { createMetrics } from '#http/metrics.js';
 
-test('metrics count answers by operation and status, jobs by state, and name the version', async () => {
+/** Metrics of a service that has two jobs and a home of two parts. */
+function sample(overrides: Partial<Parameters<typeof createMetrics>[0]> = {}) {
+  return createMetrics({
+    version: '1.2.3',
+    jobs: () => ({ pending: 4, running: 1 }),
+    tasks: (lane) => (lane === 'heavy' ? 3 : 0),
+    homeBytes: async () => ({ documents: 1000, artifacts: 2000 }),
+    freeBytes: async () => 5e9,
+    ...overrides,
+  });
+}
+
+test('metrics count what was answered by operation and status, and jobs by state', async () => {
   let running = 1;
-  const metrics = createMetrics('1.2.3', () => ({ pending: 4, running }));
+  const metrics = sample({ jobs: () => ({ pending: 4, running }) });
   metrics.observe({ operation: 'getHealth', method: 'GET', status: 200, seconds: 0.002 });
   metrics.observe({ operation: 'getHealth', method: 'GET', status: 200, seconds: 0.2 });
   metrics.observe({ operation: undefined, method: 'GET', status: 404, seconds: 0.001 });
@@ -16,7 +28,47 @@ test('metrics count answers by operation and status, jobs by state, and name the
     'divisor_http_request_seconds_count{operation="none",status="404"} 1',
     'divisor_jobs{state="pending"} 4',
     'divisor_jobs{state="running"} 2',
+    'divisor_pool_tasks{lane="heavy"} 3',
+    'divisor_pool_tasks{lane="light"} 0',
     'divisor_build_info{version="1.2.3"} 1',
   ]));
-  expect(text).toMatch(/^process_resident_memory_bytes \d+$/m);
+});
+
+test('ended jobs are timed by kind and outcome, those that never began by neither', async () => {
+  const metrics = sample();
+  metrics.jobEnded({ kind: 'backtest', outcome: 'succeeded', seconds: 0.7, waitSeconds: 0.02 });
+  metrics.jobEnded({ kind: 'backtest', outcome: 'failed', seconds: 3, waitSeconds: 0.3 });
+  metrics.jobEnded({ kind: 'render', outcome: 'cancelled', seconds: null, waitSeconds: null });
+  const lines = (await metrics.expose()).text.split('\n');
+  expect(lines).toEqual(expect.arrayContaining([
+    'divisor_job_seconds_bucket{le="1",kind="backtest",outcome="succeeded"} 1',
+    'divisor_job_seconds_sum{kind="backtest",outcome="failed"} 3',
+    'divisor_job_wait_seconds_count{kind="backtest"} 2',
+  ]));
+  expect(lines.filter((line) => line.includes('kind="render"'))).toEqual([]);
+});
+
+test('threads that were lost are counted by their cause, from zero', async () => {
+  const metrics = sample();
+  metrics.threadLost('crashed');
+  metrics.threadLost('crashed');
+  expect((await metrics.expose()).text.split('\n')).toEqual(expect.arrayContaining([
+    'divisor_worker_restarts_total{cause="crashed"} 2',
+    'divisor_worker_restarts_total{cause="cancelled"} 0',
+    'divisor_worker_restarts_total{cause="out_of_memory"} 0',
+  ]));
+});
+
+test('the size of the home is told by part; what cannot be measured is left out', async () => {
+  const whole = (await sample().expose()).text.split('\n');
+  expect(whole).toEqual(expect.arrayContaining(['divisor_store_bytes{part="documents"} 1000', 'divisor_store_bytes{part="artifacts"} 2000', 'divisor_volume_free_bytes{volume="home"} 5000000000']));
+  const blind = await sample({ homeBytes: () => Promise.reject(new Error('gone')) }).expose();
+  expect(blind.text).not.toContain('divisor_store_bytes{');
+});
+
+test('the process tells its memory, its processor time and the delay of its event loop', async () => {
+  const { text } = await sample().expose();
+  for (const name of ['process_resident_memory_bytes', 'process_cpu_seconds_total', 'nodejs_eventloop_lag_p99_seconds', 'nodejs_heap_size_used_bytes']) {
+    expect(text, name).toMatch(new RegExp(`^${name}(\\{.*\\})? [\\d.e+-]+$`, 'm'));
+  }
 });

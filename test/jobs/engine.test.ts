@@ -3,7 +3,8 @@ import { Refusal } from '#domain/refusal.js';
 import type { Clock } from '#jobs/clock.js';
 import { TaskStopped, WorkerLost, type ComputePool } from '#jobs/compute-pool.js';
 import { createJobEngine } from '#jobs/engine.js';
-import type { EngineLimits, JobEngine } from '#jobs/job-engine.js';
+import type { EndedJob, EngineLimits, JobEngine } from '#jobs/job-engine.js';
+import type { Origin } from '#jobs/origin.js';
 import type { JobKind, Submission } from '#jobs/job-kind.js';
 import { openHome, type Home } from '#store/home.js';
 import { openStore, type Store } from '#store/open-store.js';
@@ -94,12 +95,18 @@ const submission = (ident: string, overrides: Partial<Submission<Payload>> = {})
   kind: backtest, ident, payload: { value: 1 }, request: { start: null }, estimatedBytes: 10 * MiB, ...overrides,
 });
 
+/** Asked for by a key. */
+const from = (owner: string): Partial<Submission<Payload>> => ({ origin: { owner, requestId: 'request', traceId: null } });
+
 interface World {
   readonly engine: JobEngine;
   readonly store: Store;
   readonly time: ReturnType<typeof createTestClock>;
   readonly errands: Errand[];
   readonly logged: string[];
+  /** What the lines of the log carry besides their message. */
+  readonly fields: Record<string, unknown>[];
+  readonly ended: EndedJob[];
   home: Home;
 }
 const worlds: World[] = [];
@@ -114,14 +121,20 @@ async function openOn(path: string, limits: Partial<EngineLimits> = {}, kinds: r
   const time = createTestClock();
   const { pool, errands } = createTestPool();
   const logged: string[] = [];
-  const note = (_: object, message: string): void => void logged.push(message);
+  const fields: Record<string, unknown>[] = [];
+  const ended: EndedJob[] = [];
+  const note = (given: object, message: string): void => {
+    logged.push(message);
+    fields.push({ ...given });
+  };
   const engine = createJobEngine({
     store: store.documents, artifacts: store.artifacts, pool, clock: time.clock, limits: { ...LIMITS, ...limits }, log: { info: note, warn: note, error: note },
+    onEnded: (job) => void ended.push(job),
   });
   engine.register(backtest);
   for (const kind of kinds) engine.register(kind);
   await engine.start();
-  const world = { engine, store, time, errands, logged, home };
+  const world = { engine, store, time, errands, logged, fields, ended, home };
   worlds.push(world);
   return world;
 }
@@ -197,20 +210,20 @@ describe('submitting', () => {
 
   test('more than may wait of one key are refused as too many of that key; others are let in', async () => {
     const { engine } = await openWorld({ queueMax: 100, perOwner: { queueMax: 3, runningMax: 1 } });
-    const answers = await Promise.allSettled(Array.from({ length: 10 }, (_, i) => engine.submit(submission(`j${i}`, { owner: 'one' }))));
+    const answers = await Promise.allSettled(Array.from({ length: 10 }, (_, i) => engine.submit(submission(`j${i}`, from('one')))));
     const refused = answers.filter((answer) => answer.status === 'rejected');
     expect(refused).toHaveLength(7);
     expect(refused[0]!.reason).toMatchObject({ code: 'RATE_LIMITED', detail: { queued: 3, limit: 3 } });
-    expect(await engine.submit(submission('of-another', { owner: 'two' }))).toMatchObject({ status: 'pending' });
+    expect(await engine.submit(submission('of-another', from('two')))).toMatchObject({ status: 'pending' });
     for (let i = 0; i < 5; i++) expect(await engine.submit(submission(`of-nobody-${i}`))).toMatchObject({ status: 'pending' });
   });
 
   test('one key does not hold every place of the heavy lane', async () => {
     const world = await openWorld({ queueMax: 100, runningMax: { heavy: 3, light: 1 }, perOwner: { queueMax: 10, runningMax: 2 } });
-    for (const ident of ['a', 'b', 'c', 'd']) await world.engine.submit(submission(ident, { owner: 'one' }));
+    for (const ident of ['a', 'b', 'c', 'd']) await world.engine.submit(submission(ident, from('one')));
     await started(world, 2);
     expect(world.engine.counts()).toEqual({ pending: 2, running: 2 });
-    await world.engine.submit(submission('other', { owner: 'two' }));
+    await world.engine.submit(submission('other', from('two')));
     await reach(world.engine, 'backtest:other', 'running');
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:c', 'running');
@@ -391,6 +404,69 @@ describe('a wall clock that is set', () => {
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:a', 'succeeded');
     expect(world.errands).toHaveLength(1);
+  });
+});
+
+describe('the origin of a job', () => {
+  const origin: Origin = { owner: 'key', requestId: 'r-1', traceId: 'a'.repeat(32) };
+
+  test('is in its status and in every line of the log about it, whatever becomes of it', async () => {
+    const world = await openWorld();
+    await world.engine.submit(submission('a', { origin }));
+    await started(world, 1);
+    world.errands[0]!.fail(new Error('a defect'));
+    await reach(world.engine, 'backtest:a', 'failed');
+    expect(world.engine.get('backtest:a')).toMatchObject({ request_id: 'r-1', trace_id: 'a'.repeat(32) });
+    const about = world.fields.filter(({ job_id: jobId }) => jobId === 'backtest:a');
+    expect(about).toHaveLength(4); // accepted, running, the defect, failed
+    for (const line of about) expect(line).toMatchObject({ request_id: 'r-1', trace_id: 'a'.repeat(32) });
+  });
+
+  test('outlives the process', async () => {
+    const path = await newFolder();
+    const before = await openOn(path);
+    await before.engine.submit(submission('a', { origin }));
+    await started(before, 1);
+    await closeWorld(before);
+    const after = await openOn(path);
+    await started(after, 1);
+    after.errands[0]!.finish(1);
+    await reach(after.engine, 'backtest:a', 'succeeded');
+    expect(after.engine.get('backtest:a')).toMatchObject({ attempt: 2, request_id: 'r-1', trace_id: 'a'.repeat(32) });
+    expect(after.fields.at(-1)).toMatchObject({ job_id: 'backtest:a', status: 'succeeded', request_id: 'r-1' });
+  });
+
+  test('of a job that nobody asked for, and of one stored before origins were kept, is nobody', async () => {
+    const path = await newFolder();
+    const before = await openOn(path);
+    await before.engine.submit(submission('a'));
+    await started(before, 1);
+    expect(before.engine.get('backtest:a')).toMatchObject({ request_id: null, trace_id: null });
+    expect(before.fields.at(-1)).not.toHaveProperty('request_id');
+    await before.store.documents.transaction((tx) => {
+      const { request_id: _request, trace_id: _trace, ...earlier } = (tx.get('job', 'backtest:a') as { body: Record<string, unknown> }).body;
+      tx.put('job', 'backtest:a', earlier);
+    });
+    await closeWorld(before);
+    const after = await openOn(path);
+    expect(after.engine.get('backtest:a')).toMatchObject({ request_id: null, trace_id: null });
+  });
+});
+
+describe('what is told of an ended job', () => {
+  test('is its kind, its outcome, and the times of its last attempt', async () => {
+    const world = await openWorld({ runningMax: { heavy: 1, light: 1 } });
+    await world.engine.submit(submission('a'));
+    await world.engine.submit(submission('never'));
+    await started(world, 1);
+    await world.time.pass(5000);
+    await world.engine.cancel('backtest:never');
+    world.errands[0]!.finish(1);
+    await reach(world.engine, 'backtest:a', 'succeeded');
+    expect(world.ended).toEqual([
+      { kind: 'backtest', outcome: 'cancelled', seconds: null, waitSeconds: null },
+      { kind: 'backtest', outcome: 'succeeded', seconds: 5, waitSeconds: 0 },
+    ]);
   });
 });
 

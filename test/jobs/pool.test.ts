@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createHash } from 'node:crypto';
-import type { ComputePool, Lane, TaskRun } from '#jobs/compute-pool.js';
+import type { ComputePool, Lane, TaskRun, ThreadLoss } from '#jobs/compute-pool.js';
 import { createPool } from '#jobs/pool.js';
 import type { TaskName } from '#jobs/tasks.js';
 
 /** The pool with the hostile worker's tasks, whose names and shapes the product's map does not know. */
-function openHostilePool(options: { workers?: number; queueMax?: Record<Lane, number> } = {}) {
+function openHostilePool(options: { workers?: number; queueMax?: Record<Lane, number>; onThreadLost?: (cause: ThreadLoss) => void } = {}) {
   const pool: ComputePool = createPool({ workers: 2, heapMegabytes: 64, door: new URL('hostile-worker.js', import.meta.url), ...options });
   const run = (task: string, input: unknown = null, signal?: AbortSignal, lane: Lane = 'heavy'): TaskRun<unknown> =>
     pool.run({ lane, task: task as TaskName, input: input as never, ...(signal === undefined ? {} : { signal }) });
@@ -57,6 +57,21 @@ describe('what a task does wrong is its own', () => {
     await expect(hostile.run(task).output).rejects.toMatchObject(expected);
     expect(await Promise.all(neighbours)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     expect(await hostile.run('echo', 'next').output).toBe('next');
+  });
+});
+
+describe('a thread that ends before its time', () => {
+  test('is told with its cause, and no other is', async () => {
+    const lost: ThreadLoss[] = [];
+    const { pool, run } = openHostilePool({ workers: 1, onThreadLost: (cause) => void lost.push(cause) });
+    for (const task of ['echo', 'refuse', 'throws', 'unclonable', 'exits', 'heap']) await run(task).output.catch(() => undefined);
+    const ending = new AbortController();
+    const endless = run('spin', null, ending.signal);
+    await until(() => hasBegun(endless));
+    ending.abort();
+    await endless.output.catch(() => undefined);
+    expect(lost).toEqual(['crashed', 'out_of_memory', 'cancelled']);
+    await pool.close();
   });
 });
 

@@ -342,7 +342,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     submissions++;
     const owner = process;
     engine
-      .submit({ kind, ident, payload: { token }, request: { token }, estimatedBytes: between(1, BUDGET + 10), owner: ident })
+      .submit({ kind, ident, payload: { token }, request: { token }, estimatedBytes: between(1, BUDGET + 10), origin: { owner: ident, requestId: `r${submissions}`, traceId: null } })
       .then((status) => {
         if (owner === process && tokenOf(status) === token) toldDurable.set(status.job_id, token);
       })

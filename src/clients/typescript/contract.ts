@@ -177,6 +177,10 @@ export interface BacktestJobStatus {
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
   readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
   /** Set exactly when the job succeeded. */
   readonly result: BacktestRunResult | null;
 }
@@ -1582,6 +1586,10 @@ export interface GenerateJobStatus {
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
   readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
   /** Set exactly when the job succeeded. */
   readonly result: DataStore | null;
 }
@@ -2150,6 +2158,10 @@ export interface JobStatus {
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
   readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
   /** Set exactly when the job succeeded; its shape is that of the kind. */
   readonly result: unknown;
 }
@@ -2273,6 +2285,10 @@ export interface LoadJobStatus {
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
   readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
   /** Set exactly when the job succeeded. */
   readonly result: DataStore | null;
 }
@@ -2465,6 +2481,10 @@ export interface OptimisationJobStatus {
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
   readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
   /** Set exactly when the job succeeded. */
   readonly result: OptimisationRunResult | null;
 }
@@ -2986,6 +3006,10 @@ export interface RefreshJobStatus {
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
   readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
   /** Set exactly when the job succeeded. */
   readonly result: RefreshResult | null;
 }
@@ -3104,6 +3128,10 @@ export interface RenderJobStatus {
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
   readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
   /** Set exactly when the job succeeded. */
   readonly result: RenderResult | null;
 }
@@ -3171,6 +3199,10 @@ export interface ReplayJobStatus {
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
   readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
   /** Set exactly when the job succeeded. */
   readonly result: ReplayView | null;
 }
@@ -3340,6 +3372,10 @@ export interface RiskModelJobStatus {
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
   readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
   /** Set exactly when the job succeeded. */
   readonly result: RiskModelView | null;
 }
@@ -3600,6 +3636,10 @@ export interface SimulationJobStatus {
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
   readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
   /** Set exactly when the job succeeded. */
   readonly result: SimulationView | null;
 }
@@ -3821,6 +3861,10 @@ export interface SweepJobStatus {
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
   readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
   /** Set exactly when the job succeeded. */
   readonly result: SweepView | null;
 }
@@ -3974,6 +4018,10 @@ export interface SyncJobStatus {
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
   readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
   /** Set exactly when the job succeeded. */
   readonly result: RefreshResult | null;
 }

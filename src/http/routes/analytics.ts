@@ -5,9 +5,9 @@ import { namesEtag } from '../reply.js';
 
 export function analyticsHandlers(analytics: Analytics): Handlers<typeof analyticsRoutes> {
   return {
-    async startBacktest({ params, body, principal }) {
+    async startBacktest({ params, body, origin }) {
       analytics.assertSubject(params.index_id);
-      const status = await analytics.start(params.index_id, body(), principal.keyId);
+      const status = await analytics.start(params.index_id, body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
     listBacktests: ({ query }) => ({ json: analytics.list(query) }),

@@ -24,8 +24,8 @@ export function optimiseHandlers(optimise: Optimise, indices: Pick<Indices, 'der
       return {};
     },
     listConstraintTypes: () => ({ json: optimise.types() }),
-    async startOptimisation({ body, principal }) {
-      const status = await optimise.start(body(), principal.keyId);
+    async startOptimisation({ body, origin }) {
+      const status = await optimise.start(body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
     getOptimisation({ params }) {

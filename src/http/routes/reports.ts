@@ -4,8 +4,8 @@ import type { Handlers, Reply } from '../handler.js';
 
 export function reportHandlers(reports: Reports): Handlers<typeof reportRoutes> {
   return {
-    async renderReport({ body, principal }) {
-      const status = await reports.render(body(), principal.keyId);
+    async renderReport({ body, origin }) {
+      const status = await reports.render(body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
     getRender({ params }) {

@@ -12,8 +12,8 @@ export function riskModelHandlers(riskModels: RiskModels): Handlers<typeof riskM
       const { bytes } = await model.arrow(signal);
       return { bytes, type: ARROW_TYPE, etag: `${model.etag}-arrow` };
     },
-    async estimateRiskModel({ params, body, principal }) {
-      const status = await riskModels.estimate(params.model_id, body(), principal.keyId);
+    async estimateRiskModel({ params, body, origin }) {
+      const status = await riskModels.estimate(params.model_id, body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
     async deleteRiskModel({ params, precondition }) {

@@ -19,12 +19,12 @@ export function storeHandlers(stores: Stores): Handlers<typeof storeRoutes> {
       await stores.remove(params.store_id, precondition());
       return {};
     },
-    activateStore: async ({ params }) => ({ json: await stores.activate(params.store_id) }),
+    activateStore: async ({ params, origin }) => ({ json: await stores.activate(params.store_id, origin) }),
     async refreshStore(request) {
       stores.get(request.params.store_id);
-      return { json: await stores.refresh(request.params.store_id, request.body()) };
+      return { json: await stores.refresh(request.params.store_id, request.body(), request.origin) };
     },
-    syncData: async (request) => ({ json: await stores.sync(request.body()) }),
+    syncData: async (request) => ({ json: await stores.sync(request.body(), request.origin) }),
     auditStore: async ({ params, signal }) => ({ json: await stores.audit(params.store_id, signal) }),
     async repairStore(request) {
       stores.get(request.params.store_id);
@@ -35,6 +35,6 @@ export function storeHandlers(stores: Stores): Handlers<typeof storeRoutes> {
       const { bytes, type, name } = stores.template(query.format);
       return { bytes, type, headers: { 'Content-Disposition': `attachment; filename="${name}"` } };
     },
-    generateSynthetic: async (request) => ({ json: await stores.generate(request.body()) }),
+    generateSynthetic: async (request) => ({ json: await stores.generate(request.body(), request.origin) }),
   };
 }

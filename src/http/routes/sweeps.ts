@@ -4,8 +4,8 @@ import type { Handlers } from '../handler.js';
 
 export function sweepHandlers(sweeps: Sweeps): Handlers<typeof sweepRoutes> {
   return {
-    async startSweep({ body, principal }) {
-      const status = await sweeps.start(body(), principal.keyId);
+    async startSweep({ body, origin }) {
+      const status = await sweeps.start(body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
   };

@@ -1,0 +1,44 @@
+import { randomBytes } from 'node:crypto';
+
+/** Where a request stands in a trace that its client follows. */
+export interface TraceContext {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  /** The client's span, 16 hexadecimal digits. */
+  readonly parentId: string;
+  /** Ours. */
+  readonly spanId: string;
+  /** Two hexadecimal digits, as they came. */
+  readonly flags: string;
+}
+
+/** Version, trace, parent, flags; versions to come may say more after another dash. */
+const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const NONE = /^0+$/;
+
+/**
+ * The context of a request by its header `traceparent`, with a span of our own in it. What is not valid is ignored, as a client of another
+ * make may not be refused for it.
+ * @source W3C Trace Context, Recommendation of 23 November 2021, section 3.2
+ */
+export function traceContextOf(header: string | null, newSpanId: () => string = randomSpanId): TraceContext | null {
+  if (header === null) return null;
+  const [, version = '', traceId = '', parentId = '', flags = '', rest] = TRACEPARENT.exec(header.trim()) ?? [];
+  const isValid = version !== '' && version !== 'ff' && !(version === '00' && rest !== undefined) && !NONE.test(traceId) && !NONE.test(parentId);
+  return isValid ? { traceId, parentId, spanId: newSpanId(), flags } : null;
+}
+
+/**
+ * Tells the client which span of its trace the answer is: the header `traceresponse`.
+ * @source W3C Trace Context Level 2, section 3.4 (draft)
+ */
+export function traceResponse({ traceId, spanId, flags }: TraceContext): string {
+  return `00-${traceId}-${spanId}-${flags}`;
+}
+
+function randomSpanId(): string {
+  for (;;) {
+    const id = randomBytes(8).toString('hex');
+    if (!NONE.test(id)) return id;
+  }
+}

@@ -1,0 +1,50 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { serving, type Run } from './process.js';
+
+const TRACE = '0af7651916cd43dd8448eb211c80319c';
+
+let home: string;
+let service: Run & { readonly url: string };
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'divisor-tracing-'));
+  service = await serving(home, ['--workers', '1', '--drain-ms', '0']);
+});
+afterAll(async () => {
+  service.child.kill('SIGTERM');
+  await service.ended;
+  await rm(home, { recursive: true, force: true });
+});
+
+interface Job {
+  readonly job_id: string;
+  readonly status: string;
+  readonly request_id: string | null;
+  readonly trace_id: string | null;
+}
+
+test('a job is found by the request that asked for it: in its status, in the log, and in the metrics', async () => {
+  const answer = await fetch(`${service.url}/data/synthetic`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-request-id': 'from-the-client', traceparent: `00-${TRACE}-b7ad6b7169203331-01` },
+    body: JSON.stringify({ store_id: 'market', assets: 3, start: '2024-01-02', end: '2024-03-28' }),
+  });
+  expect([answer.headers.get('x-request-id'), answer.headers.get('traceresponse')]).toEqual(['from-the-client', expect.stringMatching(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-01$`))]);
+  let job = (await answer.json()) as Job;
+  while (job.status === 'pending' || job.status === 'running') job = (await (await fetch(`${service.url}/jobs/${job.job_id}?wait=30`)).json()) as Job;
+  expect(job).toMatchObject({ status: 'succeeded', request_id: 'from-the-client', trace_id: TRACE });
+
+  const lines = service.err().trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+  const ofRequest = lines.filter(({ request_id: id }) => id === 'from-the-client');
+  expect(ofRequest.map(({ msg, status }) => [msg, status])).toEqual(expect.arrayContaining([['request', 202], ['job accepted', undefined], ['job changed', 'running'], ['job changed', 'succeeded']]));
+  expect(ofRequest.map(({ trace_id: id }) => id)).toEqual(ofRequest.map(() => TRACE));
+
+  const metrics = await (await fetch(`${service.url}/metrics`)).text();
+  expect(metrics).toMatch(/^divisor_job_seconds_count\{kind="generate",outcome="succeeded"\} 1$/m);
+  expect(metrics).toMatch(/^divisor_jobs\{state="pending"\} 0$/m);
+  expect(metrics).toMatch(/^divisor_worker_restarts_total\{cause="crashed"\} 0$/m);
+  expect(metrics).toMatch(/^divisor_store_bytes\{part="documents"\} [1-9]\d*$/m);
+  expect(metrics).toMatch(/^divisor_store_bytes\{part="stores"\} [1-9]\d*$/m);
+});

@@ -1,0 +1,31 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { homeFolders } from '#store/home.js';
+import { watchHomeSizes } from '#store/home-sizes.js';
+import { temporaryFolders } from './temporary-folder.js';
+
+const newFolder = temporaryFolders();
+
+test('a home is as large as the files of its parts, and an absent part is empty', async () => {
+  const home = homeFolders(await newFolder());
+  await mkdir(join(home.stores, 'desk', 'deep'), { recursive: true });
+  await mkdir(home.artifacts);
+  await writeFile(join(home.stores, 'desk', 'market.csv'), 'a'.repeat(100));
+  await writeFile(join(home.stores, 'desk', 'deep', 'more.csv'), 'a'.repeat(23));
+  await writeFile(join(home.artifacts, 'run'), 'a'.repeat(7));
+  expect(await watchHomeSizes(home)()).toEqual({ documents: 0, artifacts: 7, stores: 123, backups: 0 });
+});
+
+test('a reading serves for half a minute', async () => {
+  const home = homeFolders(await newFolder());
+  await mkdir(home.artifacts);
+  let now = 0;
+  const sizes = watchHomeSizes(home, () => now);
+  expect((await sizes()).artifacts).toBe(0);
+  await writeFile(join(home.artifacts, 'run'), '1234');
+  now = 30_000;
+  expect((await sizes()).artifacts).toBe(0);
+  now = 30_001;
+  expect((await sizes()).artifacts).toBe(4);
+});

@@ -1,10 +1,10 @@
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { open } from 'lmdb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openHome } from '#store/home.js';
 import { openStore } from '#store/open-store.js';
+import { flipDocument } from '../store/flip-document.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 import { divisor, finished, serving, type Run } from './process.js';
 
@@ -121,14 +121,6 @@ describe('a damaged home or backup', () => {
   }
 
   /** Changes one byte of a stored document. */
-  async function flipDocument(folder: string, key: string): Promise<void> {
-    const database = open<Buffer, Buffer>({ path: join(folder, 'documents'), noSubdir: false, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
-    const value = Buffer.from(database.get(Buffer.from(key))!);
-    value[value.length - 3]! ^= 1;
-    await database.put(Buffer.from(key), value);
-    await database.close();
-  }
-
   async function flip(file: string): Promise<void> {
     const bytes = await readFile(file);
     const at = Math.floor(bytes.length / 2);

@@ -1,6 +1,6 @@
 // Straight passes over contiguous vectors. Each is bound by memory once its operands leave the cache.
 
-/** Sum of products of two contiguous vectors: four pairs of lanes, then the rest. */
+/** Sum of products of two contiguous vectors: four pairs of lanes, the last one to seven terms among the first of them. */
 export function dot(x: usize, y: usize, n: i32): f64 {
   let s0 = f64x2.splat(0);
   let s1 = f64x2.splat(0);
@@ -15,14 +15,19 @@ export function dot(x: usize, y: usize, n: i32): f64 {
     x += 64;
     y += 64;
   }
-  s0 = f64x2.add(f64x2.add(s0, s1), f64x2.add(s2, s3));
-  let total = f64x2.extract_lane(s0, 0) + f64x2.extract_lane(s0, 1);
-  for (; i < n; i++) {
-    total += load<f64>(x) * load<f64>(y);
-    x += 8;
-    y += 8;
+  if (n & 4) {
+    s0 = f64x2.add(s0, f64x2.mul(v128.load(x), v128.load(y)));
+    s1 = f64x2.add(s1, f64x2.mul(v128.load(x, 16), v128.load(y, 16)));
+    x += 32;
+    y += 32;
   }
-  return total;
+  if (n & 2) {
+    s2 = f64x2.add(s2, f64x2.mul(v128.load(x), v128.load(y)));
+    x += 16;
+    y += 16;
+  }
+  const total = lanes(f64x2.add(f64x2.add(s0, s1), f64x2.add(s2, s3)));
+  return n & 1 ? total + load<f64>(x) * load<f64>(y) : total;
 }
 
 /** y += factor * x for contiguous vectors. */

@@ -156,9 +156,9 @@ const LOOKS: Readonly<Record<string, Look>> = {
     return choice.asAsked ? ok(describeChoice(choice)) : warning(describeChoice(choice));
   },
   readers: async () => {
-    const connection = await openDuckDb({ files: [] });
-    await connection.run('SELECT 1');
-    connection.closeSync();
+    const duck = await openDuckDb({ files: [] });
+    await duck.connection.run('SELECT 1');
+    duck.close();
     return ok('The reader of Parquet and CSV works.');
   },
   calendars: async () => ok(`${openCalendars().list().length} exchange calendars.`),

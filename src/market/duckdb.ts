@@ -5,13 +5,37 @@ import type { Cell } from './cells.js';
 /** Memory DuckDB may use for itself; panels come on top. */
 const MEMORY_LIMIT = '1GiB';
 
+/** A DuckDB with one connection, and others where statements run side by side. */
+export interface DuckDb {
+  readonly connection: DuckDBConnection;
+  connect(): Promise<DuckDBConnection>;
+  /** Closes every connection. */
+  close(): void;
+}
+
+let prepared: Promise<DuckDBInstance> | undefined;
+
+/** Makes ready what the next `openDuckDb` takes: for a process that waits for work. */
+export function prepareDuckDb(): void {
+  prepared ??= DuckDBInstance.create(':memory:');
+  prepared.catch(() => {}); // told by whoever opens it
+}
+
 /**
  * A DuckDB of its own in memory that can read the given files, or the database attached, and nothing else: no network, no other file,
  * no extension, and no statement that could change that.
  */
-export async function openDuckDb(readable: { readonly files?: readonly string[]; readonly attach?: { readonly path: string; readonly name: string } }): Promise<DuckDBConnection> {
-  const instance = await DuckDBInstance.create(':memory:');
-  const connection = await instance.connect();
+export async function openDuckDb(readable: { readonly files?: readonly string[]; readonly attach?: { readonly path: string; readonly name: string } }): Promise<DuckDb> {
+  const coming = prepared ?? DuckDBInstance.create(':memory:');
+  prepared = undefined;
+  const instance = await coming;
+  const connections: DuckDBConnection[] = [];
+  async function connect(): Promise<DuckDBConnection> {
+    const connection = await instance.connect();
+    connections.push(connection);
+    return connection;
+  }
+  const connection = await connect();
   await connection.run(`
     SET memory_limit = '${MEMORY_LIMIT}';
     SET autoinstall_known_extensions = false;
@@ -21,7 +45,7 @@ export async function openDuckDb(readable: { readonly files?: readonly string[];
     SET allowed_paths = [${(readable.files ?? []).map(sqlText).join(', ')}];
     SET enable_external_access = false;
     SET lock_configuration = true`);
-  return connection;
+  return { connection, connect, close: () => connections.forEach((open) => open.closeSync()) };
 }
 
 /** A text as a SQL literal. */
@@ -29,13 +53,19 @@ export const sqlText = (text: string) => `'${text.replaceAll("'", "''")}'`;
 /** A name as a SQL identifier. */
 export const sqlName = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
-/** Rows of a query as they stream in: never a whole result at once. */
+/** Rows of a query as they stream in, never a whole result at once: the next ones are fetched while those before are worked on. */
 export async function* chunksOf(connection: DuckDBConnection, sql: string): AsyncGenerator<DuckDBDataChunk> {
   const result = await connection.stream(sql);
-  for (;;) {
-    const chunk = await result.fetchChunk();
-    if (chunk === null || chunk.rowCount === 0) return;
-    yield chunk;
+  let coming = result.fetchChunk();
+  try {
+    for (;;) {
+      const chunk = await coming;
+      if (chunk === null || chunk.rowCount === 0) return;
+      coming = result.fetchChunk();
+      yield chunk;
+    }
+  } finally {
+    await coming.catch(() => {}); // the connection must not close under it; what it threw was thrown above, or nobody waits for it
   }
 }
 

@@ -1,4 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process';
+import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { NurseryNews, NurseryOrder } from './market-nursery.js';
 
@@ -9,6 +10,11 @@ const HEAP_MEGABYTES = 1536;
 
 /** Time a process has to end after a polite request before it is killed. */
 const KILL_AFTER_MS = 500;
+
+/** Niceness of the processes: whoever asks the service something while a store is read does not wait for the reading. */
+const NICENESS = 5;
+
+setPriority(NICENESS);
 
 const children = new Map<number, ChildProcess>();
 

@@ -5,12 +5,14 @@ import type { ImportAnswer, MarketTaskReport, MarketTaskRequest } from './market
 import { digestContent, type MarketContent } from './content.js';
 import { createProblems, type Problems } from './problems.js';
 import { readSource, type FileDigest, type SourceRead } from './read-source.js';
-import { reasonOf } from './duckdb.js';
+import { prepareDuckDb, reasonOf } from './duckdb.js';
 import { performImport } from './perform-import.js';
 import { writeSharedFile } from './shared-file.js';
 import { generateMarket } from './synthetic/generate-market.js';
 import { warnOfMarket } from './market-warnings.js';
 import { writeMarket } from './write-market.js';
+
+prepareDuckDb();
 
 /** The door of the process that `runMarketTask` has started: one request, reports, then the end. */
 process.once('message', (request: MarketTaskRequest) => {
@@ -48,10 +50,9 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   const made = await perform(request, problems);
   if (made === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
   const { content, rows } = made;
-  // Panels are handed over by the threads of the file system while this one writes files and computes the hash.
+  // Panels are handed over, and taken, by the threads of the file system while this one writes files and computes the hash.
   const { sharedFile } = request.options;
-  const sharing = sharedFile === null || made.isServed === false ? Promise.resolve(null) : writeSharedFile(sharedFile, { ...content, storeId: '', contentHash: '', adjustment: 'none' });
-  const [layout, files, { hash, digests }] = await Promise.all([sharing, made.files(), digestContent(content)]);
+  const [, files, { hash, digests }] = await Promise.all([sharedFile === null || made.isServed === false ? null : share(content, sharedFile), made.files(), digestContent(content)]);
   onProgress(0.95, 'checking');
   // A part of a market would be doubted for what the whole of it holds.
   if (!('after' in request.input && request.input.after !== null)) warnOfMarket(content, problems);
@@ -65,7 +66,12 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
     warnings: problems.findings(),
   };
-  return { kind: 'done', summary, layout, digests };
+  return { kind: 'done', summary, digests };
+}
+
+async function share(content: MarketContent, path: string): Promise<void> {
+  const layout = await writeSharedFile(path, { ...content, storeId: '', contentHash: '', adjustment: 'none' });
+  void report({ kind: 'shared', layout });
 }
 
 /** A content, and the files it came from or is written to. */

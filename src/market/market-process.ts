@@ -8,7 +8,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import { startMarketProcess } from './market-nursery.js';
 import type { ContentSummary, ImportAnswer, MarketTaskName, MarketTaskReport, MarketTaskRequest, MarketTasks } from './market-tasks.js';
-import { readSharedFile } from './shared-file.js';
+import { readSharedFile, type SharedLayout, type SharedMarket } from './shared-file.js';
 
 /** Longest run of a task: reading 25 million rows from a slow disk, and some. */
 const TASK_SECONDS_MAX = 900;
@@ -42,18 +42,25 @@ export async function runMarketTask<K extends MarketTaskName>(task: K, input: Ma
   const folder = await mkdtemp(join(sharedFolder(), `${FOLDER_PREFIX}${process.pid}-`));
   const sharedFile = load === null ? null : join(folder, 'market');
   const bodyFile = body === undefined ? null : join(folder, 'body');
+  const leaving = new AbortController();
+  let shared: Promise<SharedMarket> | undefined;
   try {
     if (body !== undefined && bodyFile !== null) await writeFile(bodyFile, body, { mode: 0o600 });
-    const report = await converse({ task, input, options: { sharedFile, bodyFile } } as MarketTaskRequest, options); // task and input belong together
+    const request = { task, input, options: { sharedFile, bodyFile } } as MarketTaskRequest; // task and input belong together
+    const report = await converse(request, options, (layout) => {
+      shared = readSharedFile(sharedFile!, layout, leaving.signal); // only who was given the file tells of it
+      shared.catch(() => {}); // told where it is awaited
+    });
     if (report.kind === 'failed') throw new Refusal('STORE_READ_FAILED', `The data could not be read: ${report.message}`);
     if (report.kind === 'unwritten') throw new Refusal(report.isFull ? 'STORAGE_FULL' : 'STORE_WRITE_FAILED', report.message);
     if (report.kind === 'refusal') throw new Refusal(report.error.code, report.error.message, report.error.detail);
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
-    const { summary, layout, digests } = report;
-    if (load === null || layout === null || sharedFile === null) return { kind: 'accepted', summary, handle: null };
-    const handle = await readSharedFile(sharedFile, layout, { ...load, contentHash: summary.contentHash, digests }, signal);
-    return { kind: 'accepted', summary, handle };
+    const { summary, digests } = report;
+    if (load === null || shared === undefined) return { kind: 'accepted', summary, handle: null };
+    return { kind: 'accepted', summary, handle: { ...load, contentHash: summary.contentHash, digests, ...(await shared) } };
   } finally {
+    leaving.abort(signal?.reason);
+    await shared?.catch(() => {});
     await rm(folder, { recursive: true, force: true });
   }
 }
@@ -67,11 +74,10 @@ export async function sweepSharedFolders(): Promise<void> {
   }
 }
 
-type Ending = Exclude<MarketTaskReport, { kind: 'progress' | 'question' }>;
+type Ending = Exclude<MarketTaskReport, { kind: 'progress' | 'question' | 'shared' }>;
 
-function converse(request: MarketTaskRequest, { onProgress, onImport, signal }: MarketTaskOptions): Promise<Ending> {
+function converse(request: MarketTaskRequest, { onProgress, onImport, signal }: MarketTaskOptions, onShared: (layout: SharedLayout) => void): Promise<Ending> {
   return new Promise<Ending>((resolve, reject) => {
-    let ending: Ending | undefined;
     const over = () => {
       clearTimeout(deadline);
       signal?.removeEventListener('abort', stop);
@@ -81,7 +87,11 @@ function converse(request: MarketTaskRequest, { onProgress, onImport, signal }: 
         const report = message as MarketTaskReport; // the only messages of market-process-main
         if (report.kind === 'progress') onProgress?.(report.fraction, report.message);
         else if (report.kind === 'question') answer(report.header);
-        else ending = report;
+        else if (report.kind === 'shared') onShared(report.layout);
+        else {
+          over();
+          resolve(report); // the process has nothing left to do but to end
+        }
       },
       onUnstarted() {
         over();
@@ -89,8 +99,7 @@ function converse(request: MarketTaskRequest, { onProgress, onImport, signal }: 
       },
       onEnded(code, killedBy) {
         over();
-        if (ending !== undefined) resolve(ending);
-        else reject(new Refusal('STORE_READ_FAILED', `The reading process ended before it was done (${killedBy ?? `exit ${code}`}); it may have run out of memory.`));
+        reject(new Refusal('STORE_READ_FAILED', `The reading process ended before it was done (${killedBy ?? `exit ${code}`}); it may have run out of memory.`));
       },
     });
     const stop = () => {

@@ -65,7 +65,9 @@ export interface ContentSummary {
 /** What the process says. */
 export type MarketTaskReport =
   | { readonly kind: 'progress'; readonly fraction: number; readonly message: string }
-  | { readonly kind: 'done'; readonly summary: ContentSummary; readonly layout: SharedLayout | null; readonly digests: ContentDigests }
+  /** The market lies in the shared file; it is not yet known whether it will be accepted. */
+  | { readonly kind: 'shared'; readonly layout: SharedLayout }
+  | { readonly kind: 'done'; readonly summary: ContentSummary; readonly digests: ContentDigests }
   /** The content was refused: at least one finding is an error. */
   | { readonly kind: 'refused'; readonly findings: readonly Finding[] }
   /** The header of an import was read; the process waits for an ImportAnswer. */

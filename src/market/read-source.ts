@@ -1,3 +1,4 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -16,7 +17,8 @@ import { identityOfFile, type DatasetFiles, type SourceFile } from './folder.js'
 import { JsonLinesFault, readJsonLines } from './json-lines.js';
 import { createMarketRows } from './market-rows.js';
 import { noPanels } from './panels.js';
-import { columnsOf, marketColumns, readTypedMarket, scanOf, type MarketRead } from './parquet.js';
+import { columnsOf, marketColumns, scanOf } from './parquet.js';
+import { readTypedMarket, type MarketRead } from './read-typed-market.js';
 import { cellPath, type Problems } from './problems.js';
 import { createReferenceRows, type TableRows } from './reference-rows.js';
 import { createUniverseRows } from './universe-rows.js';
@@ -175,16 +177,21 @@ async function digestFiles(files: readonly SourceFile[], digests: FileDigest[]):
 }
 
 async function readParquetMarket(files: readonly SourceFile[], digests: FileDigest[], problems: Problems, after: Day | null, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
-  const digesting = digestFiles(files, digests).catch((error: unknown) => {
-    problems.error({ code: 'UNREADABLE_FILE', path: 'market', message: `The files cannot be read: ${reasonOf(error)}` });
-  });
-  const connection = await openDuckDb({ files: files.map(({ path }) => path) });
+  const refuse = (error: unknown) => problems.error({ code: 'UNREADABLE_FILE', path: 'market', message: `The files cannot be read: ${reasonOf(error)}` });
+  // The digests are made while rows are waited for, which they are only once the wide scan has begun.
+  let digesting: Promise<void> | undefined;
+  const digest = () => (digesting ??= digestFiles(files, digests).catch(refuse));
+  const duck = await openDuckDb({ files: files.map(({ path }) => path) });
+  const { connection } = duck;
   try {
     const scan = scanOf(files, { withRows: false });
     const columns = marketColumns(files, await columnsOf(connection, scan), problems);
     if (columns.kind === 'refused') return undefined;
     if (columns.kind === 'typed') {
-      return await readTypedMarket(connection, { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, after }, problems, onProgress);
+      return await readTypedMarket(duck, { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, after }, problems, (fraction) => {
+        void digest();
+        onProgress(fraction);
+      });
     }
     const rows = createMarketRows(problems, after);
     for (const file of files) {
@@ -195,17 +202,18 @@ async function readParquetMarket(files: readonly SourceFile[], digests: FileDige
     const panels = rows.toPanels();
     return panels && { panels, rows: rows.rows };
   } catch (error) {
-    problems.error({ code: 'UNREADABLE_FILE', path: 'market', message: `The files cannot be read: ${reasonOf(error)}` });
+    refuse(error);
     return undefined;
   } finally {
-    connection.closeSync();
-    await digesting;
+    duck.close();
+    await digest();
   }
 }
 
 async function readParquetTable<T>(files: readonly SourceFile[], rows: TableRows<T>, digests: FileDigest[], problems: Problems): Promise<void> {
   await digestFiles(files, digests);
-  const connection = await openDuckDb({ files: files.map(({ path }) => path) });
+  const duck = await openDuckDb({ files: files.map(({ path }) => path) });
+  const { connection } = duck;
   const label = files[0]!.label.split('/')[0]!;
   try {
     for (const file of files) {
@@ -217,13 +225,13 @@ async function readParquetTable<T>(files: readonly SourceFile[], rows: TableRows
   } catch (error) {
     problems.error({ code: 'UNREADABLE_FILE', path: label, message: `The files cannot be read: ${reasonOf(error)}` });
   } finally {
-    connection.closeSync();
+    duck.close();
   }
 }
 
 /** Hands over the rows of one Parquet file in file order; columns that only its neighbours hold are null. */
 async function cellsFrom(
-  connection: Awaited<ReturnType<typeof openDuckDb>>, file: SourceFile, all: readonly SourceFile[], columns: readonly string[], addRow: (cells: Cell[]) => void,
+  connection: DuckDBConnection, file: SourceFile, all: readonly SourceFile[], columns: readonly string[], addRow: (cells: Cell[]) => void,
 ): Promise<void> {
   const held = new Set((await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name));
   const list = columns.map((name) => (held.has(name) || all.length === 1 ? sqlName(name) : `NULL AS ${sqlName(name)}`));

@@ -43,7 +43,7 @@ async function loaded(content: MarketContent): Promise<MarketHandle> {
   const { hash, digests } = await digestContent(content);
   const path = join(await folderFor(), 'market');
   const layout = await writeSharedFile(path, { ...content, storeId: '', contentHash: '', adjustment: 'none' });
-  return readSharedFile(path, layout, { storeId: 's', contentHash: hash, adjustment: 'none', digests });
+  return { storeId: 's', contentHash: hash, adjustment: 'none', digests, ...(await readSharedFile(path, layout)) };
 }
 
 const bitsOf = ({ identifiers, dates, fields, actions }: MarketData) => JSON.stringify([

@@ -1,9 +1,10 @@
 import { DATASETS } from '../datasets.js';
 import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName } from '../duckdb.js';
 import { createContentRows } from '../content-rows.js';
-import { columnsOf, marketColumns, readTypedMarket } from '../parquet.js';
+import { columnsOf, marketColumns } from '../parquet.js';
 import type { Problems } from '../problems.js';
 import type { ReadOptions, SourceRead } from '../read-source.js';
+import { readTypedMarket } from '../read-typed-market.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
 /** Name under which the file is attached. */
@@ -11,10 +12,11 @@ const CATALOGUE = 'source';
 
 /** Reads a DuckDB file, attached read-only: a market of numbers column by column, anything else row by row. */
 export async function readDuckDbFile(path: string, named: TableNames, problems: Problems, onProgress: DatabaseProgress, { after }: ReadOptions): Promise<SourceRead | undefined> {
-  const connection = await openDuckDb({ attach: { path, name: CATALOGUE } }).catch((error: unknown) => {
+  const duck = await openDuckDb({ attach: { path, name: CATALOGUE } }).catch((error: unknown) => {
     problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${reasonOf(error)}` });
   });
-  if (connection === undefined) return undefined;
+  if (duck === undefined) return undefined;
+  const { connection } = duck;
   try {
     const held = await connection.runAndReadAll(`SELECT table_name FROM information_schema.tables WHERE table_catalog = '${CATALOGUE}' AND table_schema = 'main'`);
     const tables = tablesToRead(new Set(held.getRows().map(([name]) => String(name))), named, problems);
@@ -39,13 +41,13 @@ export async function readDuckDbFile(path: string, named: TableNames, problems: 
       return content && { content, rows: { market: rows.rowsOf('market'), ...others }, files: [] };
     }
     const numberedScan = `(SELECT 'market' AS filename, row_number() OVER () - 1 AS file_row_number, * FROM ${scan})`;
-    const market = await readTypedMarket(connection, { files: [], scan, numberedScan, columns, after }, problems, (fraction) => onProgress(0.2 + 0.7 * fraction, 'reading market'));
+    const market = await readTypedMarket(duck, { files: [], scan, numberedScan, columns, after }, problems, (fraction) => onProgress(0.2 + 0.7 * fraction, 'reading market'));
     const tablesRead = rows.toTables();
     return market && problems.errors === 0 ? { content: { ...market.panels, ...tablesRead }, rows: { market: market.rows, ...others }, files: [] } : undefined;
   } catch (error) {
     problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${reasonOf(error)}` });
     return undefined;
   } finally {
-    connection.closeSync();
+    duck.close();
   }
 }

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { API } from '#contract/api.js';
-import { openApiDocument } from '#contract/openapi.js';
 import { createApp, type App } from '#http/app.js';
 import { createAuthenticate } from '#http/authentication.js';
 import type { Handlers } from '#http/handler.js';
@@ -63,7 +62,7 @@ import { openStore, type Store } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { composeMarket } from './compose-market.js';
 import { watchDisk } from './disk-watch.js';
-import { readAnswers, readGuide } from './documentation-files.js';
+import { documentationSources } from './documentation-files.js';
 import { openKeyDoor } from './key-door.js';
 import { openNumerics } from './numerics.js';
 import type { Settings } from './settings.js';
@@ -237,7 +236,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...simulationHandlers(createSimulations({ documents: store.documents, artifacts: store.artifacts, jobs, markets, calendars, kind: simulationJob })),
     ...reportHandlers(reports),
     ...derivativeHandlers(derivatives),
-    ...documentationHandlers({ openApi: () => openApiDocument(API, version, readAnswers()), guide: readGuide }),
+    ...documentationHandlers(documentationSources()),
   };
 
   await relocateStores(store.documents, home.stores);

@@ -1,3 +1,5 @@
+import { get, type IncomingHttpHeaders } from 'node:http';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { liveService, type LiveService } from '../real/live.js';
 
@@ -18,6 +20,40 @@ test('a page that the client holds is not sent again', async () => {
   const first = await fetch(`${service.url}/docs`);
   const again = await fetch(`${service.url}/docs`, { headers: { 'If-None-Match': first.headers.get('etag')! } });
   expect([again.status, await again.text()]).toEqual([304, '']);
+});
+
+/** An answer as it travels, which fetch would decode. */
+function raw(path: string, acceptEncoding: string): Promise<{ headers: IncomingHttpHeaders; bytes: Buffer }> {
+  return new Promise((resolve, reject) => {
+    get(`${service.url}${path}`, { headers: { 'accept-encoding': acceptEncoding } }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => resolve({ headers: response.headers, bytes: Buffer.concat(chunks) }));
+    }).on('error', reject);
+  });
+}
+
+test.each(['/docs', '/docs/guide', '/docs/guide/data', '/openapi.json'])('%s travels compressed to who takes that, each coding under an etag of its own', async (path) => {
+  const plain = await raw(path, 'identity');
+  const br = await raw(path, 'gzip, br');
+  const gzip = await raw(path, 'gzip');
+  expect([plain, br, gzip].map(({ headers }) => [headers['content-encoding'], headers['vary'], headers['content-type']])).toEqual([undefined, 'br', 'gzip'].map((coding) => [coding, 'Accept-Encoding', plain.headers['content-type']]));
+  expect(brotliDecompressSync(br.bytes).equals(plain.bytes)).toBe(true);
+  expect(gunzipSync(gzip.bytes).equals(plain.bytes)).toBe(true);
+  expect(br.bytes.length).toBeLessThan(plain.bytes.length / 3);
+  expect(new Set([plain, br, gzip].map(({ headers }) => headers['etag'])).size).toBe(3);
+  const again = await fetch(`${service.url}${path}`, { headers: { 'accept-encoding': 'br', 'if-none-match': br.headers['etag']! } });
+  expect(again.status).toBe(304);
+});
+
+test('no page makes a browser fetch anything', async () => {
+  const { body: first } = await service.ask<string>('GET', '/docs/guide');
+  const pages = ['/docs', '/docs/guide', ...new Set([...first.matchAll(/href="(\/docs\/guide\/[a-z-]+)"/g)].map((match) => match[1]!))];
+  expect(pages.length).toBeGreaterThan(15);
+  for (const path of pages) {
+    const { body } = await service.ask<string>('GET', path);
+    const fetched = [...body.matchAll(/<(?:link|script|img|iframe|object|embed|source|video|audio|use|image)\b[^>]*\b(?:src|href|data|srcset)\s*=|@import|url\(/gi)];
+    expect(fetched.map((match) => match[0]), path).toEqual([]);
+  }
 });
 
 test('the guide has a first page and others, and says which when asked for one it lacks', async () => {

@@ -1,16 +1,20 @@
 import { createHash } from 'node:crypto';
 import type { documentationRoutes } from '#contract/documentation.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
+import type { Route } from '#contract/route.js';
 import { Refusal } from '#domain/refusal.js';
 import { PAGE_POLICY, type Page } from '#views/documentation/frame.js';
 import { guidePage, type GuidePage } from '#views/documentation/guide-page.js';
 import { referencePage } from '#views/documentation/reference-page.js';
-import type { Handlers, Reply } from '../handler.js';
+import { codingFor, type Coding } from '../content-coding.js';
+import type { Handlers, Reply, RouteRequest } from '../handler.js';
 
 export interface DocumentationSources {
   readonly openApi: () => OpenApiDocument;
   /** Pages of the guide in reading order, the first one named by the empty word. */
   readonly guide: () => readonly GuidePage[];
+  /** A page in a coding, by its etag; undefined where the build has not made it. */
+  readonly coded: (etag: string, coding: Coding) => Uint8Array<ArrayBuffer> | undefined;
 }
 
 /** Each document is built at its first request, and never again. */
@@ -24,25 +28,45 @@ export function documentationHandlers(sources: DocumentationSources): Handlers<t
   const reference = once(() => referencePage(openApi(), guide()));
   const pages = once(() => new Map(guide().map((page) => [page.name, guidePage(page, guide())])));
 
-  function guideReply(name: string): Reply {
+  const coded = memoised(sources.coded);
+
+  /** In the best coding the client takes; each has an etag of its own, as its bytes are others. */
+  function replyOf({ bytes, etag }: Page, { header }: Pick<RouteRequest<Route>, 'header'>, more: Pick<Reply, 'type' | 'headers'> = {}): Reply {
+    const coding = codingFor(header('accept-encoding'));
+    const stored = coding === null ? undefined : coded(etag, coding);
+    const headers = { ...more.headers, Vary: 'Accept-Encoding' };
+    if (coding === null || stored === undefined) return { ...more, bytes, etag, headers };
+    return { ...more, bytes: stored, etag: `${etag}-${coding}`, headers: { ...headers, 'Content-Encoding': coding } };
+  }
+
+  const pageReply = (page: Page, request: Pick<RouteRequest<Route>, 'header'>) => replyOf(page, request, PAGE);
+
+  function guideReply(name: string, request: Pick<RouteRequest<Route>, 'header'>): Reply {
     const page = pages().get(name);
     if (page === undefined) throw new Refusal('ROUTE_NOT_FOUND', `The guide has no page ${name}; its pages are ${[...pages().keys()].filter(Boolean).join(', ')}.`);
-    return pageReply(page);
+    return pageReply(page, request);
   }
 
   return {
-    getOpenApi: json,
-    getDocumentation: () => pageReply(reference()),
-    getGuide: () => guideReply(''),
-    getGuidePage: ({ params }) => guideReply(params.page),
+    getOpenApi: (request) => replyOf(json(), request),
+    getDocumentation: (request) => pageReply(reference(), request),
+    getGuide: (request) => guideReply('', request),
+    getGuidePage: (request) => guideReply(request.params.page, request),
   };
 }
 
-function pageReply({ bytes, etag }: Page): Reply {
-  return { bytes, etag, type: 'text/html; charset=utf-8', headers: { 'Content-Security-Policy': PAGE_POLICY } };
-}
+const PAGE: Pick<Reply, 'type' | 'headers'> = { type: 'text/html; charset=utf-8', headers: { 'Content-Security-Policy': PAGE_POLICY } };
 
 function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;
   return () => (made ??= { value: make() }).value;
+}
+
+function memoised(read: DocumentationSources['coded']): DocumentationSources['coded'] {
+  const known = new Map<string, Uint8Array<ArrayBuffer> | undefined>();
+  return (etag, coding) => {
+    const key = `${etag}.${coding}`;
+    if (!known.has(key)) known.set(key, read(etag, coding));
+    return known.get(key);
+  };
 }

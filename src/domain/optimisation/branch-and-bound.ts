@@ -1,5 +1,8 @@
+import type { ActiveState } from '#kernels/optimisation/active-state.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
+import type { DenseAlgebra } from '#kernels/optimisation/algebra.js';
 import { metricDiagonal } from '#kernels/optimisation/metric.js';
+import { choiceBound, createMoveCosts, type Moves } from './move-costs.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
 import type { Assembly, Restriction } from './assemble.js';
 import type { Problem } from './problem.js';
@@ -8,6 +11,7 @@ import { solveConvex, type ConvexSolution } from './solve-convex.js';
 
 export interface BranchInput {
   readonly solver: Solver;
+  readonly algebra: DenseAlgebra;
   readonly problem: Problem;
   readonly rows: readonly NonConvexRow[];
   readonly options: Pick<Assembly, 'base' | 'includes' | 'changes'>;
@@ -25,8 +29,11 @@ export interface BranchOutcome {
   readonly iterations: number;
 }
 
-/** Nodes of one search: under two seconds at forty names; counted, not timed, so that the same request has the same answer. */
-const NODES_MAX = 5000;
+/** Nodes of one search: about two seconds at forty names; counted, not timed, so that the same request has the same answer. */
+const NODES_MAX = 12_000;
+
+/** The same where limits on trades or norms make a node several times as dear. */
+const NODES_KINKED_MAX = 4000;
 
 /** An answer has to be better than another by this share. */
 const GAIN_MIN = 1e-12;
@@ -42,39 +49,82 @@ interface Node {
   /** [N] for each concentration row, in their order. */
   readonly large: readonly Uint8Array[];
   readonly bound: number;
+  /** Active set of the node it came from. */
+  readonly warm: ActiveState;
+}
+
+/** A node whose names have bounds for either decision, [N] each. */
+interface Narrowed extends Node {
+  readonly held: Float64Array;
+  readonly dropped: Float64Array;
 }
 
 /**
  * The best choice of names there is: best-first, on the name whose absence would cost most, bounded by the relaxation of what
- * is still open.
+ * is still open and by what every further decision has to cost.
  *
  * @cost  one small solve a node: hundreds of nodes at forty names.
  */
-export function branchAndBound({ solver, problem, rows, options, relaxed, incumbent }: BranchInput): BranchOutcome {
+export function branchAndBound({ solver, algebra, problem, rows, options, relaxed, incumbent }: BranchInput): BranchOutcome {
   const n = problem.index.length;
   const variances = metricDiagonal(problem.metric);
   const concentrations = rows.filter((row) => row.form === 'concentration');
+  const costs = createMoveCosts(algebra, problem.metric);
+  const threshold = rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
+  const nodesMax = problem.rows.some(({ row }) => row.form === 'distance' || row.form === 'norm') ? NODES_KINKED_MAX : NODES_MAX;
   let best = incumbent;
   let iterations = 0;
-  const open: Node[] = [{ names: new Uint8Array(n), large: concentrations.map(() => new Uint8Array(n)), bound: relaxed.objective }];
+  const open: Node[] = [{ names: new Uint8Array(n), large: concentrations.map(() => new Uint8Array(n)), bound: relaxed.value, warm: relaxed.answer.state }];
   for (let nodes = 0; open.length > 0; nodes++) {
     const node = takeLeast(open);
-    if (best !== undefined && node.bound >= best.objective * (1 - GAIN_MIN)) return { best, isComplete: true, bound: best.objective, iterations };
-    if (nodes >= NODES_MAX) return { best, isComplete: false, bound: node.bound, iterations };
+    if (best !== undefined && !isBetter(node.bound)) return { best, isComplete: true, bound: best.value, iterations };
+    if (nodes >= nodesMax) return { best, isComplete: false, bound: node.bound, iterations };
     const closed = close(node);
     if (closed === undefined) continue;
-    const solution = solveConvex(solver, problem, { ...options, restriction: boundsOf(closed), effort: 'quick' });
+    const solution = solveConvex(solver, problem, { ...options, restriction: boundsOf(closed), effort: 'quick', warm: node.warm });
     iterations += solution?.iterations ?? 0;
-    if (solution === undefined || (best !== undefined && solution.objective >= best.objective * (1 - GAIN_MIN))) continue;
+    if (solution === undefined || !isBetter(solution.value)) continue;
     if (rows.every((row) => holds(row, solution.weights))) {
       best = solution;
       continue;
     }
     const finished = finishOf(closed, solution);
-    if (finished !== undefined && (best === undefined || finished.objective < best.objective)) best = finished;
-    open.push(...branches(closed, solution));
+    if (finished !== undefined && isBetter(finished.value)) best = finished;
+    const moves = costs.at(solution, threshold);
+    const narrowed = narrow(closed, solution, moves);
+    if (narrowed !== undefined) open.push(...branches(narrowed, solution).filter(({ bound }) => isBetter(bound)));
   }
-  return { best, isComplete: true, bound: best?.objective ?? Infinity, iterations };
+  return { best, isComplete: true, bound: best?.value ?? Infinity, iterations };
+
+  function isBetter(value: number): boolean {
+    return best === undefined || value < best.value * (1 - GAIN_MIN);
+  }
+
+  /** Decides the names that only one decision can be better for; undefined when none can. */
+  function narrow(node: Node, { value, answer }: ConvexSolution, moves: Moves): Narrowed | undefined {
+    const held = moves.hold.map((cost) => value + cost);
+    const dropped = moves.drop.map((cost) => value + cost);
+    let bound = Math.max(node.bound, value);
+    for (const row of rows) {
+      if (row.form !== 'count') continue;
+      const undecided = row.members.filter((i) => node.names[i] === OPEN);
+      const already = row.members.reduce((count, i) => count + (node.names[i] === IN ? 1 : 0), 0);
+      const choice = choiceBound(moves, undecided, row.minimum - already, row.maximum - already);
+      bound = Math.max(bound, value + choice.least);
+      undecided.forEach((i, place) => {
+        held[i] = Math.max(held[i]!, value + choice.ifHeld[place]!);
+        dropped[i] = Math.max(dropped[i]!, value + choice.ifDropped[place]!);
+      });
+    }
+    if (!isBetter(bound)) return undefined;
+    const names = node.names.slice();
+    for (let i = 0; i < n; i++) {
+      if (names[i] !== OPEN) continue;
+      if (!isBetter(dropped[i]!)) names[i] = IN;
+      else if (!isBetter(held[i]!)) names[i] = OUT;
+    }
+    return { ...node, names, bound, held, dropped, warm: answer.state };
+  }
 
   /** What the counts leave no choice about; undefined when they cannot hold any more. */
   function close(node: Node): Node | undefined {
@@ -128,13 +178,13 @@ export function branchAndBound({ solver, problem, rows, options, relaxed, incumb
   }
 
   /** Two nodes that differ in one name of a row that does not hold. */
-  function branches(node: Node, { weights, objective }: ConvexSolution): Node[] {
+  function branches({ held, dropped, ...node }: Narrowed, { weights }: ConvexSolution): Node[] {
     const position = (test: (i: number) => boolean) => heaviest(weights, variances, test);
     for (const [c, row] of concentrations.entries()) {
       if (holds(row, weights)) continue;
       const i = position((name) => node.large[c]![name] === OPEN && weights[name]! > row.trigger);
       if (i < 0) continue;
-      return [IN, OUT].map((decided) => ({ ...node, bound: objective, large: node.large.map((set, q) => (q === c ? withValue(set, i, decided) : set)) }));
+      return [IN, OUT].map((decided) => ({ ...node, large: node.large.map((set, q) => (q === c ? withValue(set, i, decided) : set)) }));
     }
     const involved = new Uint8Array(n);
     for (const row of rows) {
@@ -144,9 +194,15 @@ export function branchAndBound({ solver, problem, rows, options, relaxed, incumb
     }
     let i = position((name) => node.names[name] === OPEN && involved[name] === 1 && weights[name]! > HELD_MIN);
     if (i < 0) i = position((name) => node.names[name] === OPEN && involved[name] === 1);
-    if (i < 0) return [];
-    return [IN, OUT].map((decided) => ({ ...node, bound: objective, names: withValue(node.names, i, decided) }));
+    // Nothing is left to decide about what does not hold: the decisions that were forced are tried by themselves.
+    if (i < 0) return hasChanged(node, weights) ? [node] : [];
+    return [IN, OUT].map((decided) => ({ ...node, bound: Math.max(node.bound, (decided === IN ? held : dropped)[i]!), names: withValue(node.names, i, decided) }));
   }
+}
+
+/** Whether a forced decision contradicts the weights that led to it. */
+function hasChanged({ names }: Node, weights: Float64Array): boolean {
+  return names.some((decided, i) => decided === OUT && weights[i]! > HELD_MIN);
 }
 
 /** The name of largest w^2 times variance among those that pass, the first of equals; -1 when none does. */

@@ -71,12 +71,12 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   const found = search.from(startsOf(problem, rows, relaxed));
   const eligible = relaxed.assembled.program.upper.reduce((count, bound) => count + (bound > 0 ? 1 : 0), 0);
   if (eligible <= EXACT_NAMES_MAX) {
-    const exact = branchAndBound({ solver: solvers.solver, problem, rows, options: restricted, relaxed, incumbent: found });
+    const exact = branchAndBound({ ...solvers, problem, rows, options: restricted, relaxed, incumbent: found });
     if (exact.isComplete) {
       if (exact.best === undefined) return { kind: 'no-choice', isProven: true };
       return { kind: 'solved', solution: { ...exact.best, isHeuristic: false, bound: exact.best.objective, iterations: relaxed.iterations + search.iterations() + exact.iterations } };
     }
-    if (exact.best !== undefined) return { kind: 'solved', solution: { ...exact.best, isHeuristic: true, bound: exact.bound } };
+    if (exact.best !== undefined) return { kind: 'solved', solution: { ...exact.best, isHeuristic: true, bound: Math.min(exact.bound, exact.best.objective) } };
   }
   if (found === undefined) return { kind: 'no-choice', isProven: false };
   return { kind: 'solved', solution: { ...found, isHeuristic: true, bound: relaxed.objective, iterations: relaxed.iterations + search.iterations() } };
@@ -131,7 +131,7 @@ function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: read
       let best: Found | undefined;
       for (const start of starts) {
         const found = choose(start);
-        if (found !== undefined && (best === undefined || found.solution.objective < best.solution.objective)) best = found;
+        if (found !== undefined && (best === undefined || found.solution.value < best.solution.value)) best = found;
       }
       return best === undefined ? undefined : improve(best).solution;
     },
@@ -146,7 +146,7 @@ function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: read
     let best: Found | undefined;
     for (const held of candidates) {
       const found = concentrate(held);
-      if (found !== undefined && (best === undefined || found.solution.objective < best.solution.objective)) best = found;
+      if (found !== undefined && (best === undefined || found.solution.value < best.solution.value)) best = found;
     }
     return best;
   }
@@ -276,7 +276,7 @@ function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: read
       const large = new Uint8Array(n);
       for (const i of order.slice(0, size)) large[i] = 1;
       const found = finish({ held, large: concentrations.map(() => large), isFinal: true });
-      if (found !== undefined && (best === undefined || found.solution.objective < best.solution.objective)) best = found;
+      if (found !== undefined && (best === undefined || found.solution.value < best.solution.value)) best = found;
     }
     return best;
   }
@@ -298,11 +298,11 @@ function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: read
   }
 
   function betterNeighbour({ choice, solution }: Found): Found | undefined {
-    const target = solution.objective * (1 - GAIN_MIN);
+    const target = solution.value * (1 - GAIN_MIN);
     for (const neighbour of [...swaps(choice, solution), ...largeSwaps(choice, solution)]) {
       if (solves >= SOLVES_MAX) return undefined;
       const found = finish(neighbour);
-      if (found !== undefined && found.solution.objective < target) return found;
+      if (found !== undefined && found.solution.value < target) return found;
     }
     return undefined;
   }

@@ -1,6 +1,6 @@
 import type { ActiveState } from '#kernels/optimisation/active-state.js';
 import { metricSquare } from '#kernels/optimisation/metric.js';
-import type { Program } from '#kernels/optimisation/program.js';
+import { kinkSum, type Program } from '#kernels/optimisation/program.js';
 import type { ProgramAnswer, Solver } from '#kernels/optimisation/solve-program.js';
 import type { NormRow } from '../constraints/program-row.js';
 import { assembleProgram, isTracking, movedRadius, type Assembled, type Assembly } from './assemble.js';
@@ -11,6 +11,8 @@ export interface ConvexSolution {
   readonly weights: Float64Array;
   /** (w - b)' Sigma (w - b), without the tie-breaking term and penalties. */
   readonly objective: number;
+  /** The objective with the price of every violated soft row: what choices of names are compared by. */
+  readonly value: number;
   readonly assembled: Assembled;
   readonly answer: ProgramAnswer;
   readonly iterations: number;
@@ -54,13 +56,39 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
   const answer = solver.solve(program, { warm: options.warm, effort: options.effort ?? 'thorough' });
   if (answer.status === 'failed') return undefined;
   const weights = withoutDust(answer.point.x);
+  const objective = trackingVariance(problem, weights);
   return {
     weights,
-    objective: trackingVariance(problem, weights),
+    objective,
+    value: objective + pricedViolations(problem, assembled, weights, options),
     assembled: options.withNorms ? assembled : { ...assembled, program, norms: [] },
     answer,
     iterations: (options.iterations ?? 0) + answer.iterations,
   };
+}
+
+/** What the violations of soft rows cost, those of limits on the tracking error aside. */
+function pricedViolations(problem: Problem, { program: { n, rows, kinks } }: Assembled, weights: Float64Array, options: Assembly): number {
+  let total = 0;
+  for (let r = 0; r < rows.count; r++) {
+    if (!Number.isFinite(rows.penalty[r]!)) continue;
+    let value = 0;
+    for (let i = 0; i < n; i++) value += rows.coefficients[r * n + i]! * weights[i]!;
+    total += rows.penalty[r]! * Math.max(0, value - rows.upper[r]!, rows.lower[r]! - value);
+  }
+  for (const kink of kinks) {
+    if (kink.limit === null) total += kinkSum(kink, weights);
+    else if (Number.isFinite(kink.penalty)) total += kink.penalty * Math.max(0, kinkSum(kink, weights) - kink.limit);
+  }
+  for (const placed of normRows(problem, options)) {
+    const row = placed.row as NormRow; // normRows gives no others.
+    const { soft } = placed.origin;
+    if (soft === null || isTracking(placed)) continue;
+    const length = normOf(problem, row, weights);
+    const radius = movedRadius(row, placed.origin, options.changes);
+    if (length > radius) total += soft * Math.abs(row.parameterOf(length) - row.parameterOf(radius));
+  }
+  return total;
 }
 
 /** (w - b)' Sigma (w - b). */

@@ -6,7 +6,7 @@ import { solveLower, solveLowerTransposed } from '#kernels/algebra/triangular-so
 import { denseMetric, metricSquare } from '#kernels/optimisation/metric.js';
 import { ConstraintRow } from '#domain/documents/index-document.js';
 import { createProblem } from '#domain/optimisation/problem.js';
-import { solveProblem } from '#domain/optimisation/search.js';
+import { EXACT_NAMES_MAX, solveProblem } from '#domain/optimisation/search.js';
 import { solvers } from './small-problems.js';
 
 const FOLDER = fileURLToPath(new URL('../../../../../shared/data/orlib/', import.meta.url));
@@ -54,7 +54,7 @@ function leastVariance({ n, means, covariance }: Portfolio, target: number): num
   return metricSquare(metric, point.x);
 }
 
-/** The portfolio of ten names of at least one per cent that trades variance against return at a rate, as nearness to a target. */
+/** The portfolio of ten names of at least one per cent that trades variance against return at a rate, as nearness to a target: proven best for few names. */
 function tenNames({ n, means, covariance }: Portfolio, lambda: number, previous: Float64Array | null): Float64Array {
   if (lambda === 0) {
     const best = Array.from(means.keys()).toSorted((a, b) => means[b]! - means[a]!).slice(0, 10);
@@ -75,25 +75,29 @@ function tenNames({ n, means, covariance }: Portfolio, lambda: number, previous:
   });
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind !== 'solved') throw new Error(`no answer at ${lambda}`);
+  expect(outcome.solution.isHeuristic, `at ${lambda}`).toBe(n > EXACT_NAMES_MAX);
   return outcome.solution.weights;
 }
 
-/** Distance from the published frontier in per cent: of the deviation at the same return or of the return at the same deviation, the less. */
+/**
+ * Distance from the published frontier in per cent, the less of two: of the deviation from the least at this return or more, and of the
+ * return from the largest at this deviation or less. Read so, both are defined beyond the ends of the published points as well: a portfolio of
+ * less return than the one of least variance is compared with that one, as interpolation held at the ends does it.
+ */
 function distance({ frontier }: Portfolio, mean: number, deviation: number): number {
-  let least = Infinity;
-  for (let k = 1; k < frontier.length; k++) {
-    const [[r1, v1], [r2, v2]] = [frontier[k - 1]!, frontier[k]!];
-    const [s1, s2] = [Math.sqrt(v1), Math.sqrt(v2)];
-    if ((mean - r1) * (mean - r2) <= 0 && r1 !== r2) {
-      const at = s1 + ((s2 - s1) * (mean - r1)) / (r2 - r1);
-      least = Math.min(least, Math.abs((100 * (deviation - at)) / at));
-    }
-    if ((deviation - s1) * (deviation - s2) <= 0 && s1 !== s2) {
-      const at = r1 + ((r2 - r1) * (deviation - s1)) / (s2 - s1);
-      least = Math.min(least, Math.abs((100 * (at - mean)) / at));
-    }
-  }
-  return least;
+  const points = frontier.map(([r, variance]) => [r, Math.sqrt(variance)] as const);
+  const least = interpolated(points.map(([r, s]) => [r, s]), mean);
+  const most = interpolated(points.map(([r, s]) => [s, r]), deviation);
+  return Math.min(Math.abs(100 * (deviation / least - 1)), Math.abs(100 * (mean / most - 1)));
+}
+
+/** Linear between points of descending abscissa, constant beyond them. */
+function interpolated(points: readonly (readonly [number, number])[], at: number): number {
+  if (at >= points[0]![0]) return points[0]![1];
+  const k = points.findIndex(([x]) => x <= at);
+  if (k < 0) return points.at(-1)![1];
+  const [[x1, y1], [x2, y2]] = [points[k - 1]!, points[k]!];
+  return x1 === x2 ? y2 : y2 + ((y1 - y2) * (at - x2)) / (x1 - x2);
 }
 
 describe.skipIf(!isThere)('OR-Library portfolios', () => {
@@ -105,8 +109,11 @@ describe.skipIf(!isThere)('OR-Library portfolios', () => {
     }
   });
 
-  /** Mean errors of the literature: Hang Seng 1.0956, DAX 2.5424 by the paper's genetic algorithm, whose points beyond the frontier are measured otherwise. */
-  test.each([[1, 1.0957, 1.2182], [2, 3.01, 2.5663]])('ten names of port%d are within %d per cent of it on average', (number, meanMax, medianMax) => {
+  /**
+   * Mean and median errors of the genetic algorithm of Chang, Meade, Beasley & Sharaiha (2000), Computers & Operations Research 27, tables
+   * for fifty rates; the particle swarm of Deng, Lin & Lo (2012) has means of 1.0953 and 2.5417. Ours are 1.0956 and 2.3137.
+   */
+  test.each([[1, 1.0974, 1.2182], [2, 2.5417, 2.5662]])('ten names of port%d are within %d per cent of it on average', (number, meanMax, medianMax) => {
     const portfolio = read(number);
     const errors: number[] = [];
     let previous: Float64Array | null = null;

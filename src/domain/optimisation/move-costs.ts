@@ -1,0 +1,150 @@
+import type { DenseAlgebra } from '#kernels/optimisation/algebra.js';
+import { metricDiagonal, metricMatrix, type Metric } from '#kernels/optimisation/metric.js';
+import type { Rows } from '#kernels/optimisation/program.js';
+import { lagrangianSlopes } from '#kernels/optimisation/slopes.js';
+import type { ConvexSolution } from './solve-convex.js';
+
+/** What deciding about a name adds to the value of a relaxation at least, [N] each. */
+export interface Moves {
+  /** Not holding it. */
+  readonly drop: Float64Array;
+  /** Holding it with its least weight. */
+  readonly hold: Float64Array;
+  /** Parts of the two that add up over names. */
+  readonly dropPart: Float64Array;
+  readonly holdPart: Float64Array;
+}
+
+export interface MoveCosts {
+  at(solution: ConvexSolution, leastWeight: number): Moves;
+}
+
+/** Share of the mean variance that makes a singular metric regular: the tie-breaking term of the objective. */
+const RIDGE = 1e-10;
+
+/** A projection that leaves less than this share is rounding. */
+const ROUNDING = 1e-12;
+
+/** Halvings in the search for the share of the variances that can be split off. */
+const HALVINGS = 30;
+
+/**
+ * Lower bounds of decisions about names, from the optimum x of a relaxation alone: every feasible move d from there adds at least
+ * d' Sigma d and the slopes of the Lagrangian, and the least d' Sigma d for a given d_i is d_i^2 over the i-th diagonal entry of the
+ * inverse. For several names at once the variances are split: Sigma - t diag(Sigma) stays positive semi-definite, so that d' Sigma d is
+ * at least t times the sum of the variances times d_i^2.
+ *
+ * @cost    n^3 once, n^2 for each relaxation.
+ * @source  Frangioni & Gentile (2007), SDP diagonalizations and perspective cuts, Operations Research Letters 35(2), for the split.
+ */
+export function createMoveCosts(algebra: DenseAlgebra, metric: Metric): MoveCosts {
+  const { n } = metric;
+  const variances = metricDiagonal(metric);
+  const share = splitShare(algebra, metric, variances);
+  let entries: Float64Array | undefined;
+  return {
+    at({ weights, assembled, answer }, leastWeight) {
+      entries ??= inverseDiagonal(algebra, metric, hasBudget(assembled.program.rows, n));
+      const { right } = lagrangianSlopes(assembled.program, answer.point);
+      const moves: Moves = { drop: new Float64Array(n), hold: new Float64Array(n), dropPart: new Float64Array(n), holdPart: new Float64Array(n) };
+      for (let i = 0; i < n; i++) {
+        const fall = weights[i]! * weights[i]!;
+        moves.drop[i] = fall / entries[i]!;
+        moves.dropPart[i] = share * variances[i]! * fall;
+        const rise = leastWeight - weights[i]!;
+        if (!(rise > 0)) continue;
+        const slope = Math.max(right[i]!, 0) * rise;
+        moves.hold[i] = slope + (rise * rise) / entries[i]!;
+        moves.holdPart[i] = slope + share * variances[i]! * rise * rise;
+      }
+      return moves;
+    },
+  };
+}
+
+/** What a number of names to be held among some costs at least, whichever they are, and if one of them is held or not. */
+export interface ChoiceBound {
+  readonly least: number;
+  /** By place among the names. */
+  readonly ifHeld: Float64Array;
+  readonly ifDropped: Float64Array;
+}
+
+/**
+ * The least sum of parts over all ways to hold between `minimum` and `maximum` of the names: those whose holding costs least more than
+ * their dropping. Infinity where there is no such way.
+ */
+export function choiceBound({ dropPart, holdPart }: Moves, names: Int32Array, minimum: number, maximum: number): ChoiceBound {
+  const count = names.length;
+  const ifHeld = new Float64Array(count);
+  const ifDropped = new Float64Array(count);
+  const [from, to] = [Math.max(minimum, 0), Math.min(maximum, count)];
+  if (from > to) return { least: Number.POSITIVE_INFINITY, ifHeld, ifDropped };
+  const more = Float64Array.from(names, (i) => holdPart[i]! - dropPart[i]!);
+  const order = Array.from(names.keys()).toSorted((a, b) => more[a]! - more[b]! || a - b);
+  let least = names.reduce((sum, i) => sum + dropPart[i]!, 0);
+  let held = 0;
+  while (held < to && (held < from || more[order[held]!]! < 0)) least += more[order[held++]!]!;
+  const dearest = held > 0 ? more[order[held - 1]!]! : Number.NEGATIVE_INFINITY;
+  const next = held < count ? more[order[held]!]! : Number.POSITIVE_INFINITY;
+  order.forEach((place, rank) => {
+    // One more takes the place of the dearest, or comes on top; one less makes room for the next, or leaves its place empty.
+    const extra = Math.min(held < to ? 0 : Number.POSITIVE_INFINITY, held > 0 ? -dearest : Number.POSITIVE_INFINITY);
+    const spare = Math.min(held > from ? 0 : Number.POSITIVE_INFINITY, next);
+    ifHeld[place] = rank < held ? least : least + more[place]! + extra;
+    ifDropped[place] = rank >= held ? least : least - more[place]! + spare;
+  });
+  return { least, ifHeld, ifDropped };
+}
+
+/** Whether the weights have a fixed sum: moves then add up to nought. */
+function hasBudget({ count, coefficients, lower, upper, penalty }: Rows, n: number): boolean {
+  for (let r = 0; r < count; r++) {
+    if (lower[r] === upper[r] && penalty[r] === Infinity && coefficients.subarray(r * n, r * n + n).every((value) => value === 1)) return true;
+  }
+  return false;
+}
+
+/** Diagonal of the inverse, with moves that add up to nought of its projection on them. Infinity where nothing is known. */
+function inverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: boolean): Float64Array {
+  const { n } = metric;
+  const factor = metricMatrix(metric).slice();
+  const ridge = RIDGE * metricDiagonal(metric).reduce((sum, value) => sum + value / n, 0);
+  for (let i = 0; i < n; i++) factor[i * n + i]! += ridge;
+  if (algebra.cholesky(factor, n) < n) return new Float64Array(n).fill(Infinity);
+  const inverse = new Float64Array(n * n);
+  for (let i = 0; i < n; i++) inverse[i * n + i] = 1;
+  algebra.solveLower(factor, n, inverse);
+  const diagonal = new Float64Array(n);
+  const along = new Float64Array(n);
+  let total = 0;
+  for (let k = 0; k < n; k++) {
+    let sum = 0;
+    for (let i = 0; i <= k; i++) sum += inverse[k * n + i]!;
+    for (let i = 0; i <= k; i++) {
+      diagonal[i]! += inverse[k * n + i]! ** 2;
+      along[i]! += inverse[k * n + i]! * sum;
+    }
+    total += sum * sum;
+  }
+  return isBudgeted ? diagonal.map((value, i) => Math.max(value - along[i]! ** 2 / total, ROUNDING * value)) : diagonal;
+}
+
+/** The largest share of the variances that leaves the rest positive definite, a little less for rounding; nought on a singular metric. */
+function splitShare(algebra: DenseAlgebra, metric: Metric, variances: Float64Array): number {
+  const { n } = metric;
+  const matrix = metricMatrix(metric);
+  const leaves = (share: number) => {
+    const rest = matrix.slice();
+    for (let i = 0; i < n; i++) rest[i * n + i]! -= share * variances[i]!;
+    return algebra.cholesky(rest, n) === n;
+  };
+  let low = 0;
+  let high = 1;
+  for (let step = 0; step < HALVINGS; step++) {
+    const middle = (low + high) / 2;
+    if (leaves(middle)) low = middle;
+    else high = middle;
+  }
+  return low * (1 - 1e-9);
+}

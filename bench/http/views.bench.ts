@@ -15,7 +15,8 @@ try {
   await measureRecord('SMALL', 'written');
   await measureRecord('BIG', 'written');
   await measureRecord('BIG', 'read again');
-  const { index } = await json<{ index: string[] }>('/analytics/BIG/levels');
+  const { levels } = await json<{ levels: { index: string[] } }>('/analytics/BIG/levels');
+  const index = levels.index.map((date) => date.slice(0, 10));
   const dates = Array.from({ length: QUESTIONS }, (_, k) => index[Math.floor(((k + 0.5) / QUESTIONS) * index.length)]!);
   const { weights } = await json<{ weights: { identifier: string }[] }>('/analytics/BIG/weights');
   const year = (date: string): string => `start=${date}&end=${Math.min(Number(date.slice(0, 4)) + 1, 2019)}-12-28`;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { openHome } from '#store/home.js';
 import { openStore, type Store } from '#store/open-store.js';
+import { serving } from '../cli/process.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 
 const newFolder = temporaryFolders();
@@ -56,4 +57,39 @@ test('a full volume refuses writes before the engine meets it, keeps everything 
   expect(failures).toEqual([]);
   await store.close();
   await home.close();
+});
+
+test('a service on a full volume refuses writes with 503, goes on reading and deleting, and writes again when there is room', { timeout: 120_000 }, async ({ skip }) => {
+  const folder = await mountSmallVolume();
+  if (folder === undefined) return skip('mounting a small volume needs more rights than this user has');
+  await writeFile(join(folder, 'filler'), Buffer.alloc(4 * 2 ** 20));
+  const service = await serving(join(folder, 'home'), ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
+  const ask = (method: string, path: string, body?: unknown) =>
+    fetch(`${service.url}${path}`, body === undefined ? { method } : { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  const put = (i: number) => ask('PUT', `/data/watchlists/w${i}`, { name: `w${i}`, identifiers: Array.from({ length: 1000 }, (_, k) => `NAME-${i}-${k}`) });
+  try {
+    let acknowledged = 0;
+    let refusal: Response | undefined;
+    while (acknowledged < 5000) {
+      const response = await put(acknowledged);
+      if (response.status !== 200) {
+        refusal = response;
+        break;
+      }
+      await response.arrayBuffer();
+      acknowledged++;
+    }
+    const { error } = (await refusal!.json()) as { readonly error: { readonly code: string } };
+    expect([refusal!.status, error.code, Number(refusal!.headers.get('retry-after')) > 0]).toEqual([503, 'STORAGE_FULL', true]);
+    expect(acknowledged).toBeGreaterThan(20);
+    for (let i = 0; i < acknowledged; i++) expect((await ask('GET', `/data/watchlists/w${i}`)).status).toBe(200);
+    expect((await ask('GET', '/health')).status).toBe(200);
+    expect((await ask('DELETE', '/data/watchlists/w0')).status).toBe(204);
+
+    await rm(join(folder, 'filler'));
+    await expect.poll(async () => (await put(0)).status, { timeout: 20_000 }).toBe(200);
+  } finally {
+    service.child.kill('SIGTERM');
+  }
+  expect(await service.ended).toBe(0);
 });

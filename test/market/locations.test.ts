@@ -58,6 +58,15 @@ describe('the places that stores may be read from', () => {
     expect(await answer(join(base, 'root', 'none'))).toBe('LOCATION_NOT_FOUND');
     expect(await answer(join(base, 'root', 'file.csv'))).toBe('LOCATION_NOT_FOUND');
   });
+
+  test('are told without any path of the machine', async () => {
+    const { base } = await tree();
+    const locations = createLocations([join(base, 'root')]);
+    for (const place of [join(base, 'root', 'none'), join(base, 'root', 'file.csv'), base, 'relative']) {
+      const resolved = await locations.resolve(place, 'folder');
+      expect('problem' in resolved && !resolved.problem.message.includes('/')).toBe(true);
+    }
+  });
 });
 
 describe('managed folders', () => {

@@ -1,7 +1,8 @@
-import { formatDay } from '#domain/days.js';
 import { priceSeries, type DatedTable } from '#market/price-series.js';
 import type { PricesInput, Task } from '#jobs/tasks.js';
 import { encodeArrowTable } from '#views/arrow-table.js';
+import { createJsonWriter } from '#views/json-writer.js';
+import { writeDatedTable } from '#views/table-json.js';
 import { outputBytes } from './hand-over.js';
 
 /** The body of PricesResponse as JSON, or as an Arrow stream with all but the table in its metadata. */
@@ -11,8 +12,13 @@ export const prices: Task<'prices'> = ({ identifier, bars, request, format }: Pr
   return outputBytes(format === 'arrow' ? encodeArrowTable(table, body) : pricesJson(table, body));
 };
 
-function pricesJson({ days, columns }: DatedTable, body: { readonly identifier: string; readonly interval: string }): string {
-  const index = Array.from(days, formatDay);
-  const data = index.map((_, row) => columns.map(({ values }) => (Number.isFinite(values[row]) ? values[row]! : null)));
-  return JSON.stringify({ ...body, prices: { index, columns: columns.map(({ name }) => name), data } });
+/** Bytes of a number and its comma, more or less. */
+const NUMBER_BYTES = 10;
+
+function pricesJson(table: DatedTable, { identifier, interval }: { readonly identifier: string; readonly interval: string }): Uint8Array {
+  const json = createJsonWriter(1024 + table.days.length * (table.columns.length + 2) * NUMBER_BYTES);
+  json.raw(`{"identifier":${JSON.stringify(identifier)},"interval":"${interval}","prices":`);
+  writeDatedTable(json, table);
+  json.raw('}');
+  return json.bytes();
 }

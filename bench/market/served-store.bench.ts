@@ -17,7 +17,11 @@ import { sessionsBetween } from '#services/store-jobs.js';
  */
 const DAYS = 5;
 
-/** Asks one address again and again, in a thread of its own, and gives the times it took in ascending order. */
+/** How often another store is loaded, and how many names are asked for in turn meanwhile. */
+const LOADS = 4;
+const NAMES = 40;
+
+/** Asks some addresses in turn, again and again, in a thread of its own, and gives the times it took in ascending order. */
 const CLIENT = `
   const { parentPort, workerData } = require('node:worker_threads');
   let isStopped = false;
@@ -26,7 +30,7 @@ const CLIENT = `
     const times = [];
     for (let n = 0; !isStopped; n++) {
       const begun = performance.now();
-      await (await fetch(workerData)).arrayBuffer();
+      await (await fetch(workerData[n % workerData.length])).arrayBuffer();
       times.push(performance.now() - begun);
       if (n === 20) { times.length = 0; parentPort.postMessage('warm'); }
     }
@@ -47,8 +51,6 @@ const running = await start(settings, pino({ level: 'silent' }));
 try {
   await ask('POST', '/data/stores', { store_id: 'served', name: 'served', kind: 'folder', location: join(base, 'served'), activate: true });
   await measureLoad();
-  await ask('POST', '/data/stores/served/activate');
-  await finished('load:served');
   const times: number[] = [];
   for (let day = 0; day < DAYS; day++) {
     await writePart('served', held + day, held + day + 1);
@@ -60,28 +62,36 @@ try {
   await rm(base, { recursive: true, force: true });
 }
 
-/** Reads the served store all the while another is registered, then activated. */
+/** Reads the served store all the while another is registered, then activated, and so on. */
 async function measureLoad(): Promise<void> {
   const loads = [
-    ['registering', () => ask('POST', '/data/stores', { store_id: 'loading', name: 'loading', kind: 'folder', location: join(base, 'loading') })],
-    ['activating', () => timed('POST', '/data/stores/loading/activate', 'load:loading')],
+    ['registering', () => ask('POST', '/data/stores', { store_id: 'loading', name: 'loading', kind: 'folder', location: join(base, 'loading') }), () => ask('DELETE', '/data/stores/loading')],
+    ['activating', () => timed('POST', '/data/stores/loading/activate', 'load:loading'), () => timed('POST', '/data/stores/served/activate', 'load:served')],
   ] as const;
-  for (const [what, load] of loads) {
-    const name = whole.identifiers[7]!;
-    const client = new Worker(CLIENT, { eval: true, workerData: `${running.server.url}/data/prices/${name}` });
-    await new Promise((resolve) => client.once('message', resolve));
-    const watch = watchLoop();
-    const begun = performance.now();
-    await load();
-    const seconds = (performance.now() - begun) / 1000;
-    const stall = watch();
-    const latencies = await new Promise<number[]>((resolve) => {
-      client.once('message', resolve);
-      client.postMessage('stop', []);
-    });
-    await client.terminate();
+  for (const [what, load, undo] of loads) {
+    if (what === 'activating') await loads[0][1]();
+    const latencies: number[] = [];
+    let seconds = 0;
+    let stall = 0;
+    for (let n = 0; n < LOADS; n++) {
+      const addresses = whole.identifiers.slice(0, NAMES).map((name) => `${running.server.url}/data/prices/${name}`);
+      const client = new Worker(CLIENT, { eval: true, workerData: addresses });
+      await new Promise((resolve) => client.once('message', resolve));
+      const watch = watchLoop();
+      const begun = performance.now();
+      await load();
+      seconds += (performance.now() - begun) / 1000;
+      stall = Math.max(stall, watch());
+      latencies.push(...(await new Promise<number[]>((resolve) => {
+        client.once('message', resolve);
+        client.postMessage('stop', []);
+      })));
+      await client.terminate();
+      await undo();
+    }
+    latencies.sort((a, b) => a - b);
     const at = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(share * latencies.length))]!;
-    console.log(`${what} another store (${seconds.toFixed(2)} s): ${latencies.length} GETs of the served one, p50 ${at(0.5).toFixed(1)} ms  p99 ${at(0.99).toFixed(1)} ms  longest ${latencies.at(-1)!.toFixed(1)} ms  longest stall ${stall.toFixed(1)} ms`);
+    console.log(`${what} another store ${LOADS} times (${(seconds / LOADS).toFixed(2)} s each): ${latencies.length} GETs of the served one, p50 ${at(0.5).toFixed(1)} ms  p99 ${at(0.99).toFixed(1)} ms  longest ${latencies.at(-1)!.toFixed(1)} ms  longest stall ${stall.toFixed(1)} ms`);
   }
 }
 
@@ -102,7 +112,7 @@ function watchLoop(): () => number {
 
 async function ask(method: string, path: string, body?: unknown): Promise<unknown> {
   const response = await fetch(running.server.url + path, { method, headers: { 'content-type': 'application/json' }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
-  const answer: unknown = await response.json();
+  const answer: unknown = response.status === 204 ? null : await response.json();
   if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${JSON.stringify(answer)}`);
   return answer;
 }

@@ -42,19 +42,23 @@ const COUNTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
 /** The bars of one name as a client asks for them: adjusted first, then drawn together by week or month, then cut to the window. */
 export function priceSeries(bars: NameBars, request: SeriesRequest): DatedTable {
   const { dates, fields, names, position } = bars;
-  const close = column(fields.find(({ name }) => name === 'CLOSE')!.values, names, position);
+  const from = request.start === null ? 0 : firstAtLeast(dates, request.start);
+  const to = request.end === null ? dates.length : lastAtMost(dates, request.end) + 1;
+  const rows = rowsWithValue(bars, from, to);
+  const panelOf = (name: string) => fields.find((field) => field.name === name)!.values;
+  if (request.interval === 'native' && request.adjust === 'none') {
+    return { days: picked(dates, 1, 0, rows, new Int32Array(rows.length)), columns: request.columns.map((name) => ({ name, values: picked(panelOf(name), names, position, rows, new Float64Array(rows.length)) })) };
+  }
+  const close = column(panelOf('CLOSE'), names, position);
   const factors = request.adjust === 'none' ? undefined : adjustmentFactors(bars, close, request.adjust);
   const wanted = request.columns.map((name) => {
-    const values = name === 'CLOSE' ? close.slice() : column(fields.find((field) => field.name === name)!.values, names, position);
+    const values = name === 'CLOSE' ? close.slice() : column(panelOf(name), names, position);
     if (factors !== undefined && PRICES.has(name)) for (let t = 0; t < values.length; t++) values[t]! *= factors.price[t]!;
     if (factors !== undefined && COUNTS.has(name)) for (let t = 0; t < values.length; t++) values[t]! *= factors.shares[t]!;
     return { name, values };
   });
-  const rows = rowsWithValue(fields, names, position, dates.length);
-  const from = request.start === null ? 0 : firstAtLeast(dates, request.start);
-  const to = request.end === null ? dates.length : lastAtMost(dates, request.end) + 1;
-  const window = rows.filter((t) => t >= from && t < to);
-  return request.interval === 'native' ? picked(dates, wanted, window) : drawnTogether(dates, wanted, window, request.interval);
+  if (request.interval !== 'native') return drawnTogether(dates, wanted, rows, request.interval);
+  return { days: picked(dates, 1, 0, rows, new Int32Array(rows.length)), columns: wanted.map(({ name, values }) => ({ name, values: picked(values, 1, 0, rows, new Float64Array(rows.length)) })) };
 }
 
 function column(panel: Float64Array, names: number, position: number): Float64Array {
@@ -63,14 +67,27 @@ function column(panel: Float64Array, names: number, position: number): Float64Ar
   return values;
 }
 
-/** Rows on which the name has a value in any field. */
-function rowsWithValue(fields: NameBars['fields'], names: number, position: number, sessions: number): number[] {
-  const rows: number[] = [];
-  for (let t = 0; t < sessions; t++) {
+/** Rows from one to before another on which the name has a value in any field. */
+function rowsWithValue({ fields, names, position }: NameBars, from: number, to: number): Int32Array {
+  const rows = new Int32Array(Math.max(to - from, 0));
+  const panels = fields.map(({ values }) => values);
+  let count = 0;
+  for (let t = from; t < to; t++) {
     const cell = t * names + position;
-    if (fields.some(({ values }) => values[cell] === values[cell])) rows.push(t);
+    for (let f = 0; f < panels.length; f++) {
+      const value = panels[f]![cell]!;
+      if (value !== value) continue;
+      rows[count++] = t;
+      break;
+    }
   }
-  return rows;
+  return rows.subarray(0, count);
+}
+
+/** Values of some rows of one column of a row-major table. */
+function picked<T extends Float64Array | Int32Array>(values: T, step: number, column: number, rows: Int32Array, out: T): T {
+  for (let i = 0; i < rows.length; i++) out[i] = values[rows[i]! * step + column]!;
+  return out;
 }
 
 export interface AdjustmentFactors {
@@ -142,15 +159,8 @@ function effectsBySession({ dates, actions, adjustment }: Pick<NameBars, 'dates'
 
 type Columns = DatedTable['columns'];
 
-function picked(dates: Int32Array, columns: Columns, rows: readonly number[]): DatedTable {
-  return {
-    days: Int32Array.from(rows, (t) => dates[t]!),
-    columns: columns.map(({ name, values }) => ({ name, values: Float64Array.from(rows, (t) => values[t]!) })),
-  };
-}
-
 /** One row a week or month that has data, dated by its last session with data. */
-function drawnTogether(dates: Int32Array, columns: Columns, rows: readonly number[], interval: 'weekly' | 'monthly'): DatedTable {
+function drawnTogether(dates: Int32Array, columns: Columns, rows: Int32Array, interval: 'weekly' | 'monthly'): DatedTable {
   const groups: number[][] = [];
   let last: number | undefined;
   for (const t of rows) {

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { protectedText, unprotectedText } from '#market/formula-text.js';
+import { writeWorkbook } from '#market/workbook-writer.js';
+import { openZip } from '#market/zip-reader.js';
+
+/** What a spreadsheet takes for a formula, and with it for a command. */
+const FORMULAS = ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '\0=1', '＋1', '－1', '＝1', '＠1', '=cmd|\' /C calc\'!A0', '=HYPERLINK("https://example.com")'];
+
+test.each(FORMULAS)('%j is written as a text that no spreadsheet computes, and read as it was', (text) => {
+  expect(protectedText(text)).toBe(`'${text}`);
+  expect(unprotectedText(protectedText(text))).toBe(text);
+});
+
+test.each(['', 'A', "'A", "it's", '1=1', ' =1'])('%j is written as it is', (text) => {
+  expect(protectedText(text)).toBe(text);
+  expect(unprotectedText(text)).toBe(text);
+});
+
+test('a workbook holds the text with its apostrophe, in a cell that is text', async () => {
+  const members = await openZip(writeWorkbook([{ name: 'reference', rows: [['identifier', 'NAME'], ['A', '=1+1']] }]));
+  const sheet = members.find(({ name }) => name.endsWith('sheet1.xml'))!;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of sheet.open()) chunks.push(chunk);
+  const text = Buffer.concat(chunks).toString('utf8');
+  expect(text).toContain("t=\"inlineStr\"><is><t>'=1+1</t>");
+  expect(text).not.toContain('<f>');
+});

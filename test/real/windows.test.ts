@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { liveService, type LiveService } from './live.js';
+
+/**
+ * Seven sessions worked by hand. The index holds A, B and GONE at a third each and never trades; GONE is delisted at its last price
+ * of session 4, LATE begins on session 3, EARLY ends on session 4, NEVER is not chosen.
+ */
+const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
+const CLOSES: Record<string, readonly (number | null)[]> = {
+  A: [100, 110, 110, 110, 110, 121, 121],
+  B: [50, 50, 45, 45, 45, 45, 45],
+  GONE: [10, 10, 10, 8, 8, null, null],
+  LATE: [null, null, null, 20, 21, 22, 23],
+  EARLY: [7, 7.7, 7, 7.7, 7, null, null],
+  NEVER: [1, 1, 1, 1, 1, 1, 1],
+};
+
+interface Attribution {
+  readonly contributions: readonly { readonly asset_id: string; readonly contribution: number }[];
+  readonly total_return: number;
+  readonly periods: number;
+  readonly reconciles: boolean;
+  readonly cap_drag: number | null;
+  readonly cost_drag: number | null;
+  readonly start: string;
+  readonly end: string;
+  readonly requested_start: string | null;
+}
+
+interface Result {
+  readonly benchmark: { readonly observations: number; readonly benchmark_return: number; readonly start: string; readonly end: string; readonly beta: number } | null;
+}
+
+let service: LiveService;
+beforeAll(async () => {
+  service = await liveService(['--workers', '1']);
+  const rows = Object.entries(CLOSES).flatMap(([name, closes]) => closes.flatMap((close, t) => (close === null ? [] : [[name, DATES[t], close]])));
+  const table = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({ index: data.map((_, i) => i), columns, data });
+  await service.ok('POST', '/data/import', {
+    store_id: 'hand', name: 'hand', adjustment: 'none', activate: true,
+    tables: {
+      market: table(['identifier', 'date', 'CLOSE'], rows),
+      corporate_actions: table(['identifier', 'type', 'value', 'ex_date', 'status'], [['GONE', 'DELISTING', 0, '2024-01-09', 'paid']]),
+      reference: table(['identifier', 'CURRENCY', 'EXCHANGE', 'SECTOR'], Object.keys(CLOSES).map((name) => [name, 'USD', 'XNYS', name === 'A' ? 'S1' : 'S2'])),
+    },
+  });
+  const index = (id: string, names: readonly string[], weighting: object = {}) => ({
+    id, name: id, calendar: 'XNYS', base_date: DATES[0], rebalance: { frequency: 'none' },
+    pipeline: { selection: [{ id: 'names', type: 'IncludeList', params: { identifiers: names } }], treatment: { dividends: 'price', delisting: 'last_price' }, weighting: { type: 'EqualWeight', ...weighting } },
+  });
+  await service.ok('PUT', '/indices/HAND', index('HAND', ['A', 'B', 'GONE']));
+  await service.ok('PUT', '/indices/CAPPED', index('CAPPED', ['A', 'B', 'GONE'], { cap: 0.5 }));
+});
+afterAll(() => service?.close());
+
+async function run(id: string, request: object = {}): Promise<Result> {
+  const { error, result } = await service.job<Result>(`/analytics/${id}/backtest`, request);
+  expect(error).toBeNull();
+  return result;
+}
+
+const attribution = (query = '', id = 'HAND') => service.ok<Attribution>('GET', `/analytics/${id}/attribution${query}`);
+const byName = ({ contributions }: Attribution): Record<string, number> => Object.fromEntries(contributions.map(({ asset_id: id, contribution }) => [id, contribution]));
+
+describe('windows of a run', () => {
+  test('of two periods are linked as a hand does it', async () => {
+    await run('HAND');
+    // Value of 3: 3.1 on the second day, 3.0 on the third. The return is nothing and its linking factor 1, so that the parts are
+    // those of each day times ln(1 + r) / r: A 0.1/3 x ln(1 + 1/30) / (1/30), B -0.1/3.1 x ln(30/31) / (-1/31).
+    const view = await attribution('?start=2024-01-02&end=2024-01-04');
+    const parts = byName(view);
+    expect(parts['A']).toBeCloseTo(Math.log(31 / 30), 14);
+    expect(parts['B']).toBeCloseTo(Math.log(30 / 31), 14);
+    expect(parts['GONE']).toBeCloseTo(0, 15);
+    expect([view.total_return, view.periods, view.reconciles]).toEqual([expect.closeTo(0, 15), 2, true]);
+  });
+
+  test('of one period are the products of weight and return', async () => {
+    const view = await attribution('?start=2024-01-02&end=2024-01-03');
+    expect(view.periods).toBe(1);
+    expect(byName(view)['A']).toBeCloseTo(0.1 / 3, 15);
+    expect(byName(view)['B']).toBeCloseTo(0, 15);
+  });
+
+  test('that reach beyond the run are cut to it and say what was asked for', async () => {
+    const view = await attribution('?start=2020-01-01&end=2030-01-01');
+    expect(view).toMatchObject({ periods: 6, requested_start: '2020-01-01' });
+    // The first date has no period of its own: the first period ends a session later.
+    expect([view.start.slice(0, 10), view.end.slice(0, 10)]).toEqual([DATES[1], DATES[6]]);
+    expect(view.total_return).toBe((await attribution()).total_return);
+  });
+
+  test.each([
+    ['outside the run', '?start=2025-01-01&end=2025-06-30', 'RANGE_TOO_SHORT'],
+    ['of one date', '?start=2024-01-03&end=2024-01-03', 'RANGE_TOO_SHORT'],
+    ['that end before they begin', '?start=2024-01-05&end=2024-01-03', 'INVALID_RANGE'],
+  ])('%s are refused', async (_what, query, code) => {
+    const { status, body } = await service.ask<{ error: { code: string } }>('GET', `/analytics/HAND/attribution${query}`);
+    expect([status, body.error.code]).toEqual([422, code]);
+  });
+
+  test('a name that is delisted inside has contributed what it lost, and its money is with the others', async () => {
+    // Of 3 on session 2, GONE loses 0.2 on the next. On session 5 A grows from 1.1 to 1.21, and at its close the 0.8 of GONE go to
+    // A and B, 1.21 to 0.9.
+    const view = await attribution('?start=2024-01-04&end=2024-01-10');
+    expect(view.reconciles).toBe(true);
+    expect(view.total_return).toBeCloseTo(2.91 / 3 - 1, 14);
+    const parts = byName(view);
+    expect([parts['GONE']! < 0, parts['A']! > 0]).toEqual([true, true]);
+    expect(parts['B']).toBe(0);
+    const { weights } = await service.ok<{ weights: { identifier: string; weight: number }[] }>('GET', '/analytics/HAND/weights');
+    expect(weights).toMatchObject([{ identifier: 'A', weight: expect.closeTo(1.21 / 2.11, 14) }, { identifier: 'B', weight: expect.closeTo(0.9 / 2.11, 14) }]);
+    expect((await service.ok<{ checks: { name: string; holds: boolean }[] }>('GET', '/analytics/HAND/reconcile')).checks.filter(({ holds }) => !holds)).toEqual([]);
+  });
+
+  test('an asset that was never held is told so', async () => {
+    for (const name of ['NEVER', 'NOBODY']) {
+      const { status, body } = await service.ask<{ error: { code: string } }>('GET', `/analytics/HAND/assets/${name}`);
+      expect([status, body.error.code]).toEqual([404, 'ASSET_NOT_IN_RUN']);
+    }
+  });
+});
+
+describe('what a run does not have is null, not zero', () => {
+  test('neither benchmark nor cost nor cap', async () => {
+    expect((await run('HAND')).benchmark).toBeNull();
+    expect(await attribution()).toMatchObject({ cap_drag: null, cost_drag: null });
+    const { active_risk: active, weights } = await service.ok<{ active_risk: unknown; weights: { active_weight: unknown }[] }>('GET', '/analytics/HAND/weights');
+    expect([active, weights[0]!.active_weight]).toEqual([null, null]);
+    const groups = await service.ok<{ benchmark: unknown; active_return: unknown; groups: { allocation: unknown }[] }>('GET', '/analytics/HAND/attribution/groups?by=SECTOR');
+    expect([groups.benchmark, groups.active_return, groups.groups[0]!.allocation]).toEqual([null, null, null]);
+  });
+
+  test('with a cap and with costs they are numbers', async () => {
+    await run('CAPPED', { transaction_cost_bps: 20 });
+    const { cap_drag: cap, cost_drag: cost } = await attribution('', 'CAPPED');
+    expect(cap).toBe(0); // nothing exceeds a half of three equal parts
+    expect(cost).toBeLessThan(0);
+  });
+});
+
+describe('a benchmark', () => {
+  test('that begins later is compared from there on', async () => {
+    const { benchmark } = await run('HAND', { benchmark: { kind: 'identifier', id: 'LATE' } });
+    expect(benchmark).toMatchObject({ observations: 4 });
+    expect([benchmark!.start.slice(0, 10), benchmark!.end.slice(0, 10)]).toEqual([DATES[3], DATES[6]]);
+    expect(benchmark!.benchmark_return).toBeCloseTo(23 / 20 - 1, 14);
+  });
+
+  test('that stops first is compared up to there', async () => {
+    const { benchmark } = await run('HAND', { benchmark: { kind: 'identifier', id: 'EARLY' } });
+    expect([benchmark!.start.slice(0, 10), benchmark!.end.slice(0, 10)]).toEqual([DATES[0], DATES[4]]);
+    expect(benchmark!.benchmark_return).toBe(0);
+  });
+});

@@ -14,7 +14,8 @@ export const AMBER = '#dd8f2a';
 /** Lightness 50; drawn dashed. */
 export const SLATE = '#6f7b8a';
 export const NAVY_TINT = '#d9e3ee';
-export const AMBER_TINT = '#fbe9d2';
+/** Lightness 82, against 90 of the tint above. */
+export const AMBER_TINT = '#f2c48b';
 
 export const SIZE = {
   /** Title of the report. */

@@ -1,0 +1,147 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createDivisorClient, type BookPayload, type DivisorClient, type OverviewView, type PortfolioBookPayload } from '#clients/typescript/divisor.js';
+import { percentText, ratioText } from '#views/report/numbers.js';
+import { liveService, type LiveService } from '../real/live.js';
+import { readPdf } from '../views/report/read-pdf.js';
+
+/** Tools of others that read the documents too, where the machine has them. */
+const has = (command: string) => spawnSync(command, ['-v']).error === undefined;
+const TOOLS = { pdftotext: has('pdftotext'), pdffonts: has('pdffonts'), qpdf: has('qpdf') };
+for (const [tool, isHere] of Object.entries(TOOLS)) if (!isHere) console.log(`Reports are not read by ${tool}: this machine has none.`);
+
+let service: LiveService;
+let client: DivisorClient;
+const folder = mkdtempSync(join(tmpdir(), 'divisor-figures-'));
+
+const largest = (count: number) => [{ id: 'largest', type: 'TopN' as const, params: { field: 'MARKET_CAP', count } }];
+const common = { calendar: 'XNYS', base_date: '2019-01-02', rebalance: { frequency: 'quarterly' as const, anchor: 'third_friday' as const } };
+
+beforeAll(async () => {
+  service = await liveService();
+  client = createDivisorClient({ url: service.url });
+  await client.run('generateSynthetic', { body: { store_id: 'market', seed: 5, assets: 60, start: '2018-01-02', end: '2022-12-30' } });
+  await client.call('putIndex', { params: { index_id: 'PLAIN' }, body: { ...common, id: 'PLAIN', name: 'Plain', pipeline: { selection: largest(30), treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } } } });
+  await client.call('putIndex', { params: { index_id: 'CAPPED' }, body: { ...common, id: 'CAPPED', name: 'Capped', pipeline: { selection: largest(25), weighting: { type: 'MarketCapWeight', cap: 0.06 } } } });
+  await client.call('optimiseIndex', { params: { index_id: 'CAPPED' }, body: { id: 'DERIVED', name: 'Derived', constraints: [{ type: 'Cardinality', params: { maximum: 12 } }] } });
+  for (const index_id of ['PLAIN', 'CAPPED', 'DERIVED']) await client.run('startBacktest', { params: { index_id }, body: { transaction_cost_bps: 8 } });
+});
+afterAll(async () => {
+  await service.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function factsheet(index_id: string): Promise<{ readonly bytes: Uint8Array; readonly path: string }> {
+  const { render_id } = await client.run('renderReport', { body: { template_id: 'FACTSHEET-A4', index_id } });
+  const bytes = await client.call('getRender', { params: { render_id } });
+  const path = join(folder, `${index_id}.pdf`);
+  writeFileSync(path, bytes);
+  return { bytes, path };
+}
+
+/** Every figure a factsheet may print, as the routes of the service tell it, formatted. */
+async function figuresOf(index_id: string): Promise<Set<string>> {
+  const params = { index_id };
+  const overview = await client.call('getOverview', { params });
+  const { index } = await client.call('getRecord', { params });
+  const { weights } = await client.call('getWeights', { params });
+  const rolling = await client.call('getRollingRisk', { params, query: { window: 252 } });
+  const names = weights.map(({ identifier }) => identifier);
+  const { entries } = await client.call('getAssetReferences', { query: { identifiers: names, fields: ['SECTOR'] } });
+  const sectors = new Map<unknown, number>();
+  weights.forEach(({ weight }, i) => sectors.set(entries[i]!.fields['SECTOR'], (sectors.get(entries[i]!.fields['SECTOR']) ?? 0) + weight));
+  const { sharpe_ratio: sharpe, ...fractions } = overview.metrics;
+  const volatility = rolling.risk.columns.indexOf('volatility');
+  return new Set([
+    ...Object.values(fractions).map(percentText),
+    ratioText(sharpe),
+    ratioText(overview.level.data.at(-1)!),
+    ratioText(overview.concentration.effective_assets),
+    percentText(overview.concentration.largest),
+    ...yearlyReturns(overview).map(percentText),
+    ...monthlyReturns(overview).map(percentText),
+    ...[...sectors.values()].map(percentText),
+    ...weights.flatMap(({ weight, raw_weight }) => [percentText(weight), percentText(raw_weight)]),
+    percentText(rolling.risk.data.at(-1)![volatility] as number),
+    ...rebalanceFigures((index.optimised ?? index.target)!),
+  ]);
+}
+
+const monthlyReturns = (overview: OverviewView) => returnsBy('2020-01'.length, overview);
+const yearlyReturns = (overview: OverviewView) => returnsBy('2020'.length, overview);
+
+/** Last level of each month or year, told by the beginning of its dates, over the last one before it. */
+function returnsBy(length: number, { level: { index, data } }: OverviewView): number[] {
+  const ends = index.flatMap((date, i) => (index[i + 1]?.slice(0, length) === date.slice(0, length) ? [] : [data[i]!]));
+  return ends.map((level, i) => level / (i === 0 ? data[0]! : ends[i - 1]!) - 1);
+}
+
+/** Largest weight, cap and what the cap moved, of the latest rebalances. */
+function rebalanceFigures({ rebalances }: BookPayload): string[] {
+  return rebalances.slice(-4).flatMap(({ weights, cap, redistributed }) => [Math.max(...Object.values(weights)), cap, redistributed].map(percentText));
+}
+
+/** What is printed with two decimals: every figure but counts, dates and the ticks of axes, which the levels here need none for. */
+const FIGURE = /(?<![\d.,-])-?\d{1,3}(?:,?\d{3})*\.\d{2}%?(?![\d.])/g;
+
+/** The lines of the latest rebalances, each with the first of its percentages: the turnover. */
+const turnoversIn = (text: string): Map<string, string> => new Map([...text.matchAll(/^\s*(\d{4}-\d{2}-\d{2})\s+\d+\s+\d+\s+\d+\s+(-?[\d.,]+%)/gm)].map((match) => [match[1]!, match[2]!]));
+
+describe.each(['PLAIN', 'CAPPED', 'DERIVED'])('the factsheet of %s', (id) => {
+  const read = async () => {
+    const { bytes, path } = await factsheet(id);
+    return { path, texts: [readPdf(bytes).text, ...(TOOLS.pdftotext ? [spawnSync('pdftotext', ['-layout', path, '-'], { encoding: 'utf8' }).stdout] : [])] };
+  };
+
+  test('prints no figure that the routes of the service do not tell', async () => {
+    const told = await figuresOf(id);
+    const { portfolio } = await client.call('getRecord', { params: { index_id: id } });
+    const { texts } = await read();
+    for (const text of texts) {
+      const turnovers = turnoversIn(text);
+      expect(turnovers.size).toBe(4);
+      for (const [date, printed] of turnovers) expect(Math.abs(turnoverOn(portfolio, date) - Number(printed.replace('%', '')) / 100), `turnover of ${date}`).toBeLessThan(0.0002);
+      const printed = text.match(FIGURE) ?? [];
+      expect(printed.length).toBeGreaterThan(80);
+      expect(printed.filter((figure) => !told.has(figure) && ![...turnovers.values()].includes(figure))).toEqual([]);
+    }
+  });
+
+  test('prints every figure of the overview, the years and the largest names', async () => {
+    const { metrics, concentration } = await client.call('getOverview', { params: { index_id: id } });
+    const { weights } = await client.call('getWeights', { params: { index_id: id } });
+    const { sharpe_ratio: sharpe, ...fractions } = metrics;
+    const { texts } = await read();
+    for (const text of texts) {
+      const printed = new Set(text.match(FIGURE));
+      for (const value of Object.values(fractions)) expect(printed).toContain(percentText(value));
+      for (const value of [sharpe, concentration.effective_assets]) expect(printed).toContain(ratioText(value));
+      for (const { weight } of weights.toSorted((a, b) => b.weight - a.weight).slice(0, 10)) expect(printed).toContain(percentText(weight));
+    }
+  });
+
+  test.skipIf(!TOOLS.pdffonts)('has every font in it', async () => {
+    const { path } = await read();
+    const rows = spawnSync('pdffonts', [path], { encoding: 'utf8' }).stdout.trim().split('\n').slice(2);
+    expect(rows.length).toBeGreaterThan(0);
+    // name, type, encoding, embedded, subset, unicode, object
+    for (const row of rows) expect(row).toMatch(/ yes yes yes +\d+ +\d+$/);
+  });
+
+  test.skipIf(!TOOLS.qpdf)('is a document without a fault', async () => {
+    const { path } = await read();
+    const { status, stdout } = spawnSync('qpdf', ['--check', path], { encoding: 'utf8' });
+    expect(status, stdout).toBe(0);
+    expect(stdout).toContain('No syntax or stream encoding errors found');
+  });
+});
+
+/** Half of what was traded on a date, by the value of the portfolio on it: within the costs, the turnover of the weights. */
+function turnoverOn({ transactions, nav }: PortfolioBookPayload, date: string): number {
+  const [day, notional] = [transactions.columns.indexOf('date'), transactions.columns.indexOf('notional')];
+  const traded = transactions.data.filter((row) => row[day] === date).reduce((sum, row) => sum + Math.abs(row[notional] as number), 0);
+  return traded / 2 / nav.data[nav.index.indexOf(date)]!;
+}

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { AMBER, AMBER_TINT, INK, MUTED, NAVY, NAVY_TINT, SLATE } from '#views/report/style-sheet.js';
+
+/** Lightness of CIELAB, 0 black to 100 white: what is left of a colour in grey. */
+function lightness(colour: string): number {
+  const [r = 0, g = 0, b = 0] = [1, 3, 5].map((at) => {
+    const value = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  });
+  const luminance = 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  return luminance > 0.008856 ? 116 * Math.cbrt(luminance) - 16 : 903.3 * luminance;
+}
+
+const WHITE = '#ffffff';
+
+test.each([
+  ['rises and falls as bars', NAVY, AMBER, 30],
+  ['a level and its benchmark', NAVY, SLATE, 20],
+  ['a level and its index', NAVY, AMBER, 30],
+  ['months that rose and fell by much', NAVY_TINT, AMBER_TINT, 7],
+  ['a tinted month and the paper', NAVY_TINT, WHITE, 7],
+  ['small text and the paper', MUTED, WHITE, 50],
+  ['figures and the darkest tint', INK, AMBER_TINT, 50],
+])('%s are told apart in grey', (_, one, other, least) => {
+  expect(Math.abs(lightness(one) - lightness(other))).toBeGreaterThan(least);
+});

@@ -1,5 +1,5 @@
 import { dayFrom } from '#domain/days.js';
-import { explainName } from '#domain/rules/explain.js';
+import { explainWeight } from '#domain/optimisation/explain.js';
 import type { Task } from '#jobs/tasks.js';
 import { toIndexExplanation } from '#views/preview.js';
 import { outputBytes } from './hand-over.js';
@@ -14,7 +14,7 @@ export const explain: Task<'explain'> = ({ market: handle, documents, indexId, i
     const day = asOf === null ? market.dates.at(-1)! : dayFrom(asOf);
     const composer = composerFor({ market, documents, until: day, engine }, control);
     const column = market.identifiers.indexOf(identifier);
-    const explanation = explainName(composer, indexId, { column, asOf: day });
-    const weightingType = documents[indexId]!.pipeline!.weighting.type;
+    const explanation = explainWeight(composer, indexId, { column, asOf: day, engine });
+    const weightingType = (id: string): string => documents[id]!.pipeline!.weighting.type; // Asked of rule-driven documents.
     return outputBytes(JSON.stringify(toIndexExplanation(explanation, { indexId, identifier, requestedAsOf: asOf, weightingType })));
   });

@@ -26,6 +26,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   constraint_set_id: 'The constraint set.',
   portfolio_id: 'portfolio-{index_id}.',
   source_index_id: 'Parent of the derived index; it cannot be changed.',
+  'DerivedSource.source': "The chain behind the parent's weight, on the effective date of the composition that was optimised.",
   rule_id: 'Id of the rule; null for the universe.',
   rule_type: 'Class of the rule; null for the universe.',
   row_id: 'Id of the rule or constraint row concerned, when it has one.',

@@ -179,6 +179,54 @@ export const ExplainedRule = z
   })
   .meta({ id: 'ExplainedRule' });
 
+const SolvedRow = z
+  .strictObject({
+    id: z.string().meta({ description: "The client's row id; empty without one." }),
+    index: z.int().nullable().meta({ description: 'Position of the row; null for an implicit one.' }),
+    type: z.string(),
+    label: z.string(),
+    side: z.enum(['lower', 'upper', 'eq']),
+    kind: z.enum(['eq', 'ineq']),
+    unit: z.enum(['fraction', 'count', 'value']),
+    value: z.number().meta({ description: 'What the row measures at the solved weights.' }),
+    limit: z.number().meta({ description: 'The bound of this side.' }),
+    slack: z.number().min(0).meta({ description: 'Distance between the two.' }),
+    binding: z.boolean().meta({ description: 'Whether the weights sit on the bound.' }),
+    shadow_price: z.number().meta({ description: 'The multiplier of the row: change of the objective per unit of the bound.' }),
+    coefficient: z.number().nullable().meta({ description: "Change of the row's value per unit of the weight; null where it has none of its own." }),
+    force: z.number().meta({ description: "What the row adds to the objective's derivative by the weight." }),
+  })
+  .meta({ id: 'SolvedRow', description: 'One side of a constraint row that the name stands in.' });
+
+const NameSolve = z
+  .strictObject({
+    rows: z.array(SolvedRow).meta({ description: 'Every row the name stands in, binding or not, in row order, lower before upper.' }),
+    lower: z.number().nullable().meta({ description: 'Least weight the name could have, choices of names included; null for none.' }),
+    upper: z.number().nullable().meta({ description: 'Largest weight likewise; null for none.' }),
+    stiffness: z.number().meta({ description: 'Second derivative of the objective by the weight: twice the variance of the name and the tie-breaking term.' }),
+    pull: z.number().meta({ description: 'Twice the sum of its covariances with the active weights of the other names.' }),
+    force: z.number().meta({ description: 'Sum of the forces of all rows and of a choice of names.' }),
+    free_weight: z.number().nullable().meta({ description: 'source_weight - (pull + force) / stiffness: where the name would rest without bounds; null where nothing resists a move.' }),
+    held_by: z.enum(['free', 'lower', 'upper', 'fixed', 'kink']).meta({ description: '`free` rests at free_weight, `lower`, `upper` and `fixed` at a bound, `kink` at the weight that trades are measured from or a soft bound.' }),
+    held_at: z.number().nullable().meta({ description: 'The bound or kink that holds it; null when free.' }),
+    solved_weight: z.number().meta({ description: 'free_weight or held_at.' }),
+    scale: z.number().meta({ description: 'What weights taken out as nought but for rounding left to the others; 1 where there were none.' }),
+  })
+  .meta({ id: 'NameSolve', description: 'Where the solver left the name: at rest between the forces on it, or held by a bound.' });
+
+const DerivedSource = z
+  .strictObject({
+    source_index_id: z.string(),
+    objective: z.string(),
+    source_weight: z.number().nullable().meta({ description: "The parent's weight, which the optimisation starts from; null when the parent does not hold the name." }),
+    get source() {
+      return IndexExplanation;
+    },
+    solve: NameSolve.nullable().meta({ description: 'Null when the parent does not hold the name.' }),
+    findings: z.array(Finding).meta({ description: 'Warnings of the optimisation.' }),
+  })
+  .meta({ id: 'DerivedSource', description: "The chain behind the parent's weight on the rebalance that was optimised, and the optimisation." });
+
 export const IndexExplanation = z
   .strictObject({
     index_id: z.string(),
@@ -211,6 +259,8 @@ export const IndexExplanation = z
         rounds: z.array(z.strictObject({ scale: z.number(), capped: z.array(z.string()) })).meta({ description: 'Redistribution under a single cap: each round scales the names not yet capped, those then above the cap join.' }),
       })
       .nullable(),
+    derivation: DerivedSource.nullable().meta({ description: 'Of a derived index, whose rules, weighting and capping are those of its source; null on a rule-driven one.' }),
+    stayed: z.number().meta({ description: 'Share of the decided weights still there on the effective date: names may go between the two. The applied weight is the decided one over it.' }),
     weight: z.number().nullable().meta({ description: 'Applied weight.' }),
     drift: z.strictObject({ held_weight: z.number().nullable(), change: z.number() }).nullable().meta({ description: 'Weight held at as_of and its change since; null on the rebalance date.' }),
   })
@@ -335,7 +385,9 @@ export const indexRoutes = routes({
   explainName: {
     method: 'GET', path: '/indices/{index_id}/explain/{identifier}', scope: 'read', tag: 'indices',
     summary: 'The chain behind one weight.',
-    description: 'From the datapoints that were read to the weight held today: `raw / raw_total`, then `min(cap, max(floor, scale * uncapped_weight))` gives the applied weight.',
+    description:
+      'From the datapoints that were read to the weight held today: `raw / raw_total`, then `min(cap, max(floor, scale * uncapped_weight))`, over `stayed`, gives the applied weight. ' +
+      "On a derived index the chain behind the parent's weight comes first (`derivation.source`), then every constraint row the name stands in and what held it: `solved_weight * scale / stayed` is the applied weight.",
     params: z.strictObject({ index_id: Id, identifier: AssetIdentifier }),
     query: z.strictObject({ as_of: IsoDate.optional().meta({ description: 'Default the latest date of the store.' }) }),
     success: { status: 200, description: 'The explanation.', schema: IndexExplanation },

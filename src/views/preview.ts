@@ -1,6 +1,7 @@
 import type { IndexExplanation, PreviewResponse, WhatIfResponse } from '#contract/indices.js';
-import { formatDay, type Day } from '#domain/days.js';
+import { formatDay } from '#domain/days.js';
 import { compareText, type Finding } from '#domain/findings.js';
+import { isDerivedExplanation, type DerivedExplanation, type NameExplanation, type NameSolve } from '#domain/optimisation/explain.js';
 import type { Explanation } from '#domain/rules/explain.js';
 import type { ResolvedPreview, RulePreview } from '#domain/rules/preview.js';
 import type { Change, Difference } from '#domain/rules/whatif.js';
@@ -114,31 +115,75 @@ export interface ExplanationContext {
   readonly indexId: string;
   readonly identifier: string;
   readonly requestedAsOf: string | null;
-  readonly weightingType: string;
+  /** Weighting class of a rule-driven index. */
+  weightingType(indexId: string): string;
 }
 
 /** The chain behind one weight, on the wire. */
-export function toIndexExplanation(explanation: Explanation, { indexId, identifier, requestedAsOf, weightingType }: ExplanationContext): IndexExplanation {
-  const { asOf, rebalance, decision, inUniverse, datapoints, rules, excludedBy, weighting, capping, weight, drift } = explanation;
-  const date = (day: Day): string => formatDay(day);
+export function toIndexExplanation(explanation: NameExplanation, context: ExplanationContext): IndexExplanation {
+  const { indexId, identifier, requestedAsOf } = context;
+  const { asOf, rebalance, decision, inUniverse, datapoints, stayed, weight, drift } = explanation;
   return {
     index_id: indexId,
     identifier,
     requested_as_of: requestedAsOf,
-    as_of: date(asOf),
-    rebalance_date: date(rebalance),
-    decision_date: date(decision),
+    as_of: formatDay(asOf),
+    rebalance_date: formatDay(rebalance),
+    decision_date: formatDay(decision),
     in_universe: inUniverse,
     included: weight !== null,
-    excluded_by: excludedBy,
     datapoints: datapoints.map(({ path, field, value, read }) => ({ path, field, value, ...read })),
+    ...(isDerivedExplanation(explanation) ? { ...NO_RULES, derivation: toDerivation(explanation, context) } : { ...toChain(explanation, context), derivation: null }),
+    stayed,
+    weight,
+    drift: drift === null ? null : { held_weight: drift.held, change: drift.change },
+  };
+}
+
+type Chain = Pick<IndexExplanation, 'excluded_by' | 'rules' | 'weighting' | 'capping'>;
+
+const NO_RULES = { excluded_by: null, rules: [], weighting: null, capping: null };
+
+function toChain({ rules, excludedBy, weighting, capping }: Explanation, { indexId, weightingType }: ExplanationContext): Chain {
+  return {
+    excluded_by: excludedBy,
     rules: rules.map(({ position, ruleId, ruleType, kept, reason }) => ({ position, rule_id: ruleId, rule_type: ruleType, kept, ...reason, comparisons: [...(reason.comparisons ?? [])] })),
-    weighting: weighting === null ? null : { type: weightingType, formula: weighting.formula, parts: { ...weighting.parts }, raw: weighting.raw, raw_total: weighting.rawTotal, uncapped_weight: weighting.uncapped },
+    weighting: weighting === null ? null : { type: weightingType(indexId), formula: weighting.formula, parts: { ...weighting.parts }, raw: weighting.raw, raw_total: weighting.rawTotal, uncapped_weight: weighting.uncapped },
     capping:
       capping === null
         ? null
         : { cap: capping.cap, floor: capping.floor, scale: capping.scale, capped: capping.capped, rounds: capping.rounds.map(({ scale, joined }) => ({ scale, capped: [...joined] })) },
-    weight,
-    drift: drift === null ? null : { held_weight: drift.held, change: drift.change },
+  };
+}
+
+type Derivation = NonNullable<IndexExplanation['derivation']>;
+
+function toDerivation({ sourceIndexId, objective, source, solve, findings }: DerivedExplanation, context: ExplanationContext): Derivation {
+  return {
+    source_index_id: sourceIndexId,
+    objective,
+    source_weight: solve?.sourceWeight ?? null,
+    source: toIndexExplanation(source, { ...context, indexId: sourceIndexId, requestedAsOf: null }),
+    solve: solve === null ? null : toNameSolve(solve),
+    findings: findings.map(({ severity, code, message, path }) => ({ severity, code, message, path })),
+  };
+}
+
+function toNameSolve({ rows, lower, upper, stiffness, pull, force, free, heldBy, heldAt, solved, scale }: NameSolve): Derivation['solve'] {
+  return {
+    rows: rows.map(({ side: { placed: { origin }, side, label, value, limit, slack, isBinding, shadowPrice }, coefficient, force: own }) => ({
+      id: origin.id, index: origin.index, type: origin.type, label, side, kind: origin.kind, unit: origin.unit,
+      value, limit, slack, binding: isBinding, shadow_price: shadowPrice, coefficient, force: own,
+    })),
+    lower: Number.isFinite(lower) ? lower : null,
+    upper: Number.isFinite(upper) ? upper : null,
+    stiffness,
+    pull,
+    force,
+    free_weight: free,
+    held_by: heldBy,
+    held_at: heldAt,
+    solved_weight: solved,
+    scale,
   };
 }

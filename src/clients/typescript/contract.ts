@@ -1080,6 +1080,22 @@ export interface DerivationPayloadInput {
   readonly constraints?: readonly ConstraintRowInput[] | undefined;
 }
 
+/** The chain behind the parent's weight on the rebalance that was optimised, and the optimisation. */
+export interface DerivedSource {
+  /** Parent of the derived index; it cannot be changed. */
+  readonly source_index_id: string;
+  /** What is minimised; `min_tracking_error` is the only one. */
+  readonly objective: string;
+  /** The parent's weight, which the optimisation starts from; null when the parent does not hold the name. */
+  readonly source_weight: number | null;
+  /** The chain behind the parent's weight, on the effective date of the composition that was optimised. */
+  readonly source: IndexExplanation;
+  /** Null when the parent does not hold the name. */
+  readonly solve: NameSolve | null;
+  /** Warnings of the optimisation. */
+  readonly findings: readonly Finding[];
+}
+
 export interface Distribution {
   /** Over the paths. */
   readonly mean: number;
@@ -2073,6 +2089,10 @@ export interface IndexExplanation {
       readonly capped: readonly string[];
     }[];
   } | null;
+  /** Of a derived index, whose rules, weighting and capping are those of its source; null on a rule-driven one. */
+  readonly derivation: DerivedSource | null;
+  /** Share of the decided weights still there on the effective date: names may go between the two. The applied weight is the decided one over it. */
+  readonly stayed: number;
   /** Applied weight. */
   readonly weight: number | null;
   /** Weight held at as_of and its change since; null on the rebalance date. */
@@ -2423,6 +2443,32 @@ export interface MomentumFilterRule {
   readonly type: 'MomentumFilter';
   /** Arguments of the class, by name. */
   readonly params?: MomentumFilterParams | undefined;
+}
+
+/** Where the solver left the name: at rest between the forces on it, or held by a bound. */
+export interface NameSolve {
+  /** Every row the name stands in, binding or not, in row order, lower before upper. */
+  readonly rows: readonly SolvedRow[];
+  /** Least weight the name could have, choices of names included; null for none. */
+  readonly lower: number | null;
+  /** Largest weight likewise; null for none. */
+  readonly upper: number | null;
+  /** Second derivative of the objective by the weight: twice the variance of the name and the tie-breaking term. */
+  readonly stiffness: number;
+  /** Twice the sum of its covariances with the active weights of the other names. */
+  readonly pull: number;
+  /** Sum of the forces of all rows and of a choice of names. */
+  readonly force: number;
+  /** source_weight - (pull + force) / stiffness: where the name would rest without bounds; null where nothing resists a move. */
+  readonly free_weight: number | null;
+  /** `free` rests at free_weight, `lower`, `upper` and `fixed` at a bound, `kink` at the weight that trades are measured from or a soft bound. */
+  readonly held_by: 'free' | 'lower' | 'upper' | 'fixed' | 'kink';
+  /** The bound or kink that holds it; null when free. */
+  readonly held_at: number | null;
+  /** free_weight or held_at. */
+  readonly solved_weight: number;
+  /** What weights taken out as nought but for rounding left to the others; 1 where there were none. */
+  readonly scale: number;
 }
 
 /** The operand must fail. */
@@ -3714,6 +3760,38 @@ export interface SkippedCauses {
   readonly invalid: number;
   /** Written by a newer format version than this engine reads. */
   readonly unsupported: number;
+}
+
+/** One side of a constraint row that the name stands in. */
+export interface SolvedRow {
+  /** The client's row id; empty without one. */
+  readonly id: string;
+  /** Position of the row; null for an implicit one. */
+  readonly index: number | null;
+  /** Class name. */
+  readonly type: string;
+  /** Human-readable name. */
+  readonly label: string;
+  /** Bought or sold. */
+  readonly side: 'lower' | 'upper' | 'eq';
+  /** What it is. */
+  readonly kind: 'eq' | 'ineq';
+  /** What the figure counts. */
+  readonly unit: 'fraction' | 'count' | 'value';
+  /** What the row measures at the solved weights. */
+  readonly value: number;
+  /** The bound of this side. */
+  readonly limit: number;
+  /** Distance between the two. */
+  readonly slack: number;
+  /** Whether the weights sit on the bound. */
+  readonly binding: boolean;
+  /** The multiplier of the row: change of the objective per unit of the bound. */
+  readonly shadow_price: number;
+  /** Change of the row's value per unit of the weight; null where it has none of its own. */
+  readonly coefficient: number | null;
+  /** What the row adds to the objective's derivative by the weight. */
+  readonly force: number;
 }
 
 export interface StatGridBlock {

@@ -8,6 +8,9 @@ export interface RowSide {
   readonly placed: PlacedRow;
   readonly side: 'lower' | 'upper' | 'eq';
   readonly label: string;
+  /** What the row measures at the weights, and the bound of this side, in the row's unit. */
+  readonly value: number;
+  readonly limit: number;
   /** Distance to the bound in the row's unit, at least 0. */
   readonly slack: number;
   readonly isBinding: boolean;
@@ -100,14 +103,19 @@ function boundScale({ average }: LinearRow, weights: Float64Array): number {
 
 function sidesOf(problem: Problem, placed: PlacedRow, weights: Float64Array, prices: Prices): RowSide[] {
   const { origin, row } = placed;
-  const side = (which: RowSide['side'], slack: number, threshold = BINDING): RowSide => ({
-    placed,
-    side: which,
-    label: labelOf(placed, which),
-    slack: Math.max(0, slack),
-    isBinding: which === 'eq' || slack <= threshold,
-    shadowPrice: which === 'upper' ? prices.upper(placed) : prices.lower(placed),
-  });
+  const side: MakeSide = (which, value, limit, threshold = BINDING) => {
+    const slack = which === 'upper' ? limit - value : value - limit;
+    return {
+      placed,
+      side: which,
+      label: labelOf(placed, which),
+      value,
+      limit,
+      slack: which === 'eq' ? 0 : Math.max(0, slack),
+      isBinding: which === 'eq' || slack <= threshold,
+      shadowPrice: which === 'upper' ? prices.upper(placed) : prices.lower(placed),
+    };
+  };
   switch (row.form) {
     case 'name':
       return boundSides(row, weights[row.name]!, origin.kind, side);
@@ -118,23 +126,22 @@ function sidesOf(problem: Problem, placed: PlacedRow, weights: Float64Array, pri
       const invested = dot(denominator, weights);
       const average = invested === 0 ? 0 : dot(numerator, weights) / invested;
       const which = row.lower === null ? 'upper' : 'lower';
-      const bound = (origin.params[which] as number) * scale; // The parameter that made the row.
-      return [side(which, which === 'upper' ? bound - average : average - bound)];
+      return [side(which, average, (origin.params[which] as number) * scale)]; // The parameter that made the row.
     }
     case 'distance':
-      return [side('upper', row.limit.value - distanceOf(row.reference, weights) - row.fixed / 2)];
+      return [side('upper', distanceOf(row.reference, weights) + row.fixed / 2, row.limit.value)];
     case 'norm': {
       const radius = normOf(problem, row, weights);
-      if (row.side === 'upper') return [side('upper', row.limit.value - radius)];
-      return [side('lower', row.parameterOf(radius) - row.parameterOf(row.limit.value), BINDING_EFFECTIVE_NUMBER)];
+      if (row.side === 'upper') return [side('upper', radius, row.limit.value)];
+      return [side('lower', row.parameterOf(radius), row.parameterOf(row.limit.value), BINDING_EFFECTIVE_NUMBER)];
     }
     case 'count': {
       const held = row.members.reduce((count, name) => count + (weights[name]! > 0 ? 1 : 0), 0);
-      return [side('lower', held - row.minimum, 0), side('upper', row.maximum - held, 0)];
+      return [side('lower', held, row.minimum, 0), side('upper', held, row.maximum, 0)];
     }
     case 'threshold': {
       const least = weights.reduce((smallest, weight) => (weight > 0 ? Math.min(smallest, weight) : smallest), Infinity);
-      return [side('lower', least === Infinity ? 0 : least - row.threshold)];
+      return [side('lower', least === Infinity ? row.threshold : least, row.threshold)];
     }
     case 'concentration': {
       let largest = 0;
@@ -143,16 +150,16 @@ function sidesOf(problem: Problem, placed: PlacedRow, weights: Float64Array, pri
         largest = Math.max(largest, weight);
         if (weight > row.trigger + BINDING) above += weight;
       }
-      return [side('upper', Math.min(row.single - largest, row.aggregate - above))];
+      return [row.single - largest <= row.aggregate - above ? side('upper', largest, row.single) : side('upper', above, row.aggregate)];
     }
   }
 }
 
-type MakeSide = (which: RowSide['side'], slack: number) => RowSide;
+type MakeSide = (which: RowSide['side'], value: number, limit: number, threshold?: number) => RowSide;
 
 function boundSides({ lower, upper }: NameRow | LinearRow, value: number, kind: 'eq' | 'ineq', side: MakeSide): RowSide[] {
-  if (kind === 'eq') return [side('eq', 0)];
-  return [...(lower === null ? [] : [side('lower', value - lower.value)]), ...(upper === null ? [] : [side('upper', upper.value - value)])];
+  if (kind === 'eq') return [side('eq', value, (lower ?? upper)!.value)]; // An equality has a bound.
+  return [...(lower === null ? [] : [side('lower', value, lower.value)]), ...(upper === null ? [] : [side('upper', value, upper.value)])];
 }
 
 /** Half the sum of absolute differences. */

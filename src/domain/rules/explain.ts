@@ -1,4 +1,4 @@
-import { inForce, type Composer, type Composition } from '../backtest/compositions.js';
+import { inForce as latestAt, type Composer, type Composition, type Compositions } from '../backtest/compositions.js';
 import { indexBook } from '../backtest/index-run.js';
 import { formatDay, type Day } from '../days.js';
 import type { ReferenceValue } from '../market/market-data.js';
@@ -11,14 +11,26 @@ import type { Trace } from './decide.js';
 import { ruleDecider, sessionWithData } from './preview.js';
 import type { Reason } from './selection-class.js';
 
-/** The chain behind one weight, from the data that was read to the weight held today. */
-export interface Explanation {
+/** A name in the composition in force on a day. */
+export interface Holding {
   /** Session the explanation holds for. */
   readonly asOf: Day;
   /** Effective date of the composition in force. */
   readonly rebalance: Day;
   /** Session whose data decided it. */
   readonly decision: Day;
+  /**
+   * Share of the decided weights still there on the effective date: with an effective lag names may go before it, and the applied
+   * weight is the decided one over this.
+   */
+  readonly stayed: number;
+  /** Applied weight, null when the name is not held. */
+  readonly weight: number | null;
+  readonly drift: ExplainedDrift | null;
+}
+
+/** The chain behind one weight, from the data that was read to the weight held today. */
+export interface Explanation extends Holding {
   readonly inUniverse: boolean;
   readonly datapoints: readonly ExplainedDatapoint[];
   /** Up to and including the rule that removed the name. */
@@ -27,9 +39,6 @@ export interface Explanation {
   readonly excludedBy: string | null;
   readonly weighting: ExplainedWeighting | null;
   readonly capping: ExplainedCapping | null;
-  /** Applied weight, null when the name is not held. */
-  readonly weight: number | null;
-  readonly drift: ExplainedDrift | null;
 }
 
 export interface ExplainedDatapoint {
@@ -76,20 +85,50 @@ export interface ExplainedDrift {
   readonly change: number;
 }
 
+/** The name and day that are asked about. */
+export interface NameQuestion {
+  readonly column: number;
+  readonly asOf: Day;
+}
+
 /**
- * Explains the weight of one name in the composition in force on a day.
+ * Explains the weight of one name in the composition of a rule-driven index in force on a day.
  * @throws Refusal NO_DATA_AT_DATE before the first rebalance, and what running the definition refuses
  * @cost of running the definition up to the day
  */
-export function explainName(composer: Composer, indexId: string, { column, asOf }: { readonly column: number; readonly asOf: Day }): Explanation {
+export function explainName(composer: Composer, indexId: string, question: NameQuestion): Explanation {
+  const inForce = compositionOn(composer, indexId, question.asOf);
+  const { compositions, composition, before } = inForce;
+  const incumbents = latestAt(before, composition.decision - 1)?.columns ?? null;
+  const trace = ruleDecider(composer, indexId).trace(composition.decision, incumbents);
+  const { decision } = trace;
+  const decided = decision.kind === 'decided' ? decision : undefined;
+  return { ...holdingOf(inForce, question.column, decided), ...chainOf(trace, compositions.sm, question.column) };
+}
+
+/** The composition in force on a session. */
+export interface InForce {
+  readonly compositions: Compositions;
+  readonly session: number;
+  readonly composition: Composition;
+  /** The compositions before it. */
+  readonly before: readonly Composition[];
+}
+
+/** @throws Refusal NO_DATA_AT_DATE before the first rebalance, and what running the definition refuses */
+export function compositionOn(composer: Composer, indexId: string, asOf: Day): InForce {
   const compositions = composer.compositions(indexId);
   const { sm, list } = compositions;
   const session = sessionWithData(sm, asOf);
   const at = list.findLastIndex((composition) => composition.session <= session);
   const composition = list[at];
   if (composition === undefined) throw new Refusal('NO_DATA_AT_DATE', `The index ${indexId} has no composition on or before ${formatDay(asOf)}.`);
-  const incumbents = inForce(list.slice(0, at), composition.decision - 1)?.columns ?? null;
-  const trace = ruleDecider(composer, indexId).trace(composition.decision, incumbents);
+  return { compositions, session, composition, before: list.slice(0, at) };
+}
+
+/** What a name holds in the composition in force, and since. @param decided The weights decided, before any name was gone. */
+export function holdingOf({ compositions, session, composition }: InForce, column: number, decided: Pick<Composition, 'columns' | 'weights'> | undefined): Holding {
+  const { sm } = compositions;
   const weight = weightIn(composition, column);
   const book = session > composition.session ? indexBook({ compositions, to: session }) : undefined;
   const heldAt = book === undefined ? -1 : book.columns.indexOf(column);
@@ -98,13 +137,19 @@ export function explainName(composer: Composer, indexId: string, { column, asOf 
     asOf: sm.sessions[session]!,
     rebalance: composition.date,
     decision: sm.sessions[composition.decision]!,
-    ...chainOf(trace, sm, column),
+    stayed: decided === undefined ? 1 : shareStayed(decided, composition),
     weight,
     drift: book === undefined ? null : { held: held > 0 ? held : null, change: held - (weight ?? 0) },
   };
 }
 
-function weightIn({ columns, weights }: Composition, column: number): number | null {
+function shareStayed({ columns, weights }: Pick<Composition, 'columns' | 'weights'>, composition: Composition): number {
+  if (columns.length === composition.columns.length) return 1;
+  const stays = new Set(composition.columns);
+  return weights.reduce((sum, weight, i) => (stays.has(columns[i]!) ? sum + weight : sum), 0);
+}
+
+export function weightIn({ columns, weights }: Pick<Composition, 'columns' | 'weights'>, column: number): number | null {
   const position = columns.indexOf(column);
   return position < 0 ? null : weights[position]!;
 }

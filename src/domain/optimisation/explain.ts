@@ -1,0 +1,234 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import { metricDiagonal } from '#kernels/optimisation/metric.js';
+import type { Composer } from '../backtest/compositions.js';
+import type { NormRow } from '../constraints/program-row.js';
+import { isDerivedDocument } from '../documents/index-document.js';
+import type { Finding } from '../findings.js';
+import { compositionOn, explainName, holdingOf, type Explanation, type ExplainedDatapoint, type Holding, type NameQuestion } from '../rules/explain.js';
+import { requestText } from '../rules/datapoints/field-request.js';
+import { crossSectionsOf } from '../rules/decide.js';
+import { decidedOn, findingsOf, heldWeights } from './derived-decider.js';
+import { createDerivedSolver, type DerivedSolve } from './derived-solve.js';
+import { fieldsRead } from './field-uses.js';
+import { metricProduct } from './metric-product.js';
+import type { PlacedRow, Problem } from './problem.js';
+import { refusalOf } from './preview.js';
+import { rowSides, type RowSide } from './report.js';
+import type { Solution } from './search.js';
+
+/** The chain behind one weight of a derived index: that of its parent, and the optimisation that moved it. */
+export interface DerivedExplanation extends Holding {
+  /** Whether the parent holds the name: nothing else can be held. */
+  readonly inUniverse: boolean;
+  /** Datapoints that constraint rows read of the name. */
+  readonly datapoints: readonly ExplainedDatapoint[];
+  readonly sourceIndexId: string;
+  readonly objective: string;
+  /** The same of the parent, on the effective date of the composition that was optimised. */
+  readonly source: NameExplanation;
+  /** Null for a name that the parent does not hold. */
+  readonly solve: NameSolve | null;
+  readonly findings: readonly Finding[];
+}
+
+export type NameExplanation = Explanation | DerivedExplanation;
+
+export function isDerivedExplanation(explanation: NameExplanation): explanation is DerivedExplanation {
+  return 'source' in explanation;
+}
+
+/**
+ * Where the solver left one name: at rest between the forces on it, or held by a bound.
+ * free = source weight - (pull + force) / stiffness; solved = min(upper, max(lower, free)), or the kink that holds it.
+ */
+export interface NameSolve {
+  readonly sourceWeight: number;
+  /** Sides of the rows that the name stands in, in row order. */
+  readonly rows: readonly NameRowSide[];
+  /** Effective bounds on the weight, those of a choice of names included. */
+  readonly lower: number;
+  readonly upper: number;
+  /** Second derivative of the objective by the weight: twice the variance of the name, and the tie-breaking term. */
+  readonly stiffness: number;
+  /** What the active weights of the other names do to it: twice the sum of their covariances with it. */
+  readonly pull: number;
+  /** Sum of the forces of all rows, and of a choice of names. */
+  readonly force: number;
+  /** Weight at which the name would rest without bounds; null where nothing resists a move. */
+  readonly free: number | null;
+  readonly heldBy: 'free' | 'lower' | 'upper' | 'fixed' | 'kink';
+  /** The bound or kink that holds it, null at rest. */
+  readonly heldAt: number | null;
+  /** Weight as solved, before weights that are nought but for rounding were taken out. */
+  readonly solved: number;
+  /** What that multiplied the others by; 1 where there were none. */
+  readonly scale: number;
+}
+
+export interface NameRowSide {
+  readonly side: RowSide;
+  /** Change of the row's value per unit of the weight; null where it has none of its own. */
+  readonly coefficient: number | null;
+  /** Derivative that the row adds to the objective's by the weight. */
+  readonly force: number;
+}
+
+/**
+ * Explains the weight of one name in the composition in force on a day, by its rules or by its optimisation.
+ * @throws Refusal NO_DATA_AT_DATE before the first rebalance, and what running the definition refuses
+ * @cost of running the definition and its parents up to the day
+ */
+export function explainWeight(composer: Composer, indexId: string, question: NameQuestion & { readonly engine: Engine }): NameExplanation {
+  const document = composer.document(indexId);
+  if (!isDerivedDocument(document)) return explainName(composer, indexId, question);
+  const { column, engine } = question;
+  const inForce = compositionOn(composer, indexId, question.asOf);
+  const { composition, before } = inForce;
+  const { source_index_id: sourceIndexId, objective, constraints } = document.derivation;
+  const parents = composer.compositions(sourceIndexId);
+  const parent = decidedOn(parents.list, composition.decision);
+  if (parent === undefined) throw new Error(`the index ${indexId} holds weights that its parent ${sourceIndexId} never had`);
+  const solver = createDerivedSolver({ document, composer, engine });
+  const previous = before.findLast(({ decision }) => decision < parent.decision) ?? null;
+  const solve = solver.solve(parent, previous);
+  if (solve.outcome.kind !== 'solved') throw refusalOf(solver.solvers, solve);
+  const source = explainWeight(composer, sourceIndexId, { ...question, asOf: parents.sm.sessions[parent.session]! });
+  const place = parent.columns.indexOf(column);
+  return {
+    ...holdingOf(inForce, column, heldWeights(solve)),
+    inUniverse: place >= 0,
+    datapoints: place < 0 ? [] : datapointsRead({ composer, indexId, column, session: parent.decision, reads: fieldsRead(constraints) }),
+    sourceIndexId,
+    objective,
+    source,
+    solve: place < 0 ? null : nameSolve(solve, solve.outcome.solution, place),
+    findings: findingsOf(solve),
+  };
+}
+
+interface ReadsInput {
+  readonly composer: Composer;
+  readonly indexId: string;
+  readonly column: number;
+  readonly session: number;
+  readonly reads: ReturnType<typeof fieldsRead>;
+}
+
+function datapointsRead({ composer, indexId, column, session, reads }: ReadsInput): ExplainedDatapoint[] {
+  const market = composer.market(indexId);
+  const { currency } = composer.document(indexId);
+  const columns = Int32Array.of(column);
+  const cross = crossSectionsOf({ market, treatment: composer.treatment(indexId), currency }).at(session, columns);
+  return reads.map(({ path, field }) => ({ path, field: requestText(field), value: cross.values(field, columns)[0]!, read: cross.read(field, column) }));
+}
+
+/** Distance at which a weight counts as being at a bound or kink, relative to 1 + |bound|. */
+const CONTACT = 1e-9;
+
+function touches(value: number, bound: number): boolean {
+  return Number.isFinite(bound) && Math.abs(value - bound) <= CONTACT * (1 + Math.abs(bound));
+}
+
+function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): NameSolve {
+  const { program } = solution.assembled;
+  const { x } = solution.answer.point;
+  const solved = x[i]!;
+  const active = x.map((value, j) => (j === i ? 0 : value - problem.index[j]!));
+  const pull = program.curvature * metricProduct(problem.metric, active)[i]!;
+  const stiffness = program.curvature * metricDiagonal(problem.metric)[i]! + program.ridge;
+  const forces = forcesOn(solution, i);
+  const force = forces.reduce((sum, entry) => sum + entry.force, 0);
+  const [lower, upper] = [program.lower[i]!, program.upper[i]!];
+  const kink = program.kinks.find(({ at, left, right }) => left[i] !== right[i] && touches(solved, at[i]!))?.at[i];
+  const heldBy = lower === upper ? 'fixed' : touches(solved, lower) ? 'lower' : touches(solved, upper) ? 'upper' : kink !== undefined ? 'kink' : 'free';
+  const kept = solution.weights[i]!;
+  return {
+    sourceWeight: problem.index[i]!,
+    rows: rowSides(problem, solution).flatMap((side) => placedSide({ problem, solution, i, forces }, side)),
+    lower,
+    upper,
+    stiffness,
+    pull,
+    force,
+    free: stiffness > 0 ? problem.index[i]! - (pull + force) / stiffness : null,
+    heldBy,
+    heldAt: { free: null, lower, upper, fixed: lower, kink: kink ?? null }[heldBy],
+    solved,
+    scale: kept === 0 ? 1 : kept / solved,
+  };
+}
+
+interface Force {
+  /** Undefined for a choice of names. */
+  readonly placed: PlacedRow | undefined;
+  /** Side of the row that exerts it. */
+  readonly side: 'lower' | 'upper';
+  readonly force: number;
+}
+
+/** What each part of the program adds to the derivative of the objective by one weight. */
+function forcesOn({ assembled, answer }: Solution, i: number): Force[] {
+  const { program, linear, kinks, norms } = assembled;
+  const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;
+  const { n, rows } = program;
+  const ofRows = linear.map((placed, r): Force => ({ placed, side: rowMultipliers[r]! > 0 ? 'upper' : 'lower', force: rowMultipliers[r]! * rows.coefficients[r * n + i]! }));
+  // A limited sum is an upper bound; a priced one is a soft lower bound where it slopes on its left.
+  const ofKinks = program.kinks.map(({ at, left, right, limit }, k): Force => {
+    const side = limit === null && left[i] !== 0 ? 'lower' : 'upper';
+    return { placed: kinks[k], side, force: kinkMultipliers[k]! * (x[i]! > at[i]! ? right[i]! : left[i]!) };
+  });
+  const ofNorms = program.norms.map((norm, q): Force => {
+    const offset = x.map((value, j) => value - norm.centre[j]!);
+    const slope = norm.metric === 'metric' ? metricProduct(program.metric!, offset)[i]! : offset[i]!; // A norm of the metric has one.
+    return { placed: norms[q], side: (norms[q]!.row as NormRow).side, force: normMultipliers[q]! * slope }; // Norms of the program are made of norm rows.
+  });
+  return [...ofRows, ...ofKinks, ...ofNorms].filter(({ force }) => force !== 0);
+}
+
+interface SideInput {
+  readonly problem: Problem;
+  readonly solution: Solution;
+  /** Position of the name. */
+  readonly i: number;
+  readonly forces: readonly Force[];
+}
+
+/** One side of a row for a name that stands in it; nothing for one that does not. */
+function placedSide({ problem, solution, i, forces }: SideInput, side: RowSide): NameRowSide[] {
+  const { row, origin } = side.placed;
+  const { weights } = solution;
+  const forceOf = (isOfRow: (placed: PlacedRow | undefined) => boolean): number =>
+    forces.reduce((total, force) => (isOfRow(force.placed) && (side.side === 'eq' || force.side === side.side) ? total + force.force : total), 0);
+  switch (row.form) {
+    case 'name': {
+      if (row.name !== i) return [];
+      // The soft bounds of a row's side are one sum, whatever the name: its force is that on this name.
+      const force = origin.soft === null ? 0 : forceOf((placed) => placed?.origin === origin);
+      return [{ side, coefficient: 1, force }];
+    }
+    case 'linear': {
+      const force = forceOf((placed) => placed === side.placed);
+      if (row.average === undefined) return row.coefficients[i] === 0 ? [] : [{ side, coefficient: row.coefficients[i]!, force }];
+      const { numerator, denominator } = row.average;
+      const invested = denominator.reduce((total, value, j) => total + value * weights[j]!, 0);
+      if (numerator[i] === 0 && denominator[i] === 0) return [];
+      return [{ side, coefficient: invested === 0 ? null : (numerator[i]! - side.value * denominator[i]!) / invested, force }];
+    }
+    case 'distance': {
+      const step = weights[i]! - row.reference[i]!;
+      return [{ side, coefficient: step === 0 ? null : Math.sign(step) / 2, force: forceOf((placed) => placed === side.placed) }];
+    }
+    case 'norm': {
+      const force = forceOf((placed) => placed === side.placed);
+      if (row.side === 'lower' || side.value === 0) return [{ side, coefficient: null, force }];
+      const offset = weights.map((value, j) => value - (row.centre?.[j] ?? 0));
+      const slope = row.metric === 'covariance' ? metricProduct(problem.metric, offset)[i]! : offset[i]!;
+      return [{ side, coefficient: slope / side.value, force }];
+    }
+    case 'count':
+      return row.members.includes(i) ? [{ side, coefficient: null, force: 0 }] : [];
+    case 'threshold':
+    case 'concentration':
+      return [{ side, coefficient: null, force: 0 }];
+  }
+}

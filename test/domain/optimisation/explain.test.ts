@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest';
+import { referenceEngine } from '#kernels/engines/reference.js';
+import { createComposer } from '#domain/backtest/compositions.js';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { explainWeight, isDerivedExplanation, type NameSolve } from '#domain/optimisation/explain.js';
+import { CALENDARS, documentOf, generatedMarket } from '../rules/rule-market.js';
+
+const market = generatedMarket({ names: 30, sessions: 320, seed: 4 });
+const parent = documentOf(
+  { selection: [{ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 20 } }], weighting: { type: 'MarketCapWeight', cap: 0.15 } },
+  { id: 'PARENT', base_date: '2020-06-01', rebalance: { frequency: 'quarterly' } },
+);
+
+/** Names of the parent at its last rebalance. */
+const PARENT_NAMES = ((): readonly string[] => {
+  const { sm, parentComposition } = explained([]);
+  return Array.from(parentComposition.columns, (column) => sm.identifiers[column]!);
+})();
+
+interface Row {
+  readonly id: string;
+  readonly type: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+function explained(constraints: readonly Row[], rest: { readonly lag?: number } = {}) {
+  const source = { ...parent, rebalance: { ...parent.rebalance, effective_lag: rest.lag ?? 0 } };
+  const { base_date, base_value, currency, calendar, rebalance } = source;
+  const child = IndexDocument.parse({ id: 'CHILD', name: 'Child', base_date, base_value, currency, calendar, rebalance, derivation: { source_index_id: 'PARENT', objective: 'min_tracking_error', constraints } });
+  const asOf = market.dates.at(-1)!;
+  const composer = createComposer({ market, calendars: CALENDARS, documents: { PARENT: source, CHILD: child }, until: asOf, createDecider: indexDeciders(referenceEngine) });
+  const { list, sm } = composer.compositions('CHILD');
+  const composition = list.at(-1)!;
+  const told = Array.from(sm.identifiers, (_, column) => {
+    const explanation = explainWeight(composer, 'CHILD', { column, asOf, engine: referenceEngine });
+    if (!isDerivedExplanation(explanation)) throw new Error('a derived index is explained by its optimisation');
+    return explanation;
+  });
+  return { told, composition, composer, sm, parentComposition: composer.compositions('PARENT').list.at(-1)! };
+}
+
+/** The weight by hand, from what the explanation says alone. */
+function replayed({ sourceWeight, pull, force, stiffness, lower, upper, heldBy, heldAt, scale }: NameSolve): number {
+  const free = sourceWeight - (pull + force) / stiffness;
+  const rested = heldBy === 'kink' ? heldAt! : Math.min(upper, Math.max(lower, free));
+  return rested * scale;
+}
+
+interface Case {
+  readonly name: string;
+  readonly rows: (parent: readonly string[]) => readonly Row[];
+  /** What holds some name, beside rest. */
+  readonly holds?: readonly NameSolve['heldBy'][];
+  /** Rows of choices of names add forces of their own. */
+  readonly isChoice?: boolean;
+}
+
+const position = (params: object): Row => ({ id: 'pos', type: 'PositionBounds', params: { ...params } });
+
+const CASES: readonly Case[] = [
+  { name: 'no rows', rows: () => [] },
+  { name: 'position bounds', rows: () => [position({ upper: 0.07 })], holds: ['upper'] },
+  { name: 'sector bounds', rows: () => [{ id: 'sector', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.22 } }, position({ upper: 0.1 })], holds: ['upper'] },
+  { name: 'an average', rows: () => [{ id: 'score', type: 'WeightedAverage', params: { field: 'SCORE', upper: 0.9, relative: true, missing: 'renormalise' } }] },
+  { name: 'an exposure', rows: () => [{ id: 'tilt', type: 'FactorExposure', params: { field: 'SCORE', lower: 1.2 } }], holds: ['lower'] },
+  { name: 'a soft turnover limit and a soft sector bound', rows: () => [{ id: 'tilt', type: 'FactorExposure', params: { field: 'SCORE', lower: 0.8 } }, { id: 'turn', type: 'Turnover', params: { limit: 0.05, soft: 0.01 } }, { id: 'sector', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.25, soft: 0.01 } }], holds: ['kink'] },
+  { name: 'an effective number', rows: () => [{ id: 'spread', type: 'EffectiveNumber', params: { minimum: 18 } }] },
+  { name: 'a volatility limit', rows: () => [{ id: 'calm', type: 'Volatility', params: { limit: 0.082 } }] },
+  { name: 'soft bounds of names', rows: () => [position({ upper: 0.04, soft: 0.001 })], holds: ['kink'] },
+  { name: 'a number of names', rows: () => [{ id: 'count', type: 'Cardinality', params: { maximum: 12 } }, position({ upper: 0.2 })], holds: ['fixed'], isChoice: true },
+  { name: 'names left out and frozen', rows: ([first, second]) => [{ id: 'out', type: 'Exclude', params: { identifiers: [first] } }, { id: 'stay', type: 'Freeze', params: { identifiers: [second] } }], holds: ['fixed'] },
+];
+
+describe('the explanation of a solved weight', () => {
+  test.for(CASES)('replays by hand to 1e-12 under $name', ({ rows, holds = [], isChoice = false }) => {
+    const { told, composition, parentComposition, sm } = explained(rows(PARENT_NAMES));
+    const held = new Set<string>();
+    for (const [column, { solve, weight, stayed, inUniverse, source }] of told.entries()) {
+      const place = composition.columns.indexOf(column);
+      expect(weight).toBe(place < 0 ? null : composition.weights[place]);
+      expect(inUniverse).toBe(parentComposition.columns.includes(column));
+      expect(solve === null).toBe(!inUniverse);
+      expect(source).toMatchObject({ rebalance: parentComposition.date, asOf: sm.sessions[parentComposition.session], drift: null });
+      if (solve === null) continue;
+      held.add(solve.heldBy);
+      expect(solve.sourceWeight).toBe(source.weight);
+      expect(Math.abs(replayed(solve) / stayed - (weight ?? 0))).toBeLessThan(1e-12);
+      const told = solve.rows.reduce((sum, { force }) => sum + force, 0);
+      if (!isChoice) expect(Math.abs(told - solve.force)).toBeLessThanOrEqual(1e-14);
+      for (const { side, force } of solve.rows) {
+        expect(side.slack).toBeCloseTo(side.side === 'eq' ? 0 : Math.max(0, side.side === 'upper' ? side.limit - side.value : side.value - side.limit), 14);
+        if (!side.isBinding && side.placed.origin.soft === null) expect(force).toBe(0);
+      }
+    }
+    expect([...held]).toEqual(expect.arrayContaining([...holds]));
+  });
+
+  test('names rows by what they measure: a coefficient is the change of the value, a force the price of it', () => {
+    const { told, composition, sm } = explained([
+      { id: 'sector', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.22 } },
+      { id: 'score', type: 'WeightedAverage', params: { field: 'SCORE', upper: 0.9, relative: true } },
+    ]);
+    const scores = market.fields.get('SCORE')!;
+    const row = sm.rowOf[composition.decision]! * sm.names;
+    const bySector = new Map<string, number>();
+    const sectorOf = (column: number) => String(market.reference.rows.get(sm.identifiers[column]!)?.[0]?.values[market.reference.columns.indexOf('SECTOR')] ?? null);
+    composition.columns.forEach((column, k) => bySector.set(sectorOf(column), (bySector.get(sectorOf(column)) ?? 0) + composition.weights[k]!));
+    for (const [column, { solve }] of told.entries()) {
+      if (solve === null) continue;
+      const sector = solve.rows.find(({ side }) => side.placed.origin.id === 'sector' && side.side === 'upper');
+      if (sector !== undefined) {
+        expect(sector).toMatchObject({ coefficient: 1 });
+        expect(sector.side.limit).toBe(0.22);
+        expect(sector.side.value).toBeCloseTo(bySector.get(sectorOf(column))!, 10);
+        expect(sector.force + sector.side.shadowPrice).toBeCloseTo(0, 14);
+      }
+      // The average is over the invested weight of 1: a name above it pulls it up by the difference.
+      const score = solve.rows.find(({ side }) => side.placed.origin.id === 'score');
+      const own = scores[row + column]!;
+      if (score !== undefined && !Number.isNaN(own)) expect(score.coefficient).toBeCloseTo(own - score.side.value, 10);
+    }
+  });
+
+  test('of names that had gone between decision and effect says what was left', () => {
+    const { told, composition } = explained([position({ upper: 0.07 })], { lag: 2 });
+    for (const { solve, weight, stayed } of told) if (solve !== null && weight !== null) expect(Math.abs(replayed(solve) / stayed - weight)).toBeLessThan(1e-12);
+    expect(composition.announced).not.toBeNull();
+  });
+});

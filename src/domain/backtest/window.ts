@@ -43,20 +43,21 @@ export function requestedRange({ document, calendar, dates, request }: RangeInpu
   const storeEnd = dates.at(-1);
   if (storeStart === undefined || storeEnd === undefined) throw new Refusal('NO_DATA_IN_RANGE', 'The served store holds no price at all.');
   const end = request.end === null ? Math.max(storeEnd, start) : dayFrom(request.end);
+  const started = start > base ? `start ${formatDay(start)}` : `base_date ${document.base_date} of the index ${document.id}`;
+  if (end < start) throw new Refusal('NO_DATA_IN_RANGE', `The end ${formatDay(end)} is before the ${started}; a backtest needs an end after it.`);
   const asked = `${formatDay(start)} to ${formatDay(end)}`;
   const { from, to } = calendar.coverage;
   if (end < from || start > to) {
     throw new Refusal('CALENDAR_NOT_COVERED', `The calendar ${calendar.code} covers ${formatDay(from)} to ${formatDay(to)}, nothing of ${asked}.`);
   }
-  if (end < storeStart || start > storeEnd) {
-    throw new Refusal('NO_DATA_IN_RANGE', `The served store holds prices from ${formatDay(storeStart)} to ${formatDay(storeEnd)}, none in ${asked}.`);
-  }
+  const held = `The served store holds prices from ${formatDay(storeStart)} to ${formatDay(storeEnd)}`;
+  if (end < storeStart) throw new Refusal('NO_DATA_IN_RANGE', `${held}; the end ${formatDay(end)} is before them.`);
+  if (start > storeEnd) throw new Refusal('NO_DATA_IN_RANGE', `${held}; the ${started} is after them.`);
   const heldFrom = Math.max(start, storeStart);
   const heldTo = Math.min(end, storeEnd);
   const count = sessionsWithin(calendar, dates, { from: heldFrom, to: heldTo });
   if (count < 2) {
-    const held = `${asked} holds ${count} ${count === 1 ? 'session' : 'sessions'} with prices; a backtest needs 2.`;
-    throw new Refusal(count === 0 ? 'NO_DATA_IN_RANGE' : 'RANGE_TOO_SHORT', held);
+    throw new Refusal(count === 0 ? 'NO_DATA_IN_RANGE' : 'RANGE_TOO_SHORT', `${asked} holds ${count} ${count === 1 ? 'session' : 'sessions'} with prices; a backtest needs 2.`);
   }
   return { start, end, coverage: coverageOf(calendar, dates, { start, end }) };
 }

@@ -6,7 +6,7 @@ import type { Route } from '#contract/route.js';
 import { ERRORS, Refusal } from '#domain/refusal.js';
 import type { Authenticate } from './authentication.js';
 import { createFailedKeys } from './failed-keys.js';
-import { createKeyRates } from './key-rates.js';
+import { createKeyRates, type KeyRates } from './key-rates.js';
 import type { Handler, Handlers, Principal, Reply } from './handler.js';
 import { createOperation, type Exchange, type Operation } from './pipeline.js';
 import { toErrorResponse, toResponse, type Headers } from './reply.js';
@@ -18,6 +18,8 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly authenticate: Authenticate;
   readonly version: string;
   readonly log: Logger;
+  /** How many requests a key may send; as the limits say unless given. */
+  readonly keyRates?: KeyRates;
   /** Told of every answer, for the metrics. */
   readonly observe?: (answer: Answered) => void;
 }
@@ -60,12 +62,11 @@ const NOBODY: Principal = { keyId: null, scopes: new Set() };
  * chooses among its methods itself, fixed words before parameters, so that a wrong method is told from a missing path.
  */
 export function createApp<const T extends Record<string, Route>>(dependencies: AppDependencies<T>): App {
-  const { api, handlers, authenticate, version, log, observe } = dependencies;
+  const { api, handlers, authenticate, version, log, observe, keyRates = createKeyRates({ monotonicMs: () => performance.now() }) } = dependencies;
   const base: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS };
   const headersFor = (requestId: string): Headers => ({ 'X-Request-Id': requestId, ...base });
 
   const failedKeys = createFailedKeys(() => performance.now());
-  const keyRates = createKeyRates({ monotonicMs: () => performance.now() });
   const hono = new Hono<{ Bindings: Client }>({ strict: true });
   for (const [path, operations] of byPath(api, handlers)) {
     hono.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), (c) => answer(c, operations));

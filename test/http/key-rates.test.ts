@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createKeyRates } from '#http/key-rates.js';
+import { createSample } from './sample-app.js';
 
 test('a key has a burst, then its rate, and no key uses up what is another’s', () => {
   let now = 1000;
@@ -19,4 +20,16 @@ test('a key has a burst, then its rate, and no key uses up what is another’s',
   expect([taken('a'), taken('a')]).toEqual([2, 0]);
   now += 3_600_000;
   expect(taken('a')).toBe(5);
+});
+
+test('a key that asks too often is told to come back, whatever it asks for; another key, and what needs none, is answered', async () => {
+  const { send } = createSample({ keyRates: createKeyRates({ monotonicMs: () => 0, perSecond: 1, burst: 3 }) });
+  const statuses: number[] = [];
+  for (const path of ['/things', '/things/one', '/nowhere', '/things', '/nowhere']) statuses.push((await send('GET', path, { scopes: 'read' })).status);
+  expect(statuses).toEqual([200, 200, 404, 429, 429]);
+  const refused = await send('GET', '/things', { scopes: 'read' });
+  const { error } = (await refused.json()) as { readonly error: { readonly code: string } };
+  expect([error.code, refused.headers.get('retry-after')]).toEqual(['RATE_LIMITED', '2']);
+  expect((await send('GET', '/things', { scopes: 'read+write' })).status).toBe(200);
+  for (let i = 0; i < 10; i++) expect((await send('GET', '/live', { scopes: 'read' })).status).toBe(200);
 });

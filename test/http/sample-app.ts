@@ -5,6 +5,7 @@ import { Refusal } from '#domain/refusal.js';
 import { Id } from '#domain/shape.js';
 import { createApp, type App, type Answered } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
+import type { KeyRates } from '#http/key-rates.js';
 import { assertPrecondition } from '#services/preconditions.js';
 
 /** A small table of routes with everything the pipeline has to tell apart. */
@@ -140,7 +141,7 @@ export interface Sample {
 }
 
 /** The sample routes behind an authentication whose keys are the scopes they grant. */
-export function createSample(): Sample {
+export function createSample(options: { readonly keyRates?: KeyRates } = {}): Sample {
   const log: Record<string, unknown>[] = [];
   const answered: Answered[] = [];
   let waiting = () => {};
@@ -154,6 +155,7 @@ export function createSample(): Sample {
     version: '1.2.3',
     log: pino({ level: 'trace' }, { write: (line: string) => void log.push(JSON.parse(line)) }),
     observe: (answer) => void answered.push(answer),
+    ...options,
     authenticate(headers) {
       const key = headers.get('x-api-key');
       if (key === null) throw new Refusal('UNAUTHENTICATED', 'No key.');

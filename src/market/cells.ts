@@ -36,17 +36,15 @@ export function numberIn(cell: Cell | undefined): number | undefined {
 /** The day in a cell: null where it is empty, undefined where it is not a day that exists. A time of day is dropped. */
 export function dayIn(cell: Cell | undefined): Day | null | undefined {
   if (cell === null || cell === undefined) return null;
-  if (cell instanceof Date) {
-    const ms = cell.getTime();
-    const day = Math.floor(ms / MS_PER_DAY);
-    return day >= DAY_MIN && day <= DAY_MAX ? day : undefined;
-  }
+  if (cell instanceof Date) return onTheWire(Math.floor(cell.getTime() / MS_PER_DAY));
   if (typeof cell !== 'string') return undefined;
   const text = cell.trim();
   if (text === '' || text === 'NaT') return null;
   const match = DATE_TIME.exec(text);
-  return match === null ? undefined : parseDay(match[1]!);
+  return match === null ? undefined : onTheWire(parseDay(match[1]!) ?? Number.NaN);
 }
+
+const onTheWire = (day: Day): Day | undefined => (day >= DAY_MIN && day <= DAY_MAX ? day : undefined);
 
 /** The text in a cell: null where it is empty, a number as it is written, a date as its day. */
 export function textIn(cell: Cell | undefined): string | null {

@@ -97,5 +97,5 @@ export function cellOf(value: DuckDBValue): Cell {
  */
 export function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  return text.split('\n')[0]!.replace(/(["']?)(\/[^\s"':,]+)+\1/g, 'the file').slice(0, 200);
+  return text.split('\n')[0]!.replace(/[\p{Cc}\ufffd]/gu, '?').replace(/(["']?)(\/[^\s"':,]+)+\1/g, 'the file').slice(0, 200);
 }

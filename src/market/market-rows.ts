@@ -230,11 +230,15 @@ export function namedColumns(dataset: keyof typeof REQUIRED_COLUMNS, label: stri
     const columns = written.length === 0 ? 'none' : written.slice(0, 20).join(', ');
     problems.error({ code: 'MISSING_COLUMN', path: `${label}.${column}`, message: `The column ${column} is missing; the columns are ${columns}.` });
   }
-  const repeated = new Set(names.filter((name, i) => names.indexOf(name) !== i));
+  const repeated = new Set(names.filter((name, i) => name !== '' && names.indexOf(name) !== i));
   for (const column of repeated) {
     problems.error({ code: 'DUPLICATE_KEY', path: `${label}.${column}`, message: `The column ${column} stands more than once.` });
   }
-  return missing.length > 0 || repeated.size > 0 ? undefined : names;
+  const unnamed = names.indexOf('');
+  if (unnamed >= 0) {
+    problems.error({ code: 'MISSING_COLUMN', path: label, message: `Column ${unnamed + 1} of ${written.length} has no name; it needs one, or has to be removed.` });
+  }
+  return missing.length > 0 || repeated.size > 0 || unnamed >= 0 ? undefined : names;
 }
 
 /** Whether panels of this shape are more than a store may hold, and told so. */

@@ -36,12 +36,14 @@ export async function readImport(source: ImportSource, problems: Problems): Prom
 }
 
 async function readSheets(bytes: Uint8Array, rows: ContentRows, problems: Problems): Promise<void> {
+  const read = new Set<Dataset>();
   const names = await readWorkbook(bytes, (name, columns) => {
     const dataset = datasetOf(name);
-    if (dataset === undefined) {
+    if (dataset === undefined || read.has(dataset)) {
       problems.error(unknownTable(name, 'sheet'));
       return undefined;
     }
+    read.add(dataset);
     const addRow = rows.beginCells(dataset, dataset, columns);
     return addRow && ((cells, row) => {
       if (cells.length > columns.length && cells.slice(columns.length).some((cell) => cell !== undefined && cell !== null)) {

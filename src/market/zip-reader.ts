@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { crc32 } from 'node:zlib';
 import { fromBuffer, type Entry, type ZipFile } from 'yauzl';
 
 /** Members of an archive: a workbook of four sheets has about twenty. */
@@ -63,8 +64,14 @@ async function* contentOf(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Arra
     file.openReadStream(entry, (error, opened) => (error ? reject(new ZipFault(sentence(error))) : resolve(opened)));
   });
   try {
-    // The stream itself fails when more comes out than the archive said.
-    for await (const chunk of stream) yield chunk as Buffer;
+    // The stream itself fails when more comes out than the archive said; its checksum nobody else looks at.
+    let checksum = 0;
+    for await (const chunk of stream) {
+      const bytes = chunk as Buffer; // no encoding is set
+      checksum = crc32(bytes, checksum);
+      yield bytes;
+    }
+    if (checksum !== entry.crc32) throw new Error('its checksum is another');
   } catch (error) {
     throw new ZipFault(`The member ${entry.fileName.slice(0, 80)} is damaged: ${sentence(error)}`);
   }

@@ -4,6 +4,7 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import { compareText } from '#domain/findings.js';
 import type { ContentDigests } from '#domain/market/handle.js';
 import type { CorporateAction, MarketData, Membership, ReferenceTable } from '#domain/market/market-data.js';
+import { canonicalTables } from './canonical-tables.js';
 import type { Panels } from './panels.js';
 
 /** The values of a store, whatever it is called and wherever they came from. */
@@ -57,25 +58,13 @@ export async function digestContent(content: MarketContent, known: KnownDigests 
     blocks.set(hash.digest(), block * DIGEST_BYTES);
     if (block % RESTING_BLOCKS === 0) await setImmediate();
   }
-  const tables = known.tables ?? createHash('sha256').update(canonicalJson({ reference: canonicalReference(reference), actions, universes })).digest();
+  const tables = known.tables ?? createHash('sha256').update(canonicalTables({ reference, actions, universes })).digest();
   const hash = createHash('sha256').update(canonicalJson({ format: FORMAT, days: dates.length, identifiers, fields: names })).update(blocks).update(tables).digest('hex');
   return { hash, digests: { blocks, tables } };
 }
 
 /** Blocks between two rests of the thread: some ten milliseconds of a store of 500 names. */
 const RESTING_BLOCKS = 8;
-
-/** Rows as objects by column name, so that the order of columns does not matter. */
-function canonicalReference({ columns, rows }: ReferenceTable): unknown {
-  const names = [...rows.keys()].toSorted(compareText);
-  return {
-    columns: columns.toSorted(compareText),
-    rows: names.map((identifier) => [
-      identifier,
-      rows.get(identifier)!.map(({ validFrom, values }) => ({ validFrom, values: Object.fromEntries(columns.map((column, i) => [column, values[i] ?? null])) })),
-    ]),
-  };
-}
 
 /** Days of the first and the last bar; null for a store without any. */
 export function datesHeld({ dates }: Pick<MarketData, 'dates'>): { readonly start: number; readonly end: number } | null {

@@ -25,7 +25,7 @@ const PAGE = { DATA: 0, DICTIONARY: 2 } as const;
 const CONVERTED = { UTF8: 0, DATE: 6 } as const;
 const MAGIC = new TextEncoder().encode('PAR1');
 
-/** Distinct doubles a column may have to be written as positions in a list, and rows looked at before giving up. */
+/** Distinct values a column may have to be written as positions in a list, and rows looked at before giving up. */
 const DISTINCT_MAX = 1 << 12;
 
 /**
@@ -139,10 +139,8 @@ function encodeColumn(column: ParquetColumn, rows: number): EncodedColumn {
       return dictionaryColumn(bytesOf(column.days), column.days.length, column.codes, [], rows);
     case 'double':
       return doubleColumn(column.values, rows);
-    case 'text': {
-      const present = column.values.filter((value) => value !== null);
-      return plainColumn(plainTexts(present), levelsOf(rows, (row) => column.values[row] !== null), rows);
-    }
+    case 'text':
+      return textColumn(column.values, rows);
     case 'day': {
       const present = column.values.filter((value) => value !== null);
       return plainColumn(bytesOf(Int32Array.from(present)), levelsOf(rows, (row) => column.values[row] !== null), rows);
@@ -152,6 +150,13 @@ function encodeColumn(column: ParquetColumn, rows: number): EncodedColumn {
       return plainColumn(bitPacked(present.length, (i) => (present[i] === true ? 1 : 0), 1), levelsOf(rows, (row) => column.values[row] !== null), rows);
     }
   }
+}
+
+function textColumn(values: readonly (string | null)[], rows: number): EncodedColumn {
+  const present = values.filter((value) => value !== null);
+  const levels = levelsOf(rows, (row) => values[row] !== null);
+  const coded = codesOf(present);
+  return coded === undefined ? plainColumn(plainTexts(present), levels, rows) : dictionaryColumn(plainTexts(coded.distinct), coded.distinct.length, coded.codes, levels, rows);
 }
 
 function doubleColumn(values: Float64Array, rows: number): EncodedColumn {
@@ -164,13 +169,13 @@ function doubleColumn(values: Float64Array, rows: number): EncodedColumn {
   const held = present.subarray(0, count);
   const levels = levelsOf(rows, (row) => values[row] === values[row]);
   const coded = codesOf(held);
-  return coded === undefined ? plainColumn(bytesOf(held), levels, rows) : dictionaryColumn(bytesOf(coded.distinct), coded.distinct.length, coded.codes, levels, rows);
+  return coded === undefined ? plainColumn(bytesOf(held), levels, rows) : dictionaryColumn(bytesOf(Float64Array.from(coded.distinct)), coded.distinct.length, coded.codes, levels, rows);
 }
 
 /** Values as positions among the distinct ones; undefined when they are too many for that to be shorter. */
-function codesOf(values: Float64Array): { readonly codes: Int32Array; readonly distinct: Float64Array } | undefined {
+function codesOf<T extends number | string>(values: ArrayLike<T>): { readonly codes: Int32Array; readonly distinct: readonly T[] } | undefined {
   if (values.length < 2 * DISTINCT_MAX) return undefined;
-  const positions = new Map<number, number>();
+  const positions = new Map<T, number>();
   const codes = new Int32Array(values.length);
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
@@ -182,7 +187,7 @@ function codesOf(values: Float64Array): { readonly codes: Int32Array; readonly d
     }
     codes[i] = code;
   }
-  return { codes, distinct: Float64Array.from(positions.keys()) };
+  return { codes, distinct: [...positions.keys()] };
 }
 
 function plainColumn(values: Uint8Array, levels: readonly number[] | Uint8Array, rows: number): EncodedColumn {

@@ -95,43 +95,12 @@ describe('a synthetic market', () => {
   test('says that a name is delisted only from that day on', () => {
     const column = market.reference.columns.indexOf('DELISTED');
     for (const rows of market.reference.rows.values()) expect(rows[0]!.values[column]).toBeNull();
-    expect([...market.reference.rows.values()].filter((rows) => rows.length === 2).length).toBe(market.universes.filter(({ end }) => end !== null).length);
-  });
-
-  test('has the volatility, tails and clustering that were asked for', () => {
-    const large = make({ assets: 200, delistings_per_year: 0, listings_per_year: 0, dividend_yield: 0, splits_per_year: 0 });
-    const names = large.identifiers.length;
-    const close = panel(large, 'CLOSE');
-    const shares = panel(large, 'SHARES_OUTSTANDING');
-    const splits = new Set(large.actions.map(({ identifier, exDay }) => `${identifier} ${exDay}`));
-    const index: number[] = [];
-    const single: number[] = [];
-    for (let t = 1; t < large.dates.length; t++) {
-      let before = 0;
-      let after = 0;
-      for (let n = 0; n < names; n++) {
-        if (splits.has(`${large.identifiers[n]} ${large.dates[t]}`)) continue;
-        const was = close[(t - 1) * names + n]! * shares[(t - 1) * names + n]!;
-        before += was;
-        after += (was * close[t * names + n]!) / close[(t - 1) * names + n]!;
-        single.push(close[t * names + n]! / close[(t - 1) * names + n]! - 1);
-      }
-      index.push(after / before - 1);
+    const gone = new Map(market.universes.flatMap(({ identifier, end }) => (end === null ? [] : [[identifier, end] as const])));
+    expect(gone.size).toBeGreaterThan(0);
+    for (const [identifier, rows] of market.reference.rows) {
+      const told = rows.filter(({ values }) => values[column] !== null);
+      expect(told.map(({ validFrom }) => validFrom), identifier).toEqual(gone.has(identifier) ? [gone.get(identifier)] : []);
     }
-    const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
-    const moment = (values: readonly number[], power: number) => mean(values.map((value) => (value - mean1(values)) ** power));
-    const means = new Map<readonly number[], number>();
-    function mean1(values: readonly number[]): number {
-      if (!means.has(values)) means.set(values, mean(values));
-      return means.get(values)!;
-    }
-    expect(Math.sqrt(moment(index, 2) * 252)).toBeGreaterThan(0.11);
-    expect(Math.sqrt(moment(index, 2) * 252)).toBeLessThan(0.24);
-    expect(moment(single, 4) / moment(single, 2) ** 2).toBeGreaterThan(4); // a normal distribution has 3
-    const sizes = index.map(Math.abs);
-    const centred = sizes.map((value) => value - mean1(sizes));
-    const clustering = centred.slice(1).reduce((sum, value, i) => sum + value * centred[i]!, 0) / centred.reduce((sum, value) => sum + value * value, 0);
-    expect(clustering).toBeGreaterThan(3 / Math.sqrt(index.length)); // three standard errors of no clustering
   });
 
   test('loses the fraction of bars that was asked for and changes nothing else', () => {

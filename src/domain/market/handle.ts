@@ -57,11 +57,27 @@ function shareTables(market: MarketData): SharedArrayBuffer {
   const axes: Axes = { identifiers: [...market.identifiers], columns: [...market.reference.columns] };
   const lines: (Axes | Line)[] = [
     axes,
-    ...inLines([...market.reference.rows], (rows) => ({ rows: rows.map(([identifier, spells]): [string, ReferenceRow[]] => [identifier, [...spells]]) })),
+    ...spellLines(market.reference.rows),
     ...inLines(market.actions, (actions) => ({ actions })),
     ...inLines(market.universes, (universes) => ({ universes })),
   ];
   return sharedBytes(new TextEncoder().encode(lines.map((line) => JSON.stringify(line)).join('\n')));
+}
+
+/** Names with their rows; one of many rows is a line by itself. */
+function spellLines(reference: MarketData['reference']['rows']): Line[] {
+  const lines: Line[] = [];
+  let rows: [string, ReferenceRow[]][] = [];
+  let held = 0;
+  for (const [identifier, spells] of reference) {
+    rows.push([identifier, [...spells]]);
+    held += spells.length;
+    if (held < LINE_ROWS) continue;
+    lines.push({ rows });
+    rows = [];
+    held = 0;
+  }
+  return rows.length === 0 ? lines : [...lines, { rows }];
 }
 
 function inLines<T>(items: readonly T[], lineOf: (items: T[]) => Line): Line[] {

@@ -1,4 +1,5 @@
 import type { CorporateAction } from '#domain/market/market-data.js';
+import type { Report } from './accounts.js';
 
 /** A name as it comes to the market. */
 export interface Birth {
@@ -39,6 +40,8 @@ export interface Company {
   /** Session of its ending; null while it lives. */
   readonly ended: number | null;
   readonly actions: readonly CorporateAction[];
+  /** What it published, in the order of days; also what comes after the last session. */
+  readonly reports: readonly Report[];
   /** Names it spun off. */
   readonly children: readonly Birth[];
 }

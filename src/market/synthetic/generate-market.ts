@@ -1,10 +1,11 @@
-import { formatDay } from '#domain/days.js';
+import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { Membership, ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 import { compareActions } from '../action-rows.js';
 import type { MarketContent } from '../content.js';
 import { emptyPanel } from '../panels.js';
+import type { Report } from './accounts.js';
 import type { Birth, Company } from './company.js';
 import { drawFactors, STREAMS } from './factors.js';
 import { liveCompany, SPIN_OFF_SHARE } from './live-company.js';
@@ -98,19 +99,55 @@ function fillColumn(panel: Float64Array, column: Float64Array, { bars, count, fr
   for (let i = 0, cell = from; i < count; i++, cell += step) if (missing[i] === 0) panel[cell] = column[i]!;
 }
 
-const COLUMNS = ['NAME', 'CURRENCY', 'EXCHANGE', 'COUNTRY', 'SECTOR', 'INDUSTRY', 'ISSUER', 'LISTED', 'DELISTED'];
+const COLUMNS = [
+  'NAME', 'CURRENCY', 'EXCHANGE', 'COUNTRY', 'SECTOR', 'INDUSTRY', 'ISSUER', 'LISTED', 'DELISTED', 'FISCAL_PERIOD_END', 'PUBLISHED', 'SALES', 'EARNINGS', 'DIVIDENDS', 'BOOK_VALUE',
+  'EARNINGS_YIELD', 'BOOK_TO_PRICE', 'RETURN_ON_EQUITY',
+];
 
-/** One row a name, and a second from the day it is delisted on: before that day nobody knew. */
-function referenceOf({ sessions, exchange, currency }: SyntheticSpec, companies: readonly Company[]): ReferenceTable {
+/**
+ * One row a name without any accounts, then one from every day on which it publishes some: before that day nobody knew them. A name
+ * that is delisted has a last row from that day on, with the accounts it published last.
+ */
+function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): ReferenceTable {
+  const { sessions, exchange, currency } = spec;
   const country = countryOf(exchange);
+  const textOf = dayTexts();
   return {
     columns: COLUMNS,
-    rows: new Map(companies.map(({ birth, ended }): [string, ReferenceRow[]] => {
-      const values = (delisted: string | null): ReferenceValue[] => [
-        birth.name, currency, exchange, country, SECTORS[birth.sector]!.sector, birth.industry, birth.name, formatDay(sessions[birth.listed]!), delisted,
-      ];
-      const first: ReferenceRow = { validFrom: null, values: values(null) };
-      return [birth.identifier, ended === null ? [first] : [first, { validFrom: sessions[ended]!, values: values(formatDay(sessions[ended]!)) }]];
+    rows: new Map(companies.map(({ birth, ended, reports }): [string, ReferenceRow[]] => {
+      const listed = textOf(sessions[birth.listed]!);
+      const { sector } = SECTORS[birth.sector]!;
+      const row = (validFrom: Day | null, delisted: string | null, report: Report | undefined): ReferenceRow => ({
+        validFrom,
+        values: [
+          birth.name, currency, exchange, country, sector, birth.industry, birth.name, listed, delisted,
+          ...(report === undefined ? NOTHING : [textOf(report.periodEnd), textOf(report.published), ...figuresOf(report)]),
+        ],
+      });
+      const gone = ended === null ? null : sessions[ended]!;
+      const known = reports.filter(({ published }) => (gone === null ? published <= sessions.at(-1)! : published < gone));
+      const rows = [row(null, null, undefined), ...known.map((report) => row(report.published, null, report))];
+      return [birth.identifier, gone === null ? rows : [...rows, row(gone, textOf(gone), known.at(-1))]];
     })),
+  };
+}
+
+const NOTHING: readonly ReferenceValue[] = Array.from({ length: 9 }, () => null);
+
+/** Amounts in currency, then their ratios: to the value of all shares at the end of the year, and of earnings to the book, where there is one. */
+function figuresOf({ sales, earnings, dividends, book, worth }: Report): readonly ReferenceValue[] {
+  return [sales, earnings, dividends, book, ratio(earnings, worth), ratio(book, worth), book > 0 ? ratio(earnings, book) : null];
+}
+
+/** To a millionth, which is more than accounts are good for. */
+const ratio = (amount: number, base: number) => Math.round((1e6 * amount) / base) / 1e6 + 0;
+
+/** Days as texts, each made once. */
+function dayTexts(): (day: Day) => string {
+  const known = new Map<Day, string>();
+  return (day) => {
+    const text = known.get(day) ?? formatDay(day);
+    known.set(day, text);
+    return text;
   };
 }

@@ -1,9 +1,10 @@
 import type { Day } from '#domain/days.js';
 import type { ActionType, CorporateAction } from '#domain/market/market-data.js';
 import { counterRandom, type CounterRandom } from '#kernels/random/counter-random.js';
+import { openAccounts } from './accounts.js';
 import type { Bars, Birth, Company } from './company.js';
 import type { Factors } from './factors.js';
-import { companyName } from './names.js';
+import { companyName, SECTORS } from './names.js';
 import { clusteredShocks } from './shocks.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
 
@@ -54,6 +55,10 @@ export function liveCompany(birth: Birth, { spec, factors, elders }: { readonly 
   const turnover = (0.4 + 1.6 * random.uniform()) / SESSIONS_PER_YEAR;
   const hazards = hazardsOf(spec);
   const policy = dividendPolicy(spec, fate, birth.price);
+  const accounts = openAccounts({
+    listed: sessions[birth.listed]!, isNew: birth.listed > 0, sector: SECTORS[birth.sector]!, worth: birth.price * birth.shares, dividends: policy.isPayer ? 4 * policy.perShare * birth.shares : 0,
+  }, counterRandom({ seed, stream: birth.stream + 10 }));
+  let yearEnd = accounts.periodEnd;
   let freeFloat = Math.round(20 * (0.35 + 0.65 * fate.uniform())) / 20;
   let price = birth.price;
   let shares = birth.shares;
@@ -78,6 +83,10 @@ export function liveCompany(birth: Birth, { spec, factors, elders }: { readonly 
       ended = t;
       break;
     }
+    if (day > yearEnd) {
+      accounts.close(price * shares);
+      yearEnd = accounts.periodEnd;
+    }
     const isFirst = i === 0;
     const shock = own.next();
     let growth = isFirst ? 1 : 1 + Math.max(-LOSS_MAX, beta * factors.market[t]! + sectorBeta * factors.sectors[birth.sector]![t]! + shock);
@@ -101,6 +110,7 @@ export function liveCompany(birth: Birth, { spec, factors, elders }: { readonly 
         const child = spinOff({ birth, ordinal: children.length, session: t, price, shares, random: fate });
         children.push(child.birth);
         growth -= child.fraction;
+        accounts.divide(child.fraction);
         act('SPIN_OFF', t, child.ratio, { related: child.birth.identifier, announcedDay: day - 40 });
       }
       if (policy.isPayer && (month - 1) % 3 === policy.month && monthSession === policy.session && ending === undefined) {
@@ -122,8 +132,11 @@ export function liveCompany(birth: Birth, { spec, factors, elders }: { readonly 
     price = Math.max((price / ratio) * growth - cash, 0.0001);
     perShare /= ratio;
     shares = Math.round(shares * ratio);
+    if (cash > 0) accounts.pay(cash * shares);
     if (!isFirst && monthSession === 0 && month % 3 === 1) {
+      const before = shares;
       shares = Math.round(shares * (1 + 0.01 * (random.uniform() - 0.55)));
+      accounts.issue((shares - before) * price);
       if (month === 1 && random.uniform() < 0.2) freeFloat = Math.min(1, Math.max(0.15, Math.round(20 * (freeFloat + 0.2 * (random.uniform() - 0.5))) / 20));
     }
     drawBar(bars, i, { price, before, volatility: own.volatility() + deviation, activity: turnover * shares * freeFloat, shock: shock / deviation, random });
@@ -131,7 +144,7 @@ export function liveCompany(birth: Birth, { spec, factors, elders }: { readonly 
     bars.freeFloat[i] = freeFloat;
     if (spec.missing_rate > 0 && gaps.uniform() < spec.missing_rate) bars.missing[i] = 1;
   }
-  return { birth, bars, count, ended, actions, children };
+  return { birth, bars, count, ended, actions, reports: accounts.reports, children };
 }
 
 interface Hazard {

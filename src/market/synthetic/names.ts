@@ -29,19 +29,28 @@ export function companyName(identifier: string, random: CounterRandom): string {
   return `${stem}${ENDINGS[random.integer(ENDINGS.length)]!} ${BUSINESS[random.integer(BUSINESS.length)]!}`;
 }
 
+export interface Sector {
+  readonly sector: string;
+  readonly industries: readonly string[];
+  /** What its companies keep of their sales, and what they are worth as multiples of a year's earnings and of their book: middles of wide ranges. */
+  readonly margin: number;
+  readonly priceToEarnings: number;
+  readonly priceToBook: number;
+}
+
 /** Sectors in the order in which a market of fewer takes them, each with its industries. */
-export const SECTORS: readonly { readonly sector: string; readonly industries: readonly string[] }[] = [
-  { sector: 'Technology', industries: ['Software', 'Semiconductors', 'Hardware'] },
-  { sector: 'Financials', industries: ['Banks', 'Insurance', 'Capital Markets'] },
-  { sector: 'Health Care', industries: ['Pharmaceuticals', 'Medical Devices', 'Care Providers'] },
-  { sector: 'Industrials', industries: ['Machinery', 'Transport', 'Aerospace'] },
-  { sector: 'Consumer Discretionary', industries: ['Retail', 'Leisure', 'Automobiles'] },
-  { sector: 'Consumer Staples', industries: ['Food', 'Beverages', 'Household Products'] },
-  { sector: 'Energy', industries: ['Oil and Gas', 'Energy Services'] },
-  { sector: 'Communication Services', industries: ['Media', 'Telecoms'] },
-  { sector: 'Materials', industries: ['Chemicals', 'Metals'] },
-  { sector: 'Utilities', industries: ['Electricity', 'Water'] },
-  { sector: 'Real Estate', industries: ['Offices', 'Housing'] },
+export const SECTORS: readonly Sector[] = [
+  { sector: 'Technology', industries: ['Software', 'Semiconductors', 'Hardware'], margin: 0.18, priceToEarnings: 24, priceToBook: 4 },
+  { sector: 'Financials', industries: ['Banks', 'Insurance', 'Capital Markets'], margin: 0.2, priceToEarnings: 12, priceToBook: 1.2 },
+  { sector: 'Health Care', industries: ['Pharmaceuticals', 'Medical Devices', 'Care Providers'], margin: 0.13, priceToEarnings: 21, priceToBook: 3.5 },
+  { sector: 'Industrials', industries: ['Machinery', 'Transport', 'Aerospace'], margin: 0.08, priceToEarnings: 17, priceToBook: 2.5 },
+  { sector: 'Consumer Discretionary', industries: ['Retail', 'Leisure', 'Automobiles'], margin: 0.06, priceToEarnings: 18, priceToBook: 3 },
+  { sector: 'Consumer Staples', industries: ['Food', 'Beverages', 'Household Products'], margin: 0.08, priceToEarnings: 19, priceToBook: 3 },
+  { sector: 'Energy', industries: ['Oil and Gas', 'Energy Services'], margin: 0.08, priceToEarnings: 13, priceToBook: 1.5 },
+  { sector: 'Communication Services', industries: ['Media', 'Telecoms'], margin: 0.12, priceToEarnings: 17, priceToBook: 2.2 },
+  { sector: 'Materials', industries: ['Chemicals', 'Metals'], margin: 0.09, priceToEarnings: 15, priceToBook: 1.8 },
+  { sector: 'Utilities', industries: ['Electricity', 'Water'], margin: 0.12, priceToEarnings: 16, priceToBook: 1.5 },
+  { sector: 'Real Estate', industries: ['Offices', 'Housing'], margin: 0.25, priceToEarnings: 22, priceToBook: 1.6 },
 ];
 
 /** Countries of the large exchanges; elsewhere the country is not said. */

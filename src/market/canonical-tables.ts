@@ -1,0 +1,33 @@
+import { compareText } from '#domain/findings.js';
+import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
+import type { MarketContent } from './content.js';
+
+/**
+ * The tables of a content as canonical JSON: the bytes that `canonicalJson` gives for rows as objects by column name, so that the order
+ * of columns does not matter. Written by hand because every load hashes them.
+ * @cost 0.1 µs a cell
+ */
+export function canonicalTables({ reference, actions, universes }: Pick<MarketContent, 'reference' | 'actions' | 'universes'>): string {
+  return `{"actions":${JSON.stringify(actions.map(inOrder))},"reference":${referenceJson(reference)},"universes":${JSON.stringify(universes.map(spellInOrder))}}`;
+}
+
+/** Members in code-point order. */
+const inOrder = ({ announcedDay, exDay, identifier, payDay, related, status, subscriptionPrice, type, value }: CorporateAction) =>
+  ({ announcedDay, exDay, identifier, payDay, related, status, subscriptionPrice, type, value });
+
+const spellInOrder = ({ end, identifier, start, universe }: Membership) => ({ end, identifier, start, universe });
+
+function referenceJson({ columns, rows }: ReferenceTable): string {
+  const order = columns.map((name, position) => ({ name, position })).toSorted((a, b) => compareText(a.name, b.name));
+  const keys = order.map(({ name }, i) => `${i === 0 ? '' : ','}${JSON.stringify(name)}:`);
+  const positions = order.map(({ position }) => position);
+  const names = [...rows.keys()].toSorted(compareText).map((identifier) => {
+    const spells = rows.get(identifier)!.map(({ validFrom, values }) => {
+      let members = '';
+      for (let i = 0; i < keys.length; i++) members += keys[i]! + JSON.stringify(values[positions[i]!] ?? null);
+      return `{"validFrom":${validFrom},"values":{${members}}}`;
+    });
+    return `[${JSON.stringify(identifier)},[${spells.join(',')}]]`;
+  });
+  return `{"columns":${JSON.stringify(order.map(({ name }) => name))},"rows":[${names.join(',')}]}`;
+}

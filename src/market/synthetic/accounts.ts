@@ -1,0 +1,138 @@
+import { civilOf, dayOf, type Day } from '#domain/days.js';
+import type { CounterRandom } from '#kernels/random/counter-random.js';
+import type { Sector } from './names.js';
+
+/** What a company publishes about a fiscal year: the flows of the year and the book at its end, in whole thousands of currency. */
+export interface Report {
+  readonly periodEnd: Day;
+  /** Day from which it is known. */
+  readonly published: Day;
+  readonly sales: number;
+  readonly earnings: number;
+  /** Cash that went ex in the year, special dividends among it. */
+  readonly dividends: number;
+  readonly book: number;
+  /** What all shares were worth at the end of the year, or at the listing where that is later. */
+  readonly worth: number;
+}
+
+/** The accounts of one company while it lives; every amount in units of the market's currency. */
+export interface Accounts {
+  /** Day after which the year in hand has to be closed. */
+  readonly periodEnd: Day;
+  pay(cash: number): void;
+  /** Takes in cash for new shares; a negative amount buys shares back. */
+  issue(cash: number): void;
+  /** Hands a part of the company to a new one. */
+  divide(fraction: number): void;
+  /** Closes the year in hand. @param worth what all shares were worth at its last close */
+  close(worth: number): void;
+  readonly reports: readonly Report[];
+}
+
+export interface Opening {
+  /** First session. */
+  readonly listed: Day;
+  /** Whether it comes to the market then: its last accounts before that are published with the listing. */
+  readonly isNew: boolean;
+  readonly sector: Sector;
+  /** What all shares are worth, and the dividends they get a year. */
+  readonly worth: number;
+  readonly dividends: number;
+}
+
+/** Weight of a year's last price in what earnings follow: they come after prices. */
+const SMOOTHING = 0.5;
+/** Deviation of a year's earnings of the steadiest and of the least steady company, and of the sales of all, as fractions of what is normal. */
+const EARNINGS_NOISE_MIN = 0.1;
+const EARNINGS_NOISE_MAX = 0.6;
+const SALES_NOISE = 0.05;
+/** Share of the book that is written off in a year in which a company becomes worthless. */
+const COLLAPSE_CHARGE = 0.8;
+/** Share that is written off of what the book has beyond so many times its value. */
+const EXCESS_CHARGE = 0.3;
+const EXCESS_BOOK = 3;
+/** Days from the end of a year to its report: at least, spread over companies, spread over years. */
+const LAG_DAYS = 40;
+const LAG_SPREAD = 45;
+const LAG_JITTER = 8;
+const LAG_MAX = LAG_DAYS + LAG_SPREAD + LAG_JITTER;
+/** Months that fiscal years end with, by how many companies choose them. */
+const FISCAL_MONTHS = [12, 12, 12, 12, 12, 12, 12, 3, 6, 9] as const;
+const YEAR_DAYS = 365;
+
+/**
+ * Accounts that agree with the market: earnings follow what the shares were worth when the year ended and before, dividends are those
+ * that were paid, and the book grows by earnings and new shares less dividends. Nothing in a report was decided after its year.
+ * @source Ohlson (1995), Contemporary Accounting Research 11, 661-687: clean surplus.
+ */
+export function openAccounts({ listed, isNew, sector, worth, dividends }: Opening, random: CounterRandom): Accounts {
+  const about = (middle: number) => middle * (0.65 + 0.7 * random.uniform());
+  const multiple = about(sector.priceToEarnings);
+  const margin = about(sector.margin);
+  const earningsNoise = EARNINGS_NOISE_MIN + (EARNINGS_NOISE_MAX - EARNINGS_NOISE_MIN) * random.uniform();
+  const fiscalMonth = FISCAL_MONTHS[random.integer(FISCAL_MONTHS.length)]!;
+  const lag = LAG_DAYS + random.integer(LAG_SPREAD);
+  const reports: Report[] = [];
+  let book = worth / about(sector.priceToBook);
+  let followed = worth;
+  let issued = 0;
+  let periodEnd = yearEndBefore(listed - LAG_MAX, fiscalMonth);
+
+  const normalEarnings = () => followed / multiple;
+  const drawEarnings = () => normalEarnings() * (1 + earningsNoise * random.normal());
+  const drawSales = () => (normalEarnings() / margin) * Math.max(1 + SALES_NOISE * random.normal(), 0.5);
+
+  function publish(published: Day, { sales, earnings, dividends, worth }: Pick<Report, 'sales' | 'earnings' | 'dividends' | 'worth'>): void {
+    reports.push({ periodEnd, published, sales: thousands(sales), earnings: thousands(earnings), dividends: thousands(dividends), book: thousands(book), worth });
+    periodEnd = yearEndAfter(periodEnd);
+  }
+
+  publish(isNew ? listed : periodEnd + lag, { sales: drawSales(), earnings: drawEarnings(), dividends: isNew ? 0 : dividends, worth });
+  // Of the year in hand, the part before the first session paid what years before it did.
+  const yearBegun = periodEnd - YEAR_DAYS;
+  let paid = isNew ? 0 : dividends * Math.min((listed - yearBegun) / YEAR_DAYS, 1);
+
+  return {
+    get periodEnd() {
+      return periodEnd;
+    },
+    pay(cash) {
+      paid += cash;
+    },
+    issue(cash) {
+      issued += cash;
+    },
+    divide(fraction) {
+      followed *= 1 - fraction;
+      book *= 1 - fraction;
+    },
+    close(worthNow) {
+      const collapse = Math.max(0, 1 - (2 * worthNow) / followed);
+      followed += SMOOTHING * (worthNow - followed);
+      const charges = Math.max(book, 0) * COLLAPSE_CHARGE * collapse + EXCESS_CHARGE * Math.max(0, book - EXCESS_BOOK * worthNow);
+      const earnings = drawEarnings() - charges;
+      book += earnings - paid + issued;
+      publish(Math.max(periodEnd + lag + random.integer(LAG_JITTER), reports.at(-1)!.published + 1), { sales: drawSales(), earnings, dividends: paid, worth: worthNow });
+      paid = 0;
+      issued = 0;
+    },
+    reports,
+  };
+}
+
+const thousands = (amount: number) => Math.round(amount / 1000) * 1000 + 0;
+
+/** The last day of the month, of the latest year in which that is not after a day. */
+function yearEndBefore(day: Day, month: number): Day {
+  const { year } = civilOf(day);
+  const end = monthEnd(year, month);
+  return end <= day ? end : monthEnd(year - 1, month);
+}
+
+function yearEndAfter(day: Day): Day {
+  const { year, month } = civilOf(day);
+  return monthEnd(year + 1, month);
+}
+
+const monthEnd = (year: number, month: number): Day => dayOf({ year: month === 12 ? year + 1 : year, month: (month % 12) + 1, day: 1 }) - 1;

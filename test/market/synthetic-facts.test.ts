@@ -1,0 +1,200 @@
+import { describe, expect, test } from 'vitest';
+import { dayFrom } from '#domain/days.js';
+import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { symmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
+import { openCalendars } from '#market/calendar-files.js';
+import { generateMarket } from '#market/synthetic/generate-market.js';
+import { SECTORS } from '#market/synthetic/names.js';
+import type { SyntheticSpec } from '#market/synthetic/spec.js';
+
+/**
+ * What is known of daily returns everywhere, asked of generated ones. Bounds come from the model's own parameters or from the
+ * standard error of the statistic, never from what came out.
+ * @source Cont (2001), Quantitative Finance 1, 223-236: the stylised facts.
+ */
+const { sessions: all } = openCalendars().get('XNYS')!;
+const SESSIONS = all.slice(firstAtLeast(all, dayFrom('2005-01-01')), lastAtMost(all, dayFrom('2014-12-31')) + 1);
+const T = SESSIONS.length - 1;
+const SPEC: SyntheticSpec = {
+  seed: 42, assets: 200, sessions: SESSIONS, exchange: 'XNYS', currency: 'USD', sectors: 8, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.25,
+  dividend_yield: 0.02, splits_per_year: 0.03, delistings_per_year: 0.01, listings_per_year: 0.01, missing_rate: 0,
+};
+
+/** Nothing but prices: every name lives throughout and no action moves them. */
+const still = generateMarket({ ...SPEC, dividend_yield: 0, splits_per_year: 0, delistings_per_year: 0, listings_per_year: 0 }, () => {});
+const lively = generateMarket(SPEC, () => {});
+const acted = new Set(still.actions.map(({ identifier }) => identifier)); // dear shares are split all the same
+const columns = still.identifiers.flatMap((identifier, n) => (acted.has(identifier) ? [] : [n]));
+
+const panel = (name: string) => still.fields.get(name)!;
+const column = (name: string, n: number) => Float64Array.from(SESSIONS, (_, t) => panel(name)[t * still.identifiers.length + n]!);
+const returns = columns.map((n) => {
+  const close = column('CLOSE', n);
+  return Float64Array.from({ length: T }, (_, t) => close[t + 1]! / close[t]! - 1);
+});
+const sectors = columns.map((n) => String(still.reference.rows.get(still.identifiers[n]!)![0]!.values[still.reference.columns.indexOf('SECTOR')]));
+/** The market: equal parts of every name. */
+const market = Float64Array.from({ length: T }, (_, t) => returns.reduce((sum, series) => sum + series[t]!, 0) / returns.length);
+
+const mean = (values: ArrayLike<number>) => {
+  let sum = 0;
+  for (let i = 0; i < values.length; i++) sum += values[i]!;
+  return sum / values.length;
+};
+const middle = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+const centred = (values: Float64Array) => {
+  const middling = mean(values);
+  return values.map((value) => value - middling);
+};
+const variance = (values: Float64Array) => mean(centred(values).map((value) => value * value));
+/** Of mean 0 and variance 1. */
+const standardised = (values: Float64Array) => {
+  const deviation = Math.sqrt(variance(values));
+  return centred(values).map((value) => value / deviation);
+};
+const product = (a: Float64Array, b: Float64Array) => {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
+  return sum / a.length;
+};
+const correlation = (x: Float64Array, y: Float64Array) => product(standardised(x), standardised(y));
+const standard = returns.map(standardised);
+const autocorrelation = (values: Float64Array, lag: number) => {
+  const deviations = centred(values);
+  let sum = 0;
+  for (let t = lag; t < deviations.length; t++) sum += deviations[t]! * deviations[t - lag]!;
+  return sum / deviations.length / variance(values);
+};
+const kurtosis = (values: Float64Array) => mean(centred(values).map((value) => value ** 4)) / variance(values) ** 2;
+const squares = (values: Float64Array) => values.map((value) => value * value);
+const yearly = (values: Float64Array) => Math.sqrt(252 * variance(values));
+
+/** A standard error of a correlation of independent values. */
+const NOISE = 1 / Math.sqrt(T);
+
+describe('the returns of a synthetic market', () => {
+  test('have the volatility that was asked for, of the market and of the names', () => {
+    // Betas lie about 1 and sectors average out to 0.5 / sqrt(8) of the market; clustered volatility over ten years has an error of a tenth.
+    const expected = 0.16 * Math.sqrt(1 + 0.25 / 8);
+    expect(yearly(market) / expected).toBeGreaterThan(0.8);
+    expect(yearly(market) / expected).toBeLessThan(1.25);
+    const ofNames = Math.sqrt(0.16 ** 2 * (1 + 0.25) + 0.25 ** 2);
+    expect(middle(returns.map(yearly)) / ofNames).toBeGreaterThan(0.8);
+    expect(middle(returns.map(yearly)) / ofNames).toBeLessThan(1.25);
+  });
+
+  test('have fat tails, daily ones fatter than monthly ones', () => {
+    // Shocks have a kurtosis of 6.4 before their volatility clusters; a sum of three parts is nearer to 3. Real stocks: 4 to 15.
+    const daily = returns.map(kurtosis);
+    expect(middle(daily)).toBeGreaterThan(4);
+    expect(middle(daily)).toBeLessThan(15);
+    expect(kurtosis(market)).toBeGreaterThan(4);
+    const monthly = returns.map((series) => kurtosis(Float64Array.from({ length: Math.floor(T / 21) }, (_, m) => series.subarray(m * 21, m * 21 + 21).reduce((sum, value) => sum + Math.log1p(value), 0))));
+    expect(middle(monthly)).toBeLessThan(middle(daily));
+    expect(middle(monthly)).toBeGreaterThan(2);
+  });
+
+  test('are not told by those of the day before', () => {
+    // Half as wide again as noise alone: volatile days weigh more. The mean over names has the error of the common factor.
+    expect(Math.abs(autocorrelation(market, 1))).toBeLessThan(4.5 * NOISE);
+    expect(Math.abs(mean(returns.map((series) => autocorrelation(series, 1))))).toBeLessThan(3 * NOISE);
+  });
+
+  test('have sizes that are, for weeks', () => {
+    // Squared returns of a GARCH process are correlated for as long as its variance lasts: a half after 35 days at 0.98.
+    for (const lag of [1, 5, 10, 20]) expect(autocorrelation(squares(market), lag), `lag ${lag}`).toBeGreaterThan(2 * NOISE);
+    expect(middle(returns.map((series) => autocorrelation(squares(series), 1)))).toBeGreaterThan(2 * NOISE);
+    const decay = [1, 60, 250].map((lag) => mean(returns.map((series) => autocorrelation(series.map(Math.abs), lag))));
+    expect(decay[0]).toBeGreaterThan(decay[1]!);
+    expect(decay[1]).toBeGreaterThan(decay[2]!);
+  });
+
+  test('are as alike as one market and the sectors make them', () => {
+    const within: number[] = [];
+    const across: number[] = [];
+    for (let i = 0; i < returns.length; i++) for (let j = 0; j < i; j++) (sectors[i] === sectors[j] ? within : across).push(product(standard[i]!, standard[j]!));
+    // Shares of the variance: market 0.0256, sector 0.0064, own 0.0625. A tenth either way for ten years of clustered volatility.
+    const total = 0.0256 + 0.0064 + 0.0625;
+    expect(Math.abs(mean(across) - 0.0256 / total)).toBeLessThan(0.1);
+    expect(Math.abs(mean(within) - 0.032 / total)).toBeLessThan(0.1);
+    expect(mean(within) - mean(across)).toBeGreaterThan(0.5 * (0.0064 / total));
+  });
+
+  test('have as many common factors as there are sectors, the largest of them the market', () => {
+    const n = returns.length;
+    const matrix = new Float64Array(n * n);
+    for (let i = 0; i < n; i++) for (let j = 0; j <= i; j++) matrix[i * n + j] = matrix[j * n + i] = i === j ? 1 : product(standard[i]!, standard[j]!);
+    const values = new Float64Array(n);
+    expect(symmetricEigenvalues(matrix, n, values)).toBe(true);
+    // What the names have for themselves, 0.66 of their variance, has eigenvalues up to here. Source: Marchenko & Pastur (1967). The
+    // market moves the names that the sectors move between them: it is a direction among theirs and not one more.
+    const edge = 0.75 * (1 + Math.sqrt(n / T)) ** 2;
+    const common = [...values].filter((value) => value > edge);
+    expect(common).toHaveLength(SPEC.sectors);
+    expect(values[n - 1]! / n).toBeGreaterThan(0.15);
+    expect(values[n - 1]! / n).toBeLessThan(0.5);
+  });
+
+  test('come with more trading and wider bars on days on which more happens', () => {
+    const liveliness = columns.map((n, i) => {
+      const volume = column('VOLUME', n).subarray(1).map(Math.log);
+      const low = column('LOW', n);
+      const width = column('HIGH', n).map((high, t) => high / low[t]! - 1).subarray(1);
+      const size = returns[i]!.map(Math.abs);
+      return { volume: correlation(volume, size), width: correlation(width, size) };
+    });
+    expect(middle(liveliness.map(({ volume }) => volume))).toBeGreaterThan(0.2);
+    expect(middle(liveliness.map(({ width }) => width))).toBeGreaterThan(0.2);
+  });
+});
+
+describe('the names of a synthetic market', () => {
+  const years = T / 252;
+  const named = (type: string) => lively.actions.filter((action) => action.type === type).length;
+  const within = (count: number, rate: number) => {
+    // A Poisson number is within four deviations of its mean but once in 16,000 times.
+    const expected = rate * SPEC.assets * years;
+    expect(Math.abs(count - expected), `${count} of ${expected}`).toBeLessThan(4 * Math.sqrt(expected) + 1);
+  };
+
+  test('come and go as often as was asked for', () => {
+    within(lively.universes.filter(({ end }) => end !== null).length, SPEC.delistings_per_year);
+    within(lively.universes.filter(({ start }) => start !== SESSIONS[0]).length, SPEC.listings_per_year);
+  });
+
+  test('are split as often as was asked for, and where shares have become dear', () => {
+    const splits = ['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE'].reduce((sum, type) => sum + named(type), 0);
+    const rate = SPEC.splits_per_year * SPEC.assets * years;
+    expect(splits).toBeGreaterThan(rate - 4 * Math.sqrt(rate));
+    expect(splits).toBeLessThan(3 * rate);
+  });
+
+  test('pay the yield that was asked for', () => {
+    const close = lively.fields.get('CLOSE')!;
+    const shares = lively.fields.get('SHARES_OUTSTANDING')!;
+    const names = lively.identifiers.length;
+    let [paid, held] = [0, 0];
+    for (let cell = 0; cell < close.length; cell++) if (close[cell]! > 0) held += close[cell]! * shares[cell]!;
+    for (const { identifier, type, value, exDay } of lively.actions) {
+      const cell = lastAtMost(SESSIONS, exDay) * names + lively.identifiers.indexOf(identifier);
+      if (type === 'DIVIDEND' && close[cell]! > 0) paid += value * shares[cell]!;
+    }
+    // Sizes are so uneven that a few large names decide: within a half of the mean yield.
+    const yieldAnnual = paid / (held / lively.dates.length) / years;
+    expect(yieldAnnual).toBeGreaterThan(0.01);
+    expect(yieldAnnual).toBeLessThan(0.03);
+  });
+
+  test('are few large ones and many small ones, in every sector', () => {
+    const names = lively.identifiers.length;
+    const caps = lively.identifiers.map((_, n) => lively.fields.get('CLOSE')![n]! * lively.fields.get('SHARES_OUTSTANDING')![n]!).filter((cap) => cap > 0).toSorted((a, b) => b - a);
+    // By Zipf's law the k-th largest of n has 1 / k of the largest: the first tenth has ln(n / 10) / ln(n) of all, 0.57.
+    const share = caps.slice(0, caps.length / 10).reduce((sum, cap) => sum + cap, 0) / caps.reduce((sum, cap) => sum + cap, 0);
+    expect(share).toBeGreaterThan(0.4);
+    const position = lively.reference.columns.indexOf('SECTOR');
+    const held = new Set([...lively.reference.rows.values()].map((rows) => rows[0]!.values[position]));
+    expect([...held].toSorted()).toEqual(SECTORS.slice(0, SPEC.sectors).map(({ sector }) => sector).toSorted());
+    const float = lively.fields.get('FREE_FLOAT')!;
+    for (let cell = 0; cell < names; cell++) if (float[cell] === float[cell]) expect(float[cell]! > 0 && float[cell]! <= 1).toBe(true);
+  });
+});

@@ -345,7 +345,9 @@ export const storeRoutes = routes({
     scope: 'data',
     tag: 'stores',
     summary: 'Generates a synthetic market into a new store and serves it.',
-    description: 'The store is listed at once with the status writing; it is removed again when the job fails or is cancelled. Job generate:{store_id}, result DataStore.',
+    description:
+      'A market of sectors and fat tails with listings, delistings, mergers, spin-offs, splits and dividends, and yearly accounts in the reference data (FISCAL_PERIOD_END, PUBLISHED, SALES, EARNINGS, DIVIDENDS, BOOK_VALUE, EARNINGS_YIELD, BOOK_TO_PRICE, RETURN_ON_EQUITY) that hold from the day they were published. ' +
+      'The store is listed at once with the status writing; it is removed again when the job fails or is cancelled. Job generate:{store_id}, result DataStore.',
     body: { schema: GenerateSyntheticRequest, optional: true, example: { store_id: 'market', seed: 42, assets: 150, start: '2018-01-01', end: '2024-12-31' } },
     success: { status: 202, description: 'The generating job.', schema: GenerateJobStatus },
     errors: ['STORE_EXISTS', 'STORE_LOADING', 'CALENDAR_NOT_COVERED', 'INVALID_RANGE'],

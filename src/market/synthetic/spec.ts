@@ -23,7 +23,7 @@ export interface SyntheticSpec {
 }
 
 /** Version of the generator: data of another version cannot be extended by this one. */
-export const GENERATOR = 1;
+export const GENERATOR = 2;
 
 /** Sessions of a year, on every calendar. */
 export const SESSIONS_PER_YEAR = 252;

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import type { AnyJob, DivisorClient } from '#clients/typescript/divisor.js';
 import { readCommandLine, type FlagValues, type Grammar } from './command-line.js';
 import { connected, CONNECTION_HELP, EXIT } from './connection.js';
-import { jobScreen } from './job-screen.js';
+import { jobScreen, type JobScreen } from './job-screen.js';
 import { table } from './terminal.js';
 
 /** A command that submits one job, follows it, and shows what came of it; `R` is the result. */
@@ -32,8 +32,7 @@ export async function runJobCommand<R>(name: string, command: JobCommand<R>, arg
   const { words, flags, common } = readCommandLine(name, command, argv);
   return connected(common, environment, async (client) => {
     const screen = jobScreen(name, common.json);
-    const submitted = await command.submit(client, words, flags);
-    const result = 'result' in submitted ? submitted.result : await followed(client, submitted.job, (job) => screen.status(job));
+    const result = await resultOf(client, command.submit(client, words, flags), screen);
     if (result === CANCELLED) return EXIT.interrupted;
     if (common.out !== undefined) await writeFile(common.out, (await command.file?.(client, result)) ?? `${JSON.stringify(result)}\n`);
     screen.done(common.out);
@@ -50,6 +49,19 @@ function printLines({ line }: { line(record: object): void }, { event, records, 
 }
 
 const CANCELLED = Symbol('cancelled');
+
+/** What comes of the work; when nothing does, the screen is left clear for what is said about it. */
+async function resultOf<R>(client: DivisorClient, submission: Promise<Submitted<R>>, screen: JobScreen): Promise<R | typeof CANCELLED> {
+  try {
+    const submitted = await submission;
+    const result = 'result' in submitted ? submitted.result : await followed(client, submitted.job, (job) => screen.status(job));
+    if (result === CANCELLED) screen.abandon();
+    return result;
+  } catch (failure) {
+    screen.abandon();
+    throw failure;
+  }
+}
 
 /** The result of a job; on the first Ctrl-C the job is cancelled, on the second the command ends at once. */
 async function followed<R>(client: DivisorClient, job: AnyJob & { readonly result: R | null }, onProgress: (job: AnyJob) => void): Promise<R | typeof CANCELLED> {

@@ -9,6 +9,8 @@ export interface JobScreen {
   line(record: object): void;
   /** The job is done, and its result lies in `out` where that is given. */
   done(out: string | undefined): void;
+  /** Nothing came of it. */
+  abandon(): void;
 }
 
 /** A person at a terminal sees one line that redraws itself; a program gets every change once. */
@@ -16,13 +18,14 @@ export function jobScreen(name: string, json: boolean): JobScreen {
   const screen = screenOf(process.stdout);
   const asJson = json || !screen.isTerminal;
   const line = (record: object) => screen.write(`${JSON.stringify(record)}\n`);
-  if (asJson) return { asJson, status: changes(line), line, done: () => {} };
-  const { progress, done } = step(screen, name);
+  if (asJson) return { asJson, status: changes(line), line, done: () => {}, abandon: () => {} };
+  const { progress, done, abandon } = step(screen, name);
   return {
     asJson,
     status: (job) => progress(job.progress, job.message),
     line,
     done: (out) => done(out === undefined ? 'done' : `written to ${out}`),
+    abandon,
   };
 }
 

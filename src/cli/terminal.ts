@@ -48,6 +48,8 @@ export interface Step {
   progress(fraction: number, message: string): void;
   /** Ends the step with what came of it. */
   done(outcome: string): void;
+  /** Ends the step without a word, so that what went wrong stands on a line of its own. */
+  abandon(): void;
 }
 
 const BAR_CELLS = 20;
@@ -71,6 +73,9 @@ export function step(screen: Screen, name: string, now: () => number = () => per
       const seconds = ((now() - started) / 1000).toFixed(1).padStart(5);
       if (screen.isTerminal) screen.write('\r\u001b[2K');
       screen.write(`${label}${seconds} s  ${outcome}\n`);
+    },
+    abandon() {
+      if (screen.isTerminal) screen.write('\r\u001b[2K');
     },
   };
 }

@@ -203,6 +203,11 @@ describe('against a service', () => {
       expect(lines).toContain('6 variants');
     });
 
+    test('what goes wrong stands on a line of its own', () => {
+      const { status, screen } = onTerminal(['backtest', 'NOBODY'], { DIVISOR_URL: service.url, DIVISOR_API_KEY: key });
+      expect([status, screen]).toEqual([2, [expect.stringMatching(/^divisor: INDEX_NOT_FOUND: /)]]);
+    });
+
     test('--json says the same as on a pipe', () => {
       const { status, screen } = onTerminal(['backtest', 'EVEN', '--json'], { DIVISOR_URL: service.url, DIVISOR_API_KEY: key });
       expect([status, linesOf(screen.join('\n')).at(-1)?.event]).toEqual([0, 'result']);

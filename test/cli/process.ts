@@ -14,9 +14,9 @@ export interface Run {
   readonly ended: Promise<number | string>;
 }
 
-export function divisor(words: readonly string[], environment: Record<string, string> = {}): Run {
+export function divisor(words: readonly string[], environment: Record<string, string> = {}, folder?: string): Run {
   const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [MAIN, ...words], { env: { PATH, ...environment } });
+  const child = spawn(process.execPath, [MAIN, ...words], { env: { PATH, ...environment }, ...(folder !== undefined && { cwd: folder }) });
   let out = '';
   let err = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -61,8 +62,31 @@ test('the conformity check finds what does not conform', () => {
 test('the document is served with a strong etag, and not again to who holds it', async () => {
   const first = await ask('/openapi.json');
   const etag = first.headers.get('etag') ?? '';
-  expect(etag).toMatch(/^"[0-9a-f]{64}"$/);
+  expect(etag).toMatch(/^"[0-9a-f]{64}(-br|-gzip)?"$/);
   expect((await ask('/openapi.json', { headers: { 'if-none-match': etag } })).status).toBe(304);
+});
+
+test('every place that names the version names the same', async () => {
+  const version = async (path: string, read: (body: never) => unknown) => read((await (await ask(path)).json()) as never);
+  const { version: declared } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+  const told = [
+    await version('/health', (body: { version: string }) => body.version),
+    await version('/changelog', (body: { version: string }) => body.version),
+    await version('/openapi.json', (body: { info: { version: string } }) => body.info.version),
+    (await ask('/health/live')).headers.get('x-engine-version'),
+    /divisor_build_info\{version="([^"]+)"\} 1/.exec(await (await ask('/metrics')).text())?.[1],
+  ];
+  expect(told).toEqual(told.map(() => declared));
+});
+
+test('since leaves later releases only, and what is not released yet always', async () => {
+  interface Changelog { readonly version: string; readonly entries: readonly { readonly version: string; readonly date: string | null }[] }
+  const since = async (query: string) => (await (await ask(`/changelog${query}`)).json()) as Changelog;
+  const all = await since('');
+  expect(all.entries.find(({ version }) => version === 'Unreleased')?.date).toBeNull();
+  expect(all.entries.some(({ version }) => version === all.version)).toBe(true);
+  expect((await since('?since=0.0.0')).entries).toEqual(all.entries);
+  for (const later of [all.version, '99.0.0']) expect((await since(`?since=${later}`)).entries).toEqual(all.entries.filter(({ version }) => version === 'Unreleased'));
 });
 
 test('metrics count what was asked', async () => {

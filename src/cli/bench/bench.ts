@@ -3,7 +3,7 @@ import { openblasEngine } from '#kernels/engines/openblas.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { readCommandLine, type Grammar } from '../command-line.js';
 import { connected, CONNECTION_HELP, EXIT } from '../connection.js';
-import { right, screenOf, step, table, whole, type Cell, type Screen } from '../terminal.js';
+import { right, screenOf, step, table, whole, type Cell, type Screen, type Step } from '../terminal.js';
 import { onThrowAwayHome } from '../throw-away-home.js';
 import { UsageError } from '../usage-error.js';
 import { engineVersion } from '../version.js';
@@ -104,7 +104,7 @@ function telledAsJson(screen: Screen): Telling {
 
 function telledAsTables(screen: Screen): Telling {
   let limits: Limits | undefined;
-  let line = { progress: (_fraction: number, _message: string) => {}, done: (_outcome: string) => {} };
+  let line: Step | undefined;
   return {
     machine(measured) {
       limits = measured;
@@ -113,8 +113,8 @@ function telledAsTables(screen: Screen): Telling {
     kernels: (timings) => screen.write(`Kernels\n${table(timings.map((timing) => kernelRow(timing, limits)))}\nJobs\n`),
     watch: {
       begin: (work) => (line = step(screen, work)),
-      progress: ({ progress, message }) => line.progress(progress, message),
-      end: (timing) => line.done(workLine(timing)),
+      progress: ({ progress, message }) => line?.progress(progress, message),
+      end: (timing) => line?.done(workLine(timing)),
     },
     end: () => screen.write(`\n  ${whole(peakMebibytes())} MiB of memory at most\n`),
   };

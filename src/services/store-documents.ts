@@ -71,3 +71,14 @@ export function toListedStore({ files: _files, findings: _findings, ...listed }:
 export function withoutPassword(location: string): string {
   return location.replace(/^([a-z][a-z0-9+.-]*:\/\/[^\s/:@]*):[^\s/@]*@/i, '$1:***@');
 }
+
+/** The fields of a store that a load fills in. */
+export const blankStore = {
+  last_loaded_at: null, identifiers: null, start: null, end: null, size_bytes: null, content_hash: null, rows: null, files: [], error: null, findings: [],
+};
+
+/** An id made of a name: lower case, what is neither letter nor digit as single dashes. */
+export function slugOf(name: string): string {
+  const slug = name.toLowerCase().replace(/[^a-z0-9]+/g, '-').slice(0, 64).replace(/^-|-$/g, '');
+  return slug === '' ? 'store' : slug;
+}

@@ -1,0 +1,16 @@
+import type { Finding } from '#domain/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+
+/** Data that was refused, with everything that is wrong with it. @param code of a job or a store; of an answer when none is given */
+export const refusedData = (findings: readonly Finding[], code?: 'STORE_READ_FAILED'): Refusal => refuseWithFindings('data', findings, code);
+
+/** A reading process that failed is a finding where the answer is not a job's. */
+export async function toldAsFindings<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (failure) {
+    if (failure instanceof Refusal && failure.code === 'STORE_READ_FAILED') throw refusedData([{ severity: 'error', code: 'UNREADABLE_FILE', message: failure.message, path: '' }]);
+    if (failure instanceof Refusal && failure.code === 'STORE_WRITE_FAILED') throw new Refusal('STORE_UNAVAILABLE', failure.message, null, { cause: failure });
+    throw failure;
+  }
+}

@@ -1,0 +1,143 @@
+import type { DataStore, ImportResult } from '#contract/stores.js';
+import type { ImportHeader } from '#domain/documents/import-request.js';
+import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { folderFiles, type DatasetFiles } from '#market/folder.js';
+import type { Locations } from '#market/locations.js';
+import type { ManagedFolders } from '#market/managed-folder.js';
+import { runMarketTask } from '#market/market-process.js';
+import type { ContentSummary } from '#market/market-tasks.js';
+import { createProblems } from '#market/problems.js';
+import { servedMarket, type ServedMarkets } from '#market/served-markets.js';
+import type { DocumentStore } from '#store/documents.js';
+import type { Gate } from './gate.js';
+import { refusedData, toldAsFindings } from './refused-data.js';
+import type { StoreActivity } from './store-activity.js';
+import type { Repaired } from './store-audits.js';
+import { blankStore, requireStore, slugOf, toDataStore } from './store-documents.js';
+import { activateIn } from './store-jobs.js';
+import { loadedFields } from './store-loading.js';
+
+export interface StoreImportsDependencies {
+  readonly documents: DocumentStore;
+  readonly activity: StoreActivity;
+  readonly markets: ServedMarkets;
+  readonly locations: Locations;
+  readonly folders: ManagedFolders;
+  /** Lets so many readers run at once. */
+  readonly readers: Gate;
+  /** Aborted when the service stops. */
+  readonly closing: AbortSignal;
+  readonly timestamp: () => string;
+}
+
+/** Stores whose data the service keeps itself: those that are imported, and those that repairs make. */
+export interface StoreImports {
+  /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
+  importData(body: Uint8Array): Promise<ImportResult>;
+  /** Registers the store that repairs made, and serves it when its panels came with it. */
+  register(made: Repaired): Promise<DataStore>;
+}
+
+export function createStoreImports(dependencies: StoreImportsDependencies): StoreImports {
+  const { documents, activity, markets, locations, folders, readers, closing, timestamp } = dependencies;
+
+  async function importData(body: Uint8Array): Promise<ImportResult> {
+    let work: { readonly header: ImportHeader; readonly storeId: string; readonly folder: string; readonly previous: StoreDocument | undefined } | undefined;
+    const onImport = async (header: ImportHeader) => {
+      const storeId = header.store_id ?? slugOf(header.name);
+      const previous = previousOf(storeId, header);
+      const load = header.activate || (previous !== undefined && activity.isServed(storeId));
+      if (activity.reading.has(storeId)) throw new Refusal('STORE_LOADING', `The data store ${storeId} is being read or written.`);
+      if (load) activity.assertNoneLoads();
+      const held = previous !== undefined && header.on_exists === 'append' ? await filesOf(previous) : null;
+      activity.reading.add(storeId);
+      work = { header, storeId, previous, folder: await folders.create(storeId) };
+      return { folder: work.folder, held, load };
+    };
+    try {
+      // The store has no id before its header is read; its panels are loaded under the one it turns out to have.
+      const result = await readers(() => toldAsFindings(runMarketTask('importBody', {}, { load: { storeId: '', adjustment: 'none' }, body, onImport, signal: closing })));
+      if (result.kind === 'refused') throw refusedData(result.findings);
+      const { header, storeId, previous, folder } = work!; // answered, or nothing would have been accepted
+      const document = importedStore(storeId, header, previous, folder, result.summary);
+      const handle = result.handle === null ? null : { ...result.handle, storeId, adjustment: header.adjustment };
+      await commit(document, handle, previous);
+      return importResult(toDataStore(document, { isServed: activity.isServed(storeId), activity: undefined }), result.summary);
+    } catch (failure) {
+      if (work !== undefined) await folders.discardFailed(work.folder, work.storeId, failure);
+      throw failure;
+    } finally {
+      if (work !== undefined) activity.reading.delete(work.storeId);
+    }
+  }
+
+  /** The store that an import replaces or appends to. */
+  function previousOf(storeId: string, { on_exists, adjustment }: ImportHeader): StoreDocument | undefined {
+    if (on_exists === 'refuse') {
+      activity.assertFree(storeId);
+      return undefined;
+    }
+    if (documents.get('store', storeId) === undefined) return undefined;
+    const { document } = requireStore(documents, storeId);
+    if (activity.isGone(document)) return undefined;
+    activity.assertIdle(storeId);
+    if (document.kind !== 'imported') throw new Refusal('STORE_EXISTS', `The data store ${storeId} is of kind ${document.kind}; only an imported one is replaced or appended to.`);
+    if (on_exists === 'append' && adjustment !== document.adjustment) {
+      const message = `The data store ${storeId} holds prices of the basis ${document.adjustment}; prices of the basis ${adjustment} cannot be appended.`;
+      throw refuseWithFindings('request', [{ severity: 'error', code: 'NOT_IN_CHOICES', path: 'adjustment', message, accepted: [document.adjustment], value: adjustment }]);
+    }
+    return document;
+  }
+
+  /** The files of a managed store. */
+  async function filesOf({ location }: StoreDocument): Promise<DatasetFiles> {
+    const problems = createProblems();
+    const files = await folderFiles(location!, {}, locations, problems);
+    if (problems.errors > 0) throw refusedData(problems.findings());
+    return files;
+  }
+
+  function importedStore(storeId: string, header: ImportHeader, previous: StoreDocument | undefined, folder: string, summary: ContentSummary): StoreDocument {
+    const at = timestamp();
+    return {
+      store_id: storeId, name: header.name, kind: 'imported', managed: true, active: previous?.active ?? false, writing: false, location: folder, source: null,
+      tables: {}, adjustment: header.adjustment, created_at: previous?.created_at ?? at, last_refreshed_at: previous === undefined ? null : at, synthetic: null,
+      ...blankStore, ...loadedFields(summary, at),
+    };
+  }
+
+  /** Writes an imported store, serves it when it was read for that, and removes the folder it replaced. */
+  async function commit(document: StoreDocument, handle: MarketHandle | null, previous: StoreDocument | undefined): Promise<void> {
+    const served = handle === null ? undefined : await servedMarket(handle, document.last_loaded_at!);
+    await documents.transaction((tx) => {
+      if (previous === undefined) activity.assertFree(document.store_id);
+      if (served === undefined) tx.put('store', document.store_id, document);
+      else activateIn(tx, document);
+    });
+    if (served !== undefined) markets.serve(served);
+    // The new folder is the store now: one that cannot be removed is no failure, and goes at the next start.
+    if (previous?.location != null) await folders.remove(previous.location, document.store_id).catch(() => false);
+  }
+
+  async function register({ storeId, name, adjustment, folder, summary, handle }: Repaired): Promise<DataStore> {
+    const header = { store_id: storeId, name, adjustment, format: 'csv', activate: handle !== null, on_exists: 'refuse' } as const;
+    const document = importedStore(storeId, header, undefined, folder, summary);
+    await commit(document, handle, undefined);
+    return toDataStore(document, { isServed: activity.isServed(storeId), activity: undefined });
+  }
+
+  return { importData, register };
+}
+
+function importResult(store: DataStore, summary: ContentSummary): ImportResult {
+  return {
+    store,
+    rows: { ...summary.rows },
+    identifiers: summary.identifiers,
+    start: store.start,
+    end: store.end,
+    findings: store.findings ?? [],
+  };
+}

@@ -1,0 +1,121 @@
+import type { DataStore, DataStoreCreate, DataStoreUpdate } from '#contract/stores.js';
+import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { Finding } from '#domain/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { DatabasePlaces } from '#market/databases/database-place.js';
+import type { Locations } from '#market/locations.js';
+import type { ManagedFolders } from '#market/managed-folder.js';
+import type { ServedMarkets } from '#market/served-markets.js';
+import type { DocumentStore } from '#store/documents.js';
+import type { Gate } from './gate.js';
+import { assertPrecondition, type Precondition } from './preconditions.js';
+import { refusedData } from './refused-data.js';
+import type { StoreActivity } from './store-activity.js';
+import { allStores, blankStore, readStore, requireStore, slugOf, storeNotFound, toDataStore, withoutPassword } from './store-documents.js';
+import { activateIn } from './store-jobs.js';
+import { loadedFields, type StoreLoading } from './store-loading.js';
+import type { Stores } from './stores.js';
+
+export interface StoreRegistrationDependencies {
+  readonly documents: DocumentStore;
+  readonly activity: StoreActivity;
+  readonly markets: ServedMarkets;
+  readonly loading: StoreLoading;
+  readonly locations: Locations;
+  readonly databases: DatabasePlaces;
+  readonly folders: ManagedFolders;
+  /** Lets so many readers run at once. */
+  readonly readers: Gate;
+  /** Aborted when the service stops. */
+  readonly closing: AbortSignal;
+  readonly timestamp: () => string;
+}
+
+/** The list of stores: folders and databases come on it, their entries change, and stores of any kind leave it. */
+export function createStoreRegistration(dependencies: StoreRegistrationDependencies): Pick<Stores, 'create' | 'update' | 'remove'> {
+  const { documents, activity, markets, loading, locations, databases, folders, readers, closing, timestamp } = dependencies;
+
+  async function create(request: DataStoreCreate): Promise<DataStore> {
+    const storeId = request.store_id ?? slugOf(request.name);
+    activity.assertFree(storeId);
+    const location = await placeOf(request.kind, request.location, 'location');
+    assertUnregistered(location);
+    activity.assertNoneLoads();
+    const source = { store_id: storeId, kind: request.kind, location, tables: request.tables, adjustment: request.adjustment };
+    return activity.asReader(storeId, async () => {
+      const loaded = await readers(() => loading.read(source, { serve: request.activate, signal: closing }));
+      if (loaded.kind === 'refused') throw refusedData(loaded.findings);
+      const at = timestamp();
+      const document: StoreDocument = {
+        ...source, name: request.name, managed: false, active: false, writing: false, source: location, created_at: at, last_refreshed_at: null,
+        synthetic: null, ...blankStore, ...loadedFields(loaded.summary, at),
+      };
+      await documents.transaction((tx) => {
+        activity.assertFree(storeId);
+        assertUnregistered(location);
+        if (loaded.served === undefined) tx.put('store', storeId, document);
+        else activateIn(tx, document);
+      });
+      if (loaded.served !== undefined) markets.serve(loaded.served);
+      return toDataStore(document, { isServed: request.activate, activity: undefined });
+    });
+  }
+
+  /** Where a store is, as it is remembered: the real path of a folder, the URL of a database. */
+  async function placeOf(kind: 'folder' | 'database', location: string, path: string): Promise<string> {
+    const resolved = kind === 'folder' ? await locations.resolve(location, 'folder') : await databases.resolve(location);
+    if ('problem' in resolved) throw refusedData([{ severity: 'error', ...resolved.problem, path, value: withoutPassword(location) }]);
+    return 'path' in resolved ? resolved.path : location;
+  }
+
+  function assertUnregistered(place: string): void {
+    const holder = allStores(documents).find(({ location }) => location === place);
+    if (holder !== undefined) throw new Refusal('FOLDER_REGISTERED', `The place is already registered as the data store ${holder.store_id}.`, { store_id: holder.store_id });
+  }
+
+  async function update(storeId: string, request: DataStoreUpdate, ifMatch: Precondition | undefined) {
+    activity.requireKnown(storeId);
+    activity.assertIdle(storeId);
+    const source = request.source == null ? request.source : await sourceOf(activity.requireKnown(storeId).document, request.source);
+    const { after, etag } = await documents.transaction((tx) => {
+      assertPrecondition(tx, 'store', storeId, ifMatch);
+      const { document } = requireStore(tx, storeId);
+      const changed: StoreDocument = {
+        ...document,
+        ...(request.name === undefined ? {} : { name: request.name }),
+        ...(source === undefined ? {} : { source }),
+        ...(request.adjustment === undefined ? {} : { adjustment: request.adjustment }),
+      };
+      return { after: changed, etag: tx.put('store', storeId, changed) };
+    });
+    const served = markets.served();
+    if (served?.handle.storeId === storeId && served.handle.adjustment !== after.adjustment) {
+      const { adjustment } = after;
+      markets.serve({ ...served, handle: { ...served.handle, adjustment }, market: { ...served.market, adjustment } });
+    }
+    return { store: activity.view(after), etag };
+  }
+
+  async function sourceOf({ kind }: StoreDocument, source: string): Promise<string> {
+    const refused = (finding: Omit<Finding, 'severity'>) => refuseWithFindings('request', [{ severity: 'error', ...finding }]);
+    if (kind === 'synthetic' || kind === 'imported') {
+      throw refused({ code: 'IMMUTABLE_FIELD', path: 'source', message: `The source of a data store of kind ${kind} cannot be changed.` });
+    }
+    return placeOf(kind, source, 'source');
+  }
+
+  async function remove(storeId: string, ifMatch: Precondition | undefined): Promise<void> {
+    const stored = documents.get('store', storeId);
+    const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
+    if (stored === undefined || (document !== undefined && activity.isGone(document))) throw storeNotFound(storeId);
+    if (activity.isServed(storeId)) throw new Refusal('STORE_ACTIVE', `The data store ${storeId} is being served; activate another one first.`);
+    activity.assertIdle(storeId);
+    await documents.transaction((tx) => {
+      assertPrecondition(tx, 'store', storeId, ifMatch);
+      tx.delete('store', storeId);
+    });
+    if (document?.managed === true && document.location !== null) await folders.remove(document.location, storeId);
+  }
+
+  return { create, update, remove };
+}

@@ -1,0 +1,71 @@
+import type { StoreDocument } from '#domain/documents/store-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { ManagedFolders } from '#market/managed-folder.js';
+import { sweepSharedFolders } from '#market/market-process.js';
+import type { ServedMarkets } from '#market/served-markets.js';
+import type { DocumentStore } from '#store/documents.js';
+import { refusedData } from './refused-data.js';
+import type { StoreActivity } from './store-activity.js';
+import { allStores, requireStore } from './store-documents.js';
+import { activateIn, forgetUnwritten } from './store-jobs.js';
+import { loadedFields, type StoreLoading } from './store-loading.js';
+
+export interface StoreResumptionDependencies {
+  readonly documents: DocumentStore;
+  readonly activity: StoreActivity;
+  readonly jobs: Pick<Jobs, 'isLive'>;
+  readonly markets: ServedMarkets;
+  readonly loading: StoreLoading;
+  readonly folders: ManagedFolders;
+  /** Aborted when the service stops. */
+  readonly closing: AbortSignal;
+  readonly timestamp: () => string;
+}
+
+/** What is done to stores once after a start: what a crash left behind goes, and what was served is served again. */
+export function createStoreResumption(dependencies: StoreResumptionDependencies): () => Promise<void> {
+  const { documents, activity, jobs, markets, loading, folders, closing, timestamp } = dependencies;
+
+  async function beginAgain(): Promise<void> {
+    try {
+      await sweepSharedFolders();
+      for (const { store_id, writing } of allStores(documents)) if (writing && !jobs.isLive(`generate:${store_id}`)) await forgetUnwritten(documents, store_id);
+      const named = allStores(documents);
+      // A damaged document may name a folder that nothing else names: with one of those nothing is removed.
+      if (named.length === documents.ids('store').length) await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
+      const active = allStores(documents).find((store) => store.active);
+      if (active !== undefined && markets.served() === undefined) await readAgain(active);
+    } finally {
+      markets.settle();
+    }
+  }
+
+  /** Serves the store that was served before; a failure is told by its status, and tried again at the next start. */
+  async function readAgain(active: StoreDocument): Promise<void> {
+    activity.reading.add(active.store_id);
+    try {
+      const loaded = await loading.read(active, { serve: true, signal: closing });
+      const error = loaded.kind === 'refused' ? refusedData(loaded.findings, 'STORE_READ_FAILED').toDetail() : null;
+      const isServed = await documents.transaction((tx) => {
+        const { document } = requireStore(tx, active.store_id);
+        if (loaded.kind === 'refused') tx.put('store', active.store_id, { ...document, error });
+        // A store that was activated in the meantime is the later wish: its document took `active` from this one.
+        else if (document.active && markets.served() === undefined) {
+          activateIn(tx, { ...document, ...loadedFields(loaded.summary, timestamp()) });
+          return true;
+        }
+        return false;
+      });
+      if (isServed && loaded.kind === 'loaded') markets.serve(loaded.served);
+    } catch (failure) {
+      if (closing.aborted) return;
+      if (!(failure instanceof Refusal)) throw failure;
+      await documents.transaction((tx) => tx.put('store', active.store_id, { ...requireStore(tx, active.store_id).document, error: failure.toDetail() }));
+    } finally {
+      activity.reading.delete(active.store_id);
+    }
+  }
+
+  return beginAgain;
+}

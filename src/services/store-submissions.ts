@@ -1,0 +1,97 @@
+import type { GenerateSyntheticRequest, RefreshRequest } from '#contract/stores.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { civilOf, dayFrom } from '#domain/days.js';
+import type { Finding } from '#domain/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
+import type { JobStatus } from '#jobs/status.js';
+import type { Markets } from '#market/markets.js';
+import type { DocumentStore } from '#store/documents.js';
+import type { StoreActivity } from './store-activity.js';
+import { isRefreshable } from './store-documents.js';
+import { sessionsBetween, writingStore, type GenerateRequest, type StoreJobs } from './store-jobs.js';
+import type { Stores } from './stores.js';
+
+export interface StoreSubmissionsDependencies {
+  readonly documents: DocumentStore;
+  readonly activity: StoreActivity;
+  readonly jobs: Jobs;
+  readonly kinds: StoreJobs;
+  readonly markets: Pick<Markets, 'require'>;
+  readonly calendars: Calendars;
+  readonly timestamp: () => string;
+}
+
+/** Memory that reading a store takes beside its panels: the reader and its buffers. */
+const READER_BYTES = 512 << 20;
+
+/** Work on stores that is asked for and done as a job. */
+export function createStoreSubmissions(dependencies: StoreSubmissionsDependencies): Pick<Stores, 'activate' | 'generate' | 'refresh' | 'sync'> {
+  const { documents, activity, jobs, kinds, markets, calendars, timestamp } = dependencies;
+
+  async function activate(storeId: string, origin: Origin | null): Promise<JobStatus> {
+    const { document } = activity.requireKnown(storeId);
+    if (activity.isServed(storeId)) throw new Refusal('STORE_ACTIVE', `The data store ${storeId} is already being served.`);
+    activity.assertIdle(storeId);
+    if (!document.writing) activity.assertNoneLoads();
+    return jobs.submit({ kind: kinds.load, ident: storeId, payload: { store_id: storeId }, request: null, estimatedBytes: READER_BYTES, message: 'waiting to be read', origin });
+  }
+
+  async function submitRefresh(kind: StoreJobs['refresh'], storeId: string, { request, origin }: { readonly request: RefreshRequest; readonly origin: Origin | null }): Promise<JobStatus> {
+    const { document } = activity.requireKnown(storeId);
+    activity.assertIdle(storeId);
+    if (!isRefreshable(document)) throw new Refusal('NOTHING_TO_REFRESH', `The data store ${storeId} has no source to refresh from.`);
+    if (document.kind !== 'synthetic' && !activity.isServed(storeId)) {
+      throw new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);
+    }
+    return jobs.submit({
+      kind, ident: storeId, payload: { store_id: storeId, until: request.until, full: request.full }, request, estimatedBytes: READER_BYTES, message: 'waiting to be refreshed', origin,
+    });
+  }
+
+  async function generate(request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus> {
+    const { store_id, name, ...rest } = request;
+    const full: GenerateRequest = { ...rest, end: request.end ?? lastYearEnd(timestamp()) };
+    assertGeneratable(full, calendars);
+    const storeId = store_id ?? activity.freeId(`synthetic-${request.seed}`);
+    activity.assertFree(storeId);
+    if (request.activate) activity.assertNoneLoads();
+    const payload = { store_id: storeId, name: name ?? `Synthetic market ${request.seed}`, created_at: timestamp(), request: full };
+    const status = await jobs.submit({ kind: kinds.generate, ident: storeId, payload, request, estimatedBytes: READER_BYTES, message: 'waiting to be generated', origin });
+    // The job may have ended already; its own outcome is then what is stored.
+    await documents.transaction((tx) => {
+      if (tx.get('store', storeId) === undefined && jobs.isLive(`generate:${storeId}`)) tx.put('store', storeId, writingStore(payload));
+    });
+    return status;
+  }
+
+  return {
+    activate,
+    generate,
+    refresh: (storeId, request, origin) => submitRefresh(kinds.refresh, storeId, { request, origin }),
+    sync: async (request, origin) => submitRefresh(kinds.sync, markets.require().handle.storeId, { request, origin }),
+  };
+}
+
+/** The last day of the last complete calendar year. */
+function lastYearEnd(timestamp: string): string {
+  return `${civilOf(dayFrom(timestamp.slice(0, 10))).year - 1}-12-31`;
+}
+
+/** Bars of a synthetic market: five thousand names over ten years of sessions. */
+const SYNTHETIC_BARS_MAX = 12_600_000;
+
+/** @throws Refusal VALIDATION_FAILED when no market can be made by the request */
+function assertGeneratable(request: GenerateRequest, calendars: Calendars): void {
+  const refused = (finding: Omit<Finding, 'severity'>) => refuseWithFindings('request', [{ severity: 'error', ...finding }]);
+  const calendar = calendars.get(request.calendar);
+  if (calendar === undefined) {
+    throw refused({ code: 'UNKNOWN_CALENDAR', path: 'calendar', message: `${request.calendar} is no calendar of /indices/calendars.`, value: request.calendar });
+  }
+  if (request.start > request.end) throw new Refusal('INVALID_RANGE', `The start ${request.start} lies after the end ${request.end}.`);
+  const sessions = sessionsBetween(calendar.sessions, request.start, request.end).length;
+  if (sessions < 2) throw refused({ code: 'EMPTY_RANGE', path: 'start', message: `${sessions} sessions of ${request.calendar} lie in the range; at least 2 are needed.` });
+  const bars = sessions * request.assets;
+  if (bars > SYNTHETIC_BARS_MAX) throw refused({ code: 'OUT_OF_RANGE', path: 'assets', message: `${request.assets} assets on ${sessions} sessions are ${bars} bars; at most ${SYNTHETIC_BARS_MAX} are generated.` });
+}

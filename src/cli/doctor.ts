@@ -126,7 +126,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
     if (found === undefined) return ok('There is no /dev/shm; markets are handed over through temporary files.');
     const free = found.bavail * found.bsize;
     const says = `${mebibytes(free)} MiB are free in /dev/shm, through which markets are handed over.`;
-    return free < SHARED_BYTES_WISHED ? warning(`${says} A container gets more by --shm-size=1g.`) : ok(says);
+    return free < SHARED_BYTES_WISHED ? warning(`${says} Larger ones take the slower way through temporary files; a container gets more by --shm-size=1g.`) : ok(says);
   },
   processors: async ({ workers }) => {
     const cores = availableParallelism();

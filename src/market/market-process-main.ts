@@ -7,7 +7,7 @@ import { createProblems, type Problems } from './problems.js';
 import { readSource, type FileDigest, type SourceRead } from './read-source.js';
 import { prepareDuckDb, reasonOf } from './duckdb.js';
 import { performImport } from './perform-import.js';
-import { writeSharedFile } from './shared-file.js';
+import { isFull, writeWhereRoomIs } from './shared-file.js';
 import { generateMarket } from './synthetic/generate-market.js';
 import { warnOfMarket } from './market-warnings.js';
 import { writeMarket } from './write-market.js';
@@ -24,12 +24,9 @@ process.once('disconnect', () => process.exit(0));
 
 function ended(error: unknown): MarketTaskReport {
   if (error instanceof Refusal) return { kind: 'refusal', error: error.toDetail() };
-  if (error instanceof WriteFault) return { kind: 'unwritten', message: error.message, isFull: FULL.has((error.cause as NodeJS.ErrnoException).code ?? '') };
+  if (error instanceof WriteFault) return { kind: 'unwritten', message: error.message, isFull: isFull(error.cause) };
   return { kind: 'failed', message: reasonOf(error) };
 }
-
-/** Codes of the system for a disk, or a share of it, that is full. */
-const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
 
 /** What was made could not be written. */
 class WriteFault extends Error {
@@ -51,8 +48,8 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   if (made === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
   const { content, rows } = made;
   // Panels are handed over, and taken, by the threads of the file system while this one writes files and computes the hash.
-  const { sharedFile } = request.options;
-  const [, files, { hash, digests }] = await Promise.all([sharedFile === null || made.isServed === false ? null : share(content, sharedFile), made.files(), digestContent(content)]);
+  const { sharedFiles } = request.options;
+  const [, files, { hash, digests }] = await Promise.all([sharedFiles === null || made.isServed === false ? null : share(content, sharedFiles), made.files(), digestContent(content)]);
   onProgress(0.95, 'checking');
   // A part of a market would be doubted for what the whole of it holds.
   if (!('after' in request.input && request.input.after !== null)) warnOfMarket(content, problems);
@@ -69,9 +66,11 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   return { kind: 'done', summary, digests };
 }
 
-async function share(content: MarketContent, path: string): Promise<void> {
-  const layout = await writeSharedFile(path, { ...content, storeId: '', contentHash: '', adjustment: 'none' });
-  void report({ kind: 'shared', layout });
+async function share(content: MarketContent, files: readonly string[]): Promise<void> {
+  const shared = await writeWhereRoomIs(files, { ...content, storeId: '', contentHash: '', adjustment: 'none' }).catch((cause: unknown) => {
+    throw new WriteFault(`The data could not be handed over: ${reasonOf(cause)}`, { cause });
+  });
+  void report({ kind: 'shared', ...shared });
 }
 
 /** A content, and the files it came from or is written to. */

@@ -8,7 +8,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import { startMarketProcess } from './market-nursery.js';
 import type { ContentSummary, ImportAnswer, MarketTaskName, MarketTaskReport, MarketTaskRequest, MarketTasks } from './market-tasks.js';
-import { readSharedFile, type SharedLayout, type SharedMarket } from './shared-file.js';
+import { isFull, readSharedFile, type SharedLayout, type SharedMarket } from './shared-file.js';
 
 /** Longest run of a task: reading 25 million rows from a slow disk, and some. */
 const TASK_SECONDS_MAX = 900;
@@ -39,16 +39,21 @@ export type MarketTaskResult =
 export async function runMarketTask<K extends MarketTaskName>(task: K, input: MarketTasks[K], options: MarketTaskOptions): Promise<MarketTaskResult> {
   const { load, body, signal } = options;
   signal?.throwIfAborted();
-  const folder = await mkdtemp(join(sharedFolder(), `${FOLDER_PREFIX}${process.pid}-`));
-  const sharedFile = load === null ? null : join(folder, 'market');
-  const bodyFile = body === undefined ? null : join(folder, 'body');
+  const folders: string[] = [];
   const leaving = new AbortController();
   let shared: Promise<SharedMarket> | undefined;
   try {
-    if (body !== undefined && bodyFile !== null) await writeFile(bodyFile, body, { mode: 0o600 });
-    const request = { task, input, options: { sharedFile, bodyFile } } as MarketTaskRequest; // task and input belong together
-    const report = await converse(request, options, (layout) => {
-      shared = readSharedFile(sharedFile!, layout, leaving.signal); // only who was given the file tells of it
+    for (const place of sharedFolders()) {
+      const folder = await mkdtemp(join(place, `${FOLDER_PREFIX}${process.pid}-`)).catch((error: unknown) => {
+        if (place === tmpdir()) throw error; // the other place may be closed to this user
+      });
+      if (folder !== undefined) folders.push(folder);
+    }
+    const sharedFiles = load === null ? null : folders.map((folder) => join(folder, 'market'));
+    const bodyFile = body === undefined ? null : await writeBody(folders, body);
+    const request = { task, input, options: { sharedFiles, bodyFile } } as MarketTaskRequest; // task and input belong together
+    const report = await converse(request, options, (file, layout) => {
+      shared = readSharedFile(file, layout, leaving.signal);
       shared.catch(() => {}); // told where it is awaited
     });
     if (report.kind === 'failed') throw new Refusal('STORE_READ_FAILED', `The data could not be read: ${report.message}`);
@@ -61,22 +66,37 @@ export async function runMarketTask<K extends MarketTaskName>(task: K, input: Ma
   } finally {
     leaving.abort(signal?.reason);
     await shared?.catch(() => {});
-    await rm(folder, { recursive: true, force: true });
+    await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })));
+  }
+}
+
+/** Writes the body of a request where there is room for it. */
+async function writeBody([folder, ...others]: readonly string[], body: Uint8Array): Promise<string> {
+  const file = join(folder!, 'body'); // there is at least one
+  try {
+    await writeFile(file, body, { mode: 0o600 });
+    return file;
+  } catch (error) {
+    if (!isFull(error)) throw error;
+    if (others.length === 0) throw new Refusal('STORAGE_FULL', 'There is no room for the body of the request.', null, { cause: error });
+    await rm(file, { force: true });
+    return writeBody(others, body);
   }
 }
 
 /** Removes what processes that are gone left in shared memory. Called once at start. */
 export async function sweepSharedFolders(): Promise<void> {
-  const names = await readdir(sharedFolder()).catch(() => []);
-  for (const name of names) {
-    const pid = Number(/^divisor-(\d+)-/.exec(name)?.[1]);
-    if (pid > 0 && !isAlive(pid)) await rm(join(sharedFolder(), name), { recursive: true, force: true });
+  for (const place of sharedFolders()) {
+    for (const name of await readdir(place).catch(() => [])) {
+      const pid = Number(/^divisor-(\d+)-/.exec(name)?.[1]);
+      if (pid > 0 && !isAlive(pid)) await rm(join(place, name), { recursive: true, force: true });
+    }
   }
 }
 
 type Ending = Exclude<MarketTaskReport, { kind: 'progress' | 'question' | 'shared' }>;
 
-function converse(request: MarketTaskRequest, { onProgress, onImport, signal }: MarketTaskOptions, onShared: (layout: SharedLayout) => void): Promise<Ending> {
+function converse(request: MarketTaskRequest, { onProgress, onImport, signal }: MarketTaskOptions, onShared: (file: string, layout: SharedLayout) => void): Promise<Ending> {
   return new Promise<Ending>((resolve, reject) => {
     const over = () => {
       clearTimeout(deadline);
@@ -87,7 +107,7 @@ function converse(request: MarketTaskRequest, { onProgress, onImport, signal }: 
         const report = message as MarketTaskReport; // the only messages of market-process-main
         if (report.kind === 'progress') onProgress?.(report.fraction, report.message);
         else if (report.kind === 'question') answer(report.header);
-        else if (report.kind === 'shared') onShared(report.layout);
+        else if (report.kind === 'shared') onShared(report.file, report.layout);
         else {
           over();
           resolve(report); // the process has nothing left to do but to end
@@ -124,9 +144,9 @@ function converse(request: MarketTaskRequest, { onProgress, onImport, signal }: 
   });
 }
 
-/** Memory-backed where the platform has it: what is written there is read back at once and removed. */
-function sharedFolder(): string {
-  return existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+/** Memory-backed where the platform has that, for what is written there is read back at once and removed; then where temporary files are. */
+function sharedFolders(): readonly string[] {
+  return existsSync('/dev/shm') ? ['/dev/shm', tmpdir()] : [tmpdir()];
 }
 
 function isAlive(pid: number): boolean {

@@ -31,8 +31,8 @@ export type MarketTaskName = keyof MarketTasks;
 export type MarketTaskRequest = { [K in MarketTaskName]: { readonly task: K; readonly input: MarketTasks[K]; readonly options: TaskOptions } }[MarketTaskName];
 
 export interface TaskOptions {
-  /** File to leave the market in for the caller to read into shared memory; null when only the check is wanted. */
-  readonly sharedFile: string | null;
+  /** Files one of which to leave the market in for the caller to read into shared memory: the first that has room. Null when only the check is wanted. */
+  readonly sharedFiles: readonly string[] | null;
   /** File with the body of a request; null where the task has none. */
   readonly bodyFile: string | null;
 }
@@ -66,7 +66,7 @@ export interface ContentSummary {
 export type MarketTaskReport =
   | { readonly kind: 'progress'; readonly fraction: number; readonly message: string }
   /** The market lies in the shared file; it is not yet known whether it will be accepted. */
-  | { readonly kind: 'shared'; readonly layout: SharedLayout }
+  | { readonly kind: 'shared'; readonly file: string; readonly layout: SharedLayout }
   | { readonly kind: 'done'; readonly summary: ContentSummary; readonly digests: ContentDigests }
   /** The content was refused: at least one finding is an error. */
   | { readonly kind: 'refused'; readonly findings: readonly Finding[] }

@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { allOver } from './all-over.js';
@@ -21,6 +21,25 @@ export type SharedMarket = Pick<MarketHandle, 'dates' | 'fields' | 'tables' | 't
 
 /** Bytes read or written by one call: small enough to report progress and to be cancelled between two. */
 const CHUNK_BYTES = 8 << 20;
+
+/** Codes of the system for a disk, or a share of it, that is full. */
+const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
+
+/** Whether something could not be written for want of room. */
+export const isFull = (error: unknown): boolean => error instanceof Error && FULL.has((error as NodeJS.ErrnoException).code ?? '');
+
+/** Writes a market to the first of some files that has room for it: memory that files are kept in is often small in a container. */
+export async function writeWhereRoomIs(files: readonly string[], market: MarketData): Promise<{ readonly file: string; readonly layout: SharedLayout }> {
+  const [file, ...others] = files;
+  if (file === undefined) throw new Error('there is no file to write to');
+  try {
+    return { file, layout: await writeSharedFile(file, market) };
+  } catch (error) {
+    if (!isFull(error) || others.length === 0) throw error;
+    await rm(file, { force: true });
+    return writeWhereRoomIs(others, market);
+  }
+}
 
 /**
  * Writes a market to a file that must not exist yet, readable by its owner alone.

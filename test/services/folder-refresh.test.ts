@@ -1,6 +1,7 @@
+import { rmSync, writeFileSync } from 'node:fs';
 import { cp, mkdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { StoreDocument } from '#domain/documents/store-document.js';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
 import type { RefreshMarketInput } from '#jobs/tasks.js';
@@ -18,6 +19,7 @@ import { createStoreLoading } from '#services/store-loading.js';
 import { openHome } from '#store/home.js';
 import { openStore } from '#store/open-store.js';
 import { refreshMarket } from '#workers/refresh-market.js';
+import { childrenOf, readersOf } from '../market/reading-processes.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 
 const newFolder = temporaryFolders();
@@ -31,12 +33,21 @@ const documentOf = (storeId: string, location: string): StoreDocument => ({
   rows: null, files: [], error: null, findings: [], synthetic: null,
 });
 
+interface Wish {
+  readonly until?: string | null;
+  readonly full?: boolean;
+  readonly onReading?: () => void;
+}
+
 interface Desk {
   /** The folder of the store. */
   readonly location: string;
   write(files: Record<string, string>): Promise<void>;
-  load(): Promise<void>;
-  refresh(wish?: { readonly until?: string; readonly full?: boolean }): Promise<RefreshReport>;
+  /** @param onReading called when the reading has begun */
+  load(onReading?: () => void): Promise<void>;
+  refresh(wish?: Wish): Promise<RefreshReport>;
+  /** Content hash of the version that is served. */
+  served(): string | undefined;
   /** The store as its document tells of it. */
   store(): StoreDocument;
   /** What the document of a store of a copy of the folder tells, read whole. */
@@ -61,8 +72,13 @@ async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
     compute: async (_task, input) => refreshMarket(input as RefreshMarketInput, { report: () => {} }) as never, // the one task that is asked for
     keep: () => Promise.reject(new Error('nothing is kept')),
   };
-  async function run<P>(kind: JobKind<P>, payload: P): Promise<unknown> {
-    const { effect, committed, result } = await kind.run(payload, attempt);
+  async function run<P>(kind: JobKind<P>, payload: P, onReading?: () => void): Promise<unknown> {
+    let begun = onReading;
+    const report = () => {
+      begun?.();
+      begun = undefined;
+    };
+    const { effect, committed, result } = await kind.run(payload, { ...attempt, report });
     await documents.transaction((tx) => effect?.(tx));
     committed?.();
     return 'value' in result ? result.value : undefined;
@@ -80,8 +96,9 @@ async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
           await writeFile(join(location, name), text);
         }
       },
-      load: async () => void (await run(jobs.load, { store_id: 'served' })),
-      refresh: async ({ until = null, full = false }: { until?: string | null; full?: boolean } = {}) => (await run(jobs.refresh, { store_id: 'served', until, full })) as RefreshReport,
+      load: async (onReading) => void (await run(jobs.load, { store_id: 'served' }, onReading)),
+      refresh: async ({ until = null, full = false, onReading }: Wish = {}) => (await run(jobs.refresh, { store_id: 'served', until, full }, onReading)) as RefreshReport,
+      served: () => markets.served()?.handle.contentHash,
       store: () => bodyOf('served'),
       async readWhole() {
         const [id, copy] = [`copy-${++copies}`, join(base, `copy-${copies}`)];
@@ -187,4 +204,43 @@ test('only files that have come or changed are read again, and tables of which n
     const { changedAt } = files.market[0]!;
     expect(knownFiles(files, digests, changedAt + 1000)).toEqual([]);
     expect(knownFiles(files, digests, changedAt + 60_000)).toHaveLength(4);
+  }));
+
+describe('a folder that changes while it is read', () => {
+  const extra = 'identifier,date,CLOSE\nA,2024-01-04,12\n';
+  test.each<[string, string, (folder: string) => void]>([
+    ['gains a file', 'market/2024-01-04.csv', (folder) => writeFileSync(join(folder, 'market', '2024-01-04.csv'), extra)],
+    ['loses a file', 'market/2024-01-03.csv', (folder) => rmSync(join(folder, 'market', '2024-01-03.csv'))],
+    ['gains a table', 'universes', (folder) => writeFileSync(join(folder, 'universes.csv'), 'universe,identifier\nALL,A\n')],
+  ])('and %s fails its load and its refresh, which say so, and the served version goes on', (_what, label, change) =>
+    withDesk(async ({ write, load, refresh, store, served, location }) => {
+      const folder = { ...bars('2024-01-02', ['A,2024-01-02,10']), ...bars('2024-01-03', ['A,2024-01-03,11']) };
+      await write(folder);
+      await load();
+      const before = [served(), store().content_hash, store().end];
+      const refused = { code: 'STORE_READ_FAILED', detail: { findings: expect.arrayContaining([expect.objectContaining({ code: 'UNREADABLE_FILE', path: label })]) as object } };
+      for (const attempt of [() => load(() => change(location)), () => refresh({ full: true, onReading: () => change(location) }), () => refresh({ onReading: () => change(location) })]) {
+        await rm(location, { recursive: true });
+        await write(folder);
+        await expect(attempt()).rejects.toMatchObject(refused);
+        expect([served(), store().content_hash, store().end]).toEqual(before);
+      }
+      await load();
+      expect(store().error).toBeNull();
+    }));
+});
+
+test('a reading process that is killed fails its job, and the next one reads', () =>
+  withDesk(async ({ write, load, refresh, store, served }) => {
+    const many = Array.from({ length: 200_000 }, (_, i) => `N${i % 400},${new Date(Date.UTC(2020, 0, 1 + Math.floor(i / 400))).toISOString().slice(0, 10)},${1 + (i % 977)}`);
+    await write({ 'market.csv': `identifier,date,CLOSE\n${many.join('\n')}\n` });
+    await load();
+    const before = served();
+    const killed = { code: 'STORE_READ_FAILED', message: expect.stringMatching(/ended before it was done \((SIGKILL|exit null)\)/) as string };
+    for (const victims of [() => readersOf(process.pid), () => childrenOf(process.pid).filter((pid) => childrenOf(pid).length > 0)]) {
+      const kill = () => victims().forEach((pid) => process.kill(pid, 'SIGKILL'));
+      await expect(refresh({ full: true, onReading: kill })).rejects.toMatchObject(killed);
+      expect([served(), store().content_hash]).toEqual([before, before]);
+      expect((await refresh({ full: true })).rows_changed).toBe(0);
+    }
   }));

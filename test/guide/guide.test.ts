@@ -28,7 +28,7 @@ const conforms = createConformity(openApiDocument(API, '0.0.0'));
 beforeAll(async () => {
   service = await liveService();
   folder = await mkdtemp(join(tmpdir(), 'divisor-guide-'));
-  shell = await openShell(folder, { DIVISOR: service.url, DIVISOR_URL: service.url, DIVISOR_HOME: join(service.folder, 'home'), DATA: service.folder, PYTHONPATH: join(process.cwd(), 'src/clients/python') });
+  shell = await openShell(folder, { DIVISOR: service.url, DIVISOR_URL: service.url, DIVISOR_HOME: join(service.folder, 'home'), DATA: service.folder, EXAMPLES: join(process.cwd(), 'data/examples'), PYTHONPATH: join(process.cwd(), 'src/clients/python') });
 });
 afterAll(async () => {
   await service.close();

@@ -1,6 +1,7 @@
 import { Piscina } from 'piscina';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openEngine, type EngineSetting } from '#kernels/engines/open-engine.js';
+import type { ThreadData } from '#jobs/tasks.js';
 
 /** Arena that a thread keeps between tasks; one that grew beyond it is given back to the system. */
 const ARENA_KEPT_BYTES = 256 * 2 ** 20;
@@ -12,7 +13,8 @@ let opened: Promise<Engine> | undefined;
  * Its memory serves one task after the other: allocate inside `scope`.
  */
 export function numerics(): Promise<Engine> {
-  opened ??= openEngine(settingOf(Piscina.workerData)).then(({ engine }) => engine);
+  const data = dataOf(Piscina.workerData);
+  opened ??= openEngine(data.numerics as EngineSetting, () => sharedThreads(data)).then(({ engine }) => engine); // The settings know no other names.
   return opened;
 }
 
@@ -27,7 +29,12 @@ export async function onEngine<T>(work: (engine: Engine) => T): Promise<T> {
 }
 
 /** Threads that no pool of ours made (tests) have no data. */
-function settingOf(data: unknown): EngineSetting {
-  const { numerics: setting } = (data ?? {}) as { readonly numerics?: EngineSetting }; // Written by createPool alone.
-  return setting ?? 'wasm';
+function dataOf(data: unknown): ThreadData {
+  return (data as ThreadData | null | undefined) ?? { numerics: 'wasm', threads: 1, running: new Int32Array(1) }; // Written by createPool alone.
+}
+
+/** This thread and its share of those that have no task: what a large problem may use. Tasks that begin meanwhile are served all the same. */
+export function sharedThreads({ threads, running }: Omit<ThreadData, 'numerics'>): number {
+  const busy = Math.max(1, Atomics.load(running, 0));
+  return Math.max(1, Math.floor(threads / busy));
 }

@@ -25,12 +25,12 @@ const CANDIDATES: Readonly<Record<EngineSetting, readonly EngineName[]>> = {
   reference: ['reference'],
 };
 
-/** Opens the engine of a setting, or the best that works in its stead. */
-export async function openEngine(setting: EngineSetting): Promise<EngineChoice> {
+/** Opens the engine of a setting, or the best that works in its stead. `threads` tells how many a large problem may have: see `wasmEngine`. */
+export async function openEngine(setting: EngineSetting, threads: () => number = () => 1): Promise<EngineChoice> {
   const refused: { name: EngineName; why: string }[] = [];
   for (const name of CANDIDATES[setting]) {
     try {
-      const engine = await OPEN[name]();
+      const engine = await OPEN[name](threads);
       return { engine, refused, asAsked: setting === 'auto' || name === setting };
     } catch (failure) {
       refused.push({ name, why: failure instanceof Error ? failure.message : String(failure) });
@@ -45,17 +45,17 @@ export function describeChoice({ engine, refused }: EngineChoice): string {
   return [running, ...refused.map(({ name, why }) => `Not ${name}: ${why}.`)].join(' ');
 }
 
-const OPEN: Readonly<Record<EngineName, () => Promise<Engine>>> = {
-  wasm: async () => wasmEngine(),
-  openblas: () => openblasEngine(wasmOrPlain()),
-  tensorflow: () => tensorflowEngine(wasmOrPlain()),
+const OPEN: Readonly<Record<EngineName, (threads: () => number) => Promise<Engine>>> = {
+  wasm: async (threads) => wasmEngine({ threads }),
+  openblas: (threads) => openblasEngine(wasmOrPlain(threads)),
+  tensorflow: (threads) => tensorflowEngine(wasmOrPlain(threads)),
   reference: async () => referenceEngine,
 };
 
 /** What serves beside a foreign library; where WebAssembly SIMD is missing, the plain definitions do. */
-function wasmOrPlain(): Engine {
+function wasmOrPlain(threads: () => number): Engine {
   try {
-    return wasmEngine();
+    return wasmEngine({ threads });
   } catch {
     return referenceEngine;
   }

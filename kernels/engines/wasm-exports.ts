@@ -25,6 +25,10 @@ export interface KernelExports {
   symmetricEigenvalues(a: number, n: number, values: number, scratch: number): number;
   symmetricEigenScratch(n: number): number;
   symmetricEigen(a: number, n: number, values: number, vectors: number, scratch: number): number;
+  teamBoardBytes(): number;
+  leadTeam(board: number, followers: number): void;
+  endTeam(): void;
+  followTeam(board: number, scratch: number): void;
   square(x: number, n: number, out: number): void;
   scaleRows(x: number, rows: number, columns: number, factors: number): void;
   rankOneUpdate(c: number, n: number, x: number, decay: number, factor: number): void;

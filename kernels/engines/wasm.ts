@@ -7,6 +7,7 @@ import { assertNavPath } from '../simulation/nav-path.js';
 import { assertPaths, closeCircle } from '../simulation/simulate-paths.js';
 import { createArena, type Arena } from './arena.js';
 import type { Engine } from './engine.js';
+import { withTeam } from './team.js';
 import type { KernelExports } from './wasm-exports.js';
 
 /** Entries beyond these powers could overflow or vanish when squared: such a matrix goes the slow, scaled way. */
@@ -17,15 +18,35 @@ const BYTES = 8;
 
 const WORD = 2 ** 32;
 
+/** Order from which threads share an eigenvalue problem: a quarter of a second's work, against the 30 ms that starting a thread takes. */
+const TEAM_ORDER = 1_500;
+
+/** Past four threads the memory that holds the matrix is what they wait for. */
+const TEAM_MAX = 4;
+
+export interface WasmEngineOptions {
+  /** Memory to work on; a new one unless given. */
+  readonly arena?: Arena;
+  /** Threads that a large problem may have at this moment, the calling one among them; 1 unless given. The bits do not depend on it. */
+  readonly threads?: () => number;
+}
+
 /**
- * The engine of own SIMD kernels: plain WebAssembly, the same bits on every machine and Node version.
+ * The engine of own SIMD kernels: plain WebAssembly, the same bits on every machine, Node version and number of threads.
  *
- * @param arena  Memory to work on; a new one unless given.
- * @throws       Error when the platform has no WebAssembly SIMD, or the module was not built.
+ * @param options  Memory, and threads that may help.
+ * @throws         Error when the platform has no WebAssembly SIMD, or the module was not built.
  */
-export function wasmEngine(arena: Arena = createArena()): Engine {
-  const kernels = instantiate(arena);
+export function wasmEngine({ arena = createArena(), threads = () => 1 }: WasmEngineOptions = {}): Engine {
+  const module = compiled();
+  const kernels = instantiate(module, arena);
   const operands = operandsOn(arena);
+
+  /** Runs a kernel on an eigenvalue problem, with other threads when it is worth it and there are any. */
+  const inTeam = (n: number, work: () => number): number => {
+    const count = n < TEAM_ORDER ? 1 : Math.min(TEAM_MAX, threads());
+    return count > 1 ? withTeam({ arena, module, kernels, count }, work) : work();
+  };
 
   /** Runs a kernel with its operands on the arena and gives the arena back. */
   const run = <T>(work: () => T): T => {
@@ -141,7 +162,8 @@ export function wasmEngine(arena: Arena = createArena()): Engine {
       return run(() => {
         const pa = operands.input(a);
         const [pv, write] = operands.output(values);
-        const converged = kernels.symmetricEigenvalues(pa, n, pv, arena.reserve(kernels.symmetricEigenvaluesScratch(n)));
+        const scratch = arena.reserve(kernels.symmetricEigenvaluesScratch(n));
+        const converged = inTeam(n, () => kernels.symmetricEigenvalues(pa, n, pv, scratch));
         write();
         values.sort();
         return converged !== 0;
@@ -156,7 +178,8 @@ export function wasmEngine(arena: Arena = createArena()): Engine {
         const pa = operands.input(a);
         const [pv, writeValues] = operands.output(values);
         const [pz, writeVectors] = operands.output(vectors);
-        const converged = kernels.symmetricEigen(pa, n, pv, pz, arena.reserve(kernels.symmetricEigenScratch(n)));
+        const scratch = arena.reserve(kernels.symmetricEigenScratch(n));
+        const converged = inTeam(n, () => kernels.symmetricEigen(pa, n, pv, pz, scratch));
         writeValues();
         writeVectors();
         for (let k = 0; k < n; k++) orientRow(vectors, k * n, n);
@@ -280,8 +303,11 @@ function operandsOn(arena: Arena) {
   };
 }
 
-function instantiate(arena: Arena): KernelExports {
-  const module = new WebAssembly.Module(readFileSync(new URL('../wasm/kernels.wasm', import.meta.url)));
+function compiled(): WebAssembly.Module {
+  return new WebAssembly.Module(readFileSync(new URL('../wasm/kernels.wasm', import.meta.url)));
+}
+
+function instantiate(module: WebAssembly.Module, arena: Arena): KernelExports {
   const { exports } = new WebAssembly.Instance(module, { env: { memory: arena.memory } });
   return exports as unknown as KernelExports; // The module is built from kernels/wasm/index.ts, whose exports that interface lists.
 }

@@ -1,5 +1,6 @@
-import { gemm, gemmScratch } from './gemm';
+import { gemmScratch } from './gemm';
 import { secularRoot } from './secular';
+import { teamGemm } from './team';
 import { rotate, tridiagonalQl } from './tridiagonal-ql';
 
 /** Orders solved directly. */
@@ -358,8 +359,8 @@ function multiply(left: i32, right: i32, kept: i32, counts: i64, block: usize): 
   const leftBytes = <usize>left << 3;
   const rightBytes = <usize>right << 3;
   const rightCopies = copies + <usize>(lefts + mixed) * leftBytes;
-  gemm(kept, lefts + mixed, left, mixing, row, 8, copies, leftBytes, 8, block, stride, 1, false, product);
-  gemm(kept, kept - lefts, right, mixing + (<usize>lefts << 3), row, 8, rightCopies, rightBytes, 8, block + leftBytes, stride, 1, false, product);
+  teamGemm(kept, lefts + mixed, left, mixing, row, 8, copies, leftBytes, 8, block, stride, 1, false, product);
+  teamGemm(kept, kept - lefts, right, mixing + (<usize>lefts << 3), row, 8, rightCopies, rightBytes, 8, block + leftBytes, stride, 1, false, product);
 }
 
 /** Values to their rows, and the ascending order of all rows. */

@@ -7,5 +7,6 @@ export { bootstrapPaths, gaussianPaths } from './simulate-paths';
 export { pairwiseSum } from './sums';
 export { symmetricEigen, symmetricEigenScratch, symmetricEigenvalues, symmetricEigenvaluesScratch } from './symmetric-eigen';
 export { symmetricRankK, symmetricRankKScratch } from './symmetric-rank-k';
+export { endTeam, followTeam, leadTeam, teamBoardBytes } from './team';
 export { solveLower, solveLowerTransposed, triangularSolveScratch } from './triangular-solve';
 export { addTransposed, gemv, rankOneUpdate, scaleRows, square, symv } from './vectors';

@@ -1,5 +1,6 @@
 import { divideAndConquerScratch, tridiagonalEigen } from './divide-and-conquer';
-import { gemm, gemmScratch } from './gemm';
+import { gemmScratch } from './gemm';
+import { teamGemm } from './team';
 import { tridiagonalise, tridiagonaliseScratch } from './tridiagonal';
 import { tridiagonalQl } from './tridiagonal-ql';
 import { dot } from './vectors';
@@ -90,9 +91,9 @@ function transformBack(a: usize, n: i32, tau: usize, z: usize, scratch: usize): 
     const row = <usize>width << 3;
     memory.fill(first, 0, <usize>n * row);
     memory.fill(second, 0, <usize>n * row);
-    gemm(n, m, width, z + offset, ld, 8, v + offset, 8, ld, first, row, 1, false, product);
-    gemm(n, width, width, first, row, 8, t, 8, <usize>WIDTH << 3, second, row, 1, false, product);
-    gemm(n, width, m, second, row, 8, v + offset, ld, 8, z + offset, ld, -1, false, product);
+    teamGemm(n, m, width, z + offset, ld, 8, v + offset, 8, ld, first, row, 1, false, product);
+    teamGemm(n, width, width, first, row, 8, t, 8, <usize>WIDTH << 3, second, row, 1, false, product);
+    teamGemm(n, width, m, second, row, 8, v + offset, ld, 8, z + offset, ld, -1, false, product);
   }
 }
 

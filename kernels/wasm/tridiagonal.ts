@@ -1,12 +1,13 @@
-import { gemm, gemmScratch } from './gemm';
-import { addScaled, addTransposed, dot, gemv, symv } from './vectors';
+import { gemmScratch } from './gemm';
+import { teamGemm, teamSymv, teamSymvScratch } from './team';
+import { addScaled, addTransposed, dot, gemv } from './vectors';
 
 /** Columns reduced between two updates of the trailing matrix. */
 const WIDTH: i32 = 32;
 
-/** Scratch: two small vectors, the panels V, W and V again, and that of the update. */
+/** Scratch: two small vectors, the panels V, W and V again, and that of the products. */
 export function tridiagonaliseScratch(n: i32): usize {
-  return (<usize>WIDTH << 5) + <usize>(3 * WIDTH) * (<usize>n << 3) + gemmScratch();
+  return (<usize>WIDTH << 5) + <usize>(3 * WIDTH) * (<usize>n << 3) + max(gemmScratch(), teamSymvScratch(n));
 }
 
 /**
@@ -15,6 +16,7 @@ export function tridiagonaliseScratch(n: i32): usize {
  * Q = H_0 H_1 ... H_(n-2). What lies below the diagonal is neither read nor written.
  *
  * The rows of a block are brought up to date one by one; the trailing matrix only after the block, by one product of rank 2 x WIDTH.
+ * A team shares both halves of the work, the products with the trailing matrix and its updates.
  */
 export function tridiagonalise(a: usize, n: i32, d: usize, e: usize, tau: usize, scratch: usize): void {
   const ld = <usize>n << 3;
@@ -23,13 +25,13 @@ export function tridiagonalise(a: usize, n: i32, d: usize, e: usize, tau: usize,
   const update = w + <usize>(2 * WIDTH) * ld;
   for (let k = 0; k < n; k += WIDTH) {
     const width = min(WIDTH, n - k);
-    for (let p = 0; p < width; p++) reduceRow(a, n, k + p, p, d, e, tau, v, w, scratch);
+    for (let p = 0; p < width; p++) reduceRow(a, n, k + p, p, d, e, tau, v, w, scratch, update);
     const after = k + width;
     if (after < n) {
       const skip = <usize>after << 3;
       packTwice(v, w, width, ld);
       const m = n - after;
-      gemm(m, 2 * width, m, v + skip, 8, ld, v + <usize>width * ld + skip, ld, 8, a + <usize>after * (ld + 8), ld, -1, true, update);
+      teamGemm(m, 2 * width, m, v + skip, 8, ld, v + <usize>width * ld + skip, ld, 8, a + <usize>after * (ld + 8), ld, -1, true, update);
     }
   }
 }
@@ -42,7 +44,7 @@ function packTwice(v: usize, w: usize, width: i32, ld: usize): void {
 }
 
 /** Brings row i up to date, makes its Householder vector, and the vector w that the update of the rest needs. */
-function reduceRow(a: usize, n: i32, i: i32, p: i32, d: usize, e: usize, tau: usize, v: usize, w: usize, small: usize): void {
+function reduceRow(a: usize, n: i32, i: i32, p: i32, d: usize, e: usize, tau: usize, v: usize, w: usize, small: usize, sums: usize): void {
   const ld = <usize>n << 3;
   const here = <usize>i << 3;
   const row = a + <usize>i * ld + here;
@@ -66,7 +68,7 @@ function reduceRow(a: usize, n: i32, i: i32, p: i32, d: usize, e: usize, tau: us
   memory.copy(vp, x, <usize>m << 3);
   memory.fill(wp, 0, <usize>m << 3);
   if (factor == 0) return;
-  symv(a + <usize>(i + 1) * (ld + 8), m, ld, vp, wp);
+  teamSymv(a + <usize>(i + 1) * (ld + 8), m, ld, vp, wp, sums);
   gemv(w + here + 8, p, m, ld, vp, small);
   addTransposed(v + here + 8, p, m, ld, small, wp, -1);
   gemv(v + here + 8, p, m, ld, vp, small);

@@ -108,15 +108,23 @@ function addFour(a: usize, ld: usize, n: i32, x: usize, out: usize, sign: f64): 
 
 /** out += A x for a symmetric A whose upper triangle lies row-major, rows `ld` bytes apart: one pass over half the matrix. */
 export function symv(a: usize, n: i32, ld: usize, x: usize, out: usize): void {
-  let i = 0;
-  for (; i + 4 <= n; i += 4) {
+  symvRows(a, n, ld, x, out, 0, n);
+}
+
+/** What the rows [first, last) of that triangle contribute; `first` is a multiple of 4, and so is `last` unless it is n. */
+export function symvRows(a: usize, n: i32, ld: usize, x: usize, out: usize, first: i32, last: i32): void {
+  let i = first;
+  a += <usize>first * (ld + 8);
+  x += <usize>first << 3;
+  out += <usize>first << 3;
+  for (; i + 4 <= last; i += 4) {
     cornerOf(a, ld, x, out);
     fourRows(a + 32, ld, n - i - 4, x, x + 32, out, out + 32);
     a += (ld << 2) + 32;
     x += 32;
     out += 32;
   }
-  for (; i < n; i++) {
+  for (; i < last; i++) {
     const value = load<f64>(x);
     let total = load<f64>(a) * value;
     for (let j = 1; j < n - i; j++) {

@@ -2,7 +2,7 @@ import { Piscina } from 'piscina';
 import { Refusal } from '#domain/refusal.js';
 import { TaskStopped, WorkerLost, type ComputePool, type Lane, type TaskRun, type ThreadLoss } from './compute-pool.js';
 import { askToStop, newControlCells, readProgress, threadOf } from './control-cells.js';
-import type { ControlCells, TaskMessage, TaskOutcome } from './tasks.js';
+import type { ControlCells, TaskMessage, TaskOutcome, ThreadData } from './tasks.js';
 
 export interface PoolOptions {
   /** Threads of the heavy lane: the cores. */
@@ -44,7 +44,8 @@ interface LaneState {
   readonly threads: number;
   readonly queueMax: number;
   readonly waiting: Errand[];
-  running: number;
+  /** [tasks that run], shared with the threads. */
+  readonly running: Int32Array;
   readonly onThreadLost: (cause: ThreadLoss) => void;
 }
 
@@ -65,6 +66,7 @@ export function createPool(options: PoolOptions): ComputePool {
   const door = options.door ?? new URL('../../workers/main.js', import.meta.url);
 
   const openLane = (lane: Lane, threads: number): LaneState => {
+    const running = new Int32Array(new SharedArrayBuffer(4));
     const piscina = new Piscina<TaskMessage, TaskOutcome>({
       filename: door.href,
       minThreads: 1,
@@ -72,12 +74,12 @@ export function createPool(options: PoolOptions): ComputePool {
       concurrentTasksPerWorker: 1, // Ending a thread must end one task only.
       idleTimeout: IDLE_MS,
       niceIncrement: NICE[lane],
-      workerData: { numerics: options.numerics ?? 'wasm' },
+      workerData: { numerics: options.numerics ?? 'wasm', threads: lane === 'heavy' ? threads : 1, running } satisfies ThreadData,
       resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
       recordTiming: false,
     });
     piscina.on('error', onFault);
-    return { piscina, threads, queueMax: queueMax[lane], waiting: [], running: 0, onThreadLost };
+    return { piscina, threads, queueMax: queueMax[lane], waiting: [], running, onThreadLost };
   };
   const lanes: Record<Lane, LaneState> = { heavy: openLane('heavy', workers), light: openLane('light', lightWorkers) };
 
@@ -103,7 +105,7 @@ export function createPool(options: PoolOptions): ComputePool {
         isAlive: () => settled || isThreadAlive(state, cells),
       } satisfies TaskRun<never>;
     },
-    load: (lane) => lanes[lane].waiting.length + lanes[lane].running,
+    load: (lane) => lanes[lane].waiting.length + lanes[lane].running[0]!,
     async close() {
       await Promise.all(
         Object.values(lanes).map(async (state) => {
@@ -121,12 +123,12 @@ function overloaded(state: LaneState): Refusal {
 }
 
 function dispatch(state: LaneState): void {
-  while (state.running < state.threads) {
+  while (state.running[0]! < state.threads) {
     const errand = state.waiting.shift();
     if (errand === undefined) return;
-    state.running++;
+    Atomics.add(state.running, 0, 1);
     void perform(state, errand).finally(() => {
-      state.running--;
+      Atomics.sub(state.running, 0, 1);
       dispatch(state);
     });
   }

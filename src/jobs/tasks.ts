@@ -196,6 +196,16 @@ export interface ControlCells {
   readonly message: Uint8Array<SharedArrayBuffer>;
 }
 
+/** What the pool gives each of its threads when it starts. */
+export interface ThreadData {
+  /** Engine of the kernels: `#kernels/engines/open-engine.js`. */
+  readonly numerics: string;
+  /** Threads of the lane. */
+  readonly threads: number;
+  /** [tasks of the lane that run now], shared with the pool. */
+  readonly running: Int32Array;
+}
+
 /** What the pool sends a worker. */
 export interface TaskMessage {
   readonly task: string;

@@ -9,6 +9,9 @@ import { levelBins } from '#kernels/simulation/level-bins.js';
 const ASSETS = 130;
 const OBSERVATIONS = 400;
 
+/** An order whose products with vectors are summed in parts. */
+const WIDE = 530;
+
 /** SHA-256 of what the kernels make of a seeded panel: equal on every machine and version that keeps its promises. */
 export function kernelBits(): Record<string, string> {
   const random = counterRandom({ seed: 3, stream: 1 });
@@ -28,6 +31,11 @@ export function kernelBits(): Record<string, string> {
   const solved = vectors.slice();
   engine.solveLower(factor, ASSETS, solved);
 
+  const wide = new Float64Array(WIDE * WIDE);
+  engine.symmetricRankK(Float64Array.from({ length: 40 * WIDE }, () => random.normal()), WIDE, wide);
+  const wideValues = new Float64Array(WIDE);
+  engine.symmetricEigenvalues(wide, WIDE, wideValues);
+
   const plainValues = new Float64Array(ASSETS);
   const plainVectors = new Float64Array(ASSETS * ASSETS);
   referenceEngine.symmetricEigen(model, ASSETS, plainValues, plainVectors);
@@ -41,6 +49,7 @@ export function kernelBits(): Record<string, string> {
     random: sha(panel),
     model: sha(model, Float64Array.of(diagnostics.intensity, diagnostics.averageCorrelation, diagnostics.smallestEigenvalue, diagnostics.conditionNumber)),
     eigenpairs: sha(values, vectors),
+    'eigenvalues of order 530': sha(wideValues),
     'factor and solution': sha(factor, solved),
     'eigenpairs by definition': sha(plainValues, plainVectors),
     paths: sha(tallies.counts, tallies.finals, tallies.lows, tallies.drawdowns, tallies.underwater),

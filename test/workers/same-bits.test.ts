@@ -2,13 +2,11 @@ import { createHash } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
 import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
 import { shareMarket } from '#domain/market/handle.js';
-import type { MarketData } from '#domain/market/market-data.js';
 import { planSimulation, SimulationRequest, tallyBytes } from '#domain/simulation/simulation.js';
 import { createPool } from '#jobs/pool.js';
 import type { ComputePool } from '#jobs/compute-pool.js';
-import { counterRandom } from '#kernels/random/counter-random.js';
 import { randomPanel } from '../kernels/engines/agreement.js';
-import { golden } from '../kernels/golden.js';
+import { market, namesOf } from './bits-market.js';
 import { shareTileRows } from './share-tile-rows.js';
 
 const never = new AbortController().signal;
@@ -20,23 +18,9 @@ const pool = (workers: number): ComputePool => {
 };
 afterAll(() => Promise.all(pools.map((opened) => opened.close())));
 
-/** 60 names over 200 days, every one with every bar. */
-function market(): MarketData {
-  const random = counterRandom({ seed: 11, stream: 0 });
-  const names = 60;
-  const close = new Float64Array(names * 200).fill(50);
-  for (let at = names; at < close.length; at++) close[at] = close[at - names]! * (1 + 0.01 * random.normal());
-  return {
-    storeId: 'bits', contentHash: 'bits', adjustment: 'none',
-    identifiers: Array.from({ length: names }, (_, i) => `N${100 + i}`),
-    dates: Int32Array.from({ length: 200 }, (_, t) => 19_000 + t),
-    fields: new Map([['CLOSE', close]]), reference: { columns: [], rows: new Map() }, actions: [], universes: [],
-  };
-}
-
-const handle = shareMarket(market());
-const identifiers = Array.from({ length: 60 }, (_, i) => `N${100 + i}`);
-const sha = (bytes: ArrayBufferLike | Uint8Array): string => createHash('sha256').update(bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes)).digest('hex');
+const handle = shareMarket(market(60, 200));
+const identifiers = namesOf(60);
+const sha = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 describe('one, two and four workers give the same bits of', () => {
   test('stored models, estimated side by side', async () => {
@@ -51,6 +35,19 @@ describe('one, two and four workers give the same bits of', () => {
     const alone = await estimates(1);
     expect(await estimates(2)).toEqual(alone);
     expect(await estimates(4)).toEqual(alone);
+  });
+
+  test('a model so large that free threads share its eigenvalues', { timeout: 300_000 }, async () => {
+    const names = 1_503;
+    const wide = shareMarket(market(names, 101));
+    const estimate = async (workers: number) => {
+      const request = RiskModelRequest.parse({ identifiers: namesOf(names) });
+      const { covariance, diagnostics } = await pool(workers).run({ lane: 'heavy', task: 'estimate-risk-model', input: { market: wide, universe: { kind: 'names', identifiers: request.identifiers! }, request }, signal: never }).output;
+      return [sha(covariance.bytes), diagnostics];
+    };
+    const alone = await estimate(1);
+    expect(await estimate(2)).toEqual(alone);
+    expect(await estimate(4)).toEqual(alone);
   });
 
   test('simulated paths', async () => {
@@ -73,9 +70,4 @@ describe('one, two and four workers give the same bits of', () => {
     expect(await shareTileRows(x, 150, 2)).toEqual(alone);
     expect(await shareTileRows(x, 150, 4)).toEqual(alone);
   });
-});
-
-test('the bits of this Node are those recorded on Node 20, 22 and 24', async () => {
-  const { kernelBits } = await import('./kernel-bits.js');
-  expect(kernelBits()).toEqual(golden<{ bits: Record<string, string> }>('bits').bits);
 });

@@ -3,14 +3,15 @@ import { createArena } from '#kernels/engines/arena.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { randomPanel, testAgreement } from './agreement.js';
+import { expectClose } from '../closeness.js';
+import { randomPanel, randomSymmetric, testAgreement } from './agreement.js';
 
 describe('the WebAssembly engine agrees with the definitions', () => testAgreement(wasmEngine()));
 
 describe('the arena', () => {
   test('gives a scope\'s memory back and keeps what was allocated around it', () => {
     const arena = createArena();
-    const engine = wasmEngine(arena);
+    const engine = wasmEngine({ arena });
     engine.scope(() => {
       const kept = engine.allocate(10).fill(3);
       const before = arena.mark();
@@ -23,7 +24,7 @@ describe('the arena', () => {
 
   test('gives memory back when the work throws', () => {
     const arena = createArena();
-    const engine = wasmEngine(arena);
+    const engine = wasmEngine({ arena });
     const before = arena.mark();
     expect(() => engine.scope(() => { engine.allocate(10); throw new Error('stop'); })).toThrow('stop');
     expect(arena.mark()).toBe(before);
@@ -31,7 +32,7 @@ describe('the arena', () => {
 
   test('still knows arrays that were made before it grew', () => {
     const arena = createArena();
-    const engine = wasmEngine(arena);
+    const engine = wasmEngine({ arena });
     const early = engine.allocate(16);
     engine.allocate(4_000_000);
     expect(arena.addressOf(early)).toBeDefined();
@@ -69,6 +70,27 @@ test.each([[0, 5], [1, 1], [255, 9], [256, 12], [257, 67], [600, 203]])('a panel
   referenceEngine.symmetricRankK(x, columns, expected);
   wasmEngine().symmetricRankK(x, columns, actual);
   expect(actual).toEqual(expected);
+});
+
+test('one, two and four threads find the same eigenvalues and vectors of a large matrix, to the bit', { timeout: 300_000 }, () => {
+  const n = 1_501; // past the order from which threads are asked for, and no multiple of a tile
+  const a = randomSymmetric(n);
+  const eigen = (threads: number, whole: boolean): readonly Float64Array[] => {
+    const asked: number[] = [];
+    const engine = wasmEngine({ threads: () => (asked.push(threads), threads) });
+    const values = new Float64Array(n);
+    const vectors = new Float64Array(whole ? n * n : 0);
+    expect(whole ? engine.symmetricEigen(a, n, values, vectors) : engine.symmetricEigenvalues(a, n, values)).toBe(true);
+    expect(asked).toEqual([threads]);
+    return [values, vectors];
+  };
+  const alone = eigen(1, false);
+  const trace = Array.from({ length: n }, (_, i) => a[i * (n + 1)]!).reduce((sum, value) => sum + value);
+  const size = Math.max(...alone[0]!.map(Math.abs));
+  expectClose([alone[0]!.reduce((sum, value) => sum + value)], [trace], 1e-11, size);
+  expect(eigen(2, false)).toEqual(alone);
+  expect(eigen(4, false)).toEqual(alone);
+  expect(eigen(2, true)).toEqual(eigen(1, true));
 });
 
 test('tile rows shared among workers give the bits of one', async () => {

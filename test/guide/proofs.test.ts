@@ -1,0 +1,18 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+/** A page that says which test proves what must not name one that is gone. */
+const PAGES = ['security', 'promises'];
+
+/** Names of tests below `test/`, as the tables of a page write them: `room/name`, or a folder of tests. */
+function testsNamed(page: string): string[] {
+  const rows = readFileSync(`data/guide/${page}.md`, 'utf8').split('\n').filter((line) => line.startsWith('| '));
+  const cells = rows.flatMap((row) => row.split('|').slice(-3));
+  return [...new Set(cells.flatMap((cell) => cell.split(/[,;]/)).map((word) => word.trim().replaceAll('`', '')).filter((word) => /^[a-z]+(?:\/[a-z-]+)+$|^(?:fuzz|overload)$/.test(word)))];
+}
+
+test.each(PAGES)('every test that the page %s names is there', (page) => {
+  const names = testsNamed(page);
+  expect(names.length).toBeGreaterThan(15);
+  expect(names.filter((name) => !existsSync(`test/${name}.test.ts`) && !existsSync(`test/${name}`))).toEqual([]);
+});

@@ -147,6 +147,29 @@ describe('a run', () => {
     }
   });
 
+  /** Sets that cannot hold, each by another class: the conflict stands without any other row, falls with each of its own, and every remedy works. */
+  test.each([
+    ['groups that ask for more than there is', [{ id: 'least', type: 'GroupBounds', params: { field: 'SECTOR', lower: 0.4 } }, { id: 'turn', type: 'Turnover', params: { limit: 0.5 } }]],
+    ['a sale that the active share forbids', [{ id: 'share', type: 'ActiveShare', params: { limit: 0.02 } }, { id: 'out', type: 'Exclude', params: { identifiers: ['N11'] } }]],
+    ['less volatility than there can be', [{ id: 'vol', type: 'Volatility', params: { limit: 0.01 } }, { id: 'pos', type: 'PositionBounds', params: { upper: 0.5 } }]],
+    ['two conflicts at once', [{ id: 'cap', type: 'PositionBounds', params: { upper: 0.05 } }, { id: 'te', type: 'TrackingError', params: { limit: 0.5 } }, { id: 'x', type: 'LinearConstraint', params: { coefficients: { N10: 1 }, lower: 0.2, priority: 3 } }]],
+    ['fewer names than the caps need', [{ id: 'n', type: 'Cardinality', params: { maximum: 3 } }, { id: 'cap', type: 'PositionBounds', params: { upper: 0.25 } }]],
+  ])('%s: every remedy works', async (_, rows) => {
+    type Remedy = { index: number; parameter: string; to: number };
+    const job = await optimised(rows);
+    expect(job).toMatchObject({ status: 'failed', error: { code: 'INFEASIBLE' } });
+    const detail = job.error!.detail as { conflict: { index: number | null; multiplier: number }[]; relaxations: Remedy[]; all_rows_relaxation?: Remedy[] };
+    expect(detail.conflict.reduce((sum, { multiplier }) => sum + multiplier, 0)).toBeCloseTo(1, 12);
+    const own = detail.conflict.flatMap(({ index }) => (index === null ? [] : [index]));
+    expect(new Set(own).size).toBe(own.length);
+    expect((await optimised(own.map((index) => rows[index]))).status).toBe('failed');
+    for (const dropped of own) expect((await optimised(own.filter((index) => index !== dropped).map((index) => rows[index]))).status).toBe('succeeded');
+    const mended = (remedies: Remedy[]) => rows.map((row, i) => ({ ...row, params: { ...row.params, ...Object.fromEntries(remedies.filter(({ index }) => index === i).map(({ parameter, to }) => [parameter, to])) } }));
+    for (const remedy of detail.relaxations) expect((await optimised(mended([remedy]))).status, JSON.stringify(remedy)).toBe('succeeded');
+    expect(detail.all_rows_relaxation).toBeDefined();
+    expect((await optimised(mended(detail.all_rows_relaxation!))).status).toBe('succeeded');
+  }, 60_000);
+
   test('is refused before it begins where something named is missing', async () => {
     await put('probe', []);
     const start = (body: object) => service.refusal('POST', '/optimise/runs', { index_id: 'BROAD', constraint_set_id: 'probe', ...body });

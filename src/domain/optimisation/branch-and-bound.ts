@@ -18,6 +18,8 @@ export interface BranchInput {
   readonly relaxed: ConvexSolution;
   /** The best answer known so far. */
   readonly incumbent: ConvexSolution | undefined;
+  /** Ends at the first answer, and after few nodes without one. */
+  readonly isAnyEnough: boolean;
 }
 
 export interface BranchOutcome {
@@ -34,6 +36,9 @@ const NODES_MAX = 12_000;
 
 /** The same where limits on trades or norms make a node several times as dear. */
 const NODES_KINKED_MAX = 4000;
+
+/** Nodes where any answer will do: an answer that takes longer is not looked for. */
+const NODES_ANY_MAX = 200;
 
 /** An answer has to be better than another by this share. */
 const GAIN_MIN = 1e-12;
@@ -65,17 +70,18 @@ interface Narrowed extends Node {
  *
  * @cost  one small solve a node: hundreds of nodes at forty names.
  */
-export function branchAndBound({ solver, algebra, problem, rows, options, relaxed, incumbent }: BranchInput): BranchOutcome {
+export function branchAndBound({ solver, algebra, problem, rows, options, relaxed, incumbent, isAnyEnough }: BranchInput): BranchOutcome {
   const n = problem.index.length;
   const variances = metricDiagonal(problem.metric);
   const concentrations = rows.filter((row) => row.form === 'concentration');
   const costs = createMoveCosts(algebra, problem.metric);
   const threshold = rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
-  const nodesMax = problem.rows.some(({ row }) => row.form === 'distance' || row.form === 'norm') ? NODES_KINKED_MAX : NODES_MAX;
+  const nodesMax = isAnyEnough ? NODES_ANY_MAX : problem.rows.some(({ row }) => row.form === 'distance' || row.form === 'norm') ? NODES_KINKED_MAX : NODES_MAX;
   let best = incumbent;
   let iterations = 0;
   const open: Node[] = [{ names: new Uint8Array(n), large: concentrations.map(() => new Uint8Array(n)), bound: relaxed.value, warm: relaxed.answer.state }];
   for (let nodes = 0; open.length > 0; nodes++) {
+    if (isAnyEnough && best !== undefined) return { best, isComplete: false, bound: 0, iterations };
     const node = takeLeast(open);
     if (best !== undefined && !isBetter(node.bound)) return { best, isComplete: true, bound: best.value, iterations };
     if (nodes >= nodesMax) return { best, isComplete: false, bound: node.bound, iterations };

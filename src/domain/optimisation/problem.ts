@@ -66,6 +66,14 @@ export interface Problem {
   /** One origin per client's row and implicit row, in the same order. */
   readonly origins: readonly Origin[];
   readonly warnings: readonly string[];
+  /** The problem a client gets who writes other parameters into some rows. */
+  withParameters(changes: readonly ParameterChange[]): Problem;
+}
+
+export interface ParameterChange {
+  readonly origin: Origin;
+  readonly parameter: string;
+  readonly to: number;
 }
 
 /** Expands the client's rows and adds the full-investment defaults. */
@@ -91,7 +99,15 @@ export function createProblem(input: ProblemInput): Problem {
     const kept = names === null ? expanded : expanded.filter((row) => row.form !== 'name' || names[row.name] === 1);
     place(implicitOrigin(type, entry.kind, entry.unit), kept);
   }
-  return { identifiers: input.identifiers, index: input.index, previous: input.previous, metric: input.metric, rows, origins, warnings };
+  const { identifiers, index, previous, metric } = input;
+  return { identifiers, index, previous, metric, rows, origins, warnings, withParameters: (changes) => createProblem({ ...input, rows: changedRows(input.rows, changes) }) };
+}
+
+function changedRows(rows: readonly ConstraintRow[], changes: readonly ParameterChange[]): ConstraintRow[] {
+  return rows.map((row, index) => {
+    const own = changes.filter(({ origin }) => origin.index === index);
+    return own.length === 0 ? row : { ...row, params: { ...row.params, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) } };
+  });
 }
 
 function originOf(row: ConstraintRow, index: number, params: Readonly<Record<string, unknown>>): Origin {

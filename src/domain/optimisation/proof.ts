@@ -49,7 +49,7 @@ export function proofOf(solver: Solver, problem: Problem, assembly: Assembly): P
 
 /** How far a proof is from losing its force in another assembly of the same rows: nought or less, and it proves nothing there. */
 export function gapOf({ certificate, crossed }: Proof, { program }: Assembled): number {
-  if (crossed !== null) return program.lower[crossed]! - program.upper[crossed]!;
+  if (crossed !== null) return program.lower.reduce((most, lower, i) => Math.max(most, lower - program.upper[i]!), -Infinity);
   return infeasibilityGap(program, certificate!); // A proof has one or the other.
 }
 
@@ -63,6 +63,19 @@ function crossedName({ lower, upper, n }: Program): number | null {
     found = i;
   }
   return found;
+}
+
+/** One proof for each name whose bounds are apart, where that is what a proof says; else itself. */
+export function proofsByName(proof: Proof): readonly Proof[] {
+  const { crossed, assembled: { program } } = proof;
+  if (crossed === null) return [proof];
+  return Array.from(program.lower.keys()).flatMap((i) => (program.lower[i]! - program.upper[i]! > FEASIBILITY_TOLERANCE ? [{ ...proof, crossed: i }] : []));
+}
+
+/** As `gapOf`, of a proof about one name for that name alone. */
+export function ownGapOf(proof: Proof, assembled: Assembled): number {
+  const { crossed } = proof;
+  return crossed === null ? gapOf(proof, assembled) : assembled.program.lower[crossed]! - assembled.program.upper[crossed]!;
 }
 
 /** Share of the largest multiplier below which a row takes no part in a proof. */

@@ -29,6 +29,8 @@ export interface SearchOptions {
   readonly changes?: readonly Change[] | undefined;
   /** Active set of a similar problem. */
   readonly warm?: ActiveState | undefined;
+  /** `any` ends at the first choice of names that satisfies every row, and gives up early: whether there is one is all that is asked. */
+  readonly wanted?: 'best' | 'any';
 }
 
 export type SearchOutcome =
@@ -68,10 +70,12 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   const base = assembleProgram(problem, options);
   const restricted = { includes: options.includes, changes: options.changes, base };
   const search = createSearch(solvers, problem, rows, restricted);
-  const found = search.from(startsOf(problem, rows, relaxed));
+  const isAnyEnough = options.wanted === 'any';
+  const found = search.from(startsOf(problem, rows, relaxed), isAnyEnough);
+  if (isAnyEnough && found !== undefined) return { kind: 'solved', solution: { ...found, isHeuristic: true, bound: relaxed.objective } };
   const eligible = relaxed.assembled.program.upper.reduce((count, bound) => count + (bound > 0 ? 1 : 0), 0);
   if (eligible <= EXACT_NAMES_MAX) {
-    const exact = branchAndBound({ ...solvers, problem, rows, options: restricted, relaxed, incumbent: found });
+    const exact = branchAndBound({ ...solvers, problem, rows, options: restricted, relaxed, incumbent: found, isAnyEnough });
     if (exact.isComplete) {
       if (exact.best === undefined) return { kind: 'no-choice', isProven: true };
       return { kind: 'solved', solution: { ...exact.best, isHeuristic: false, bound: exact.best.objective, iterations: relaxed.iterations + search.iterations() + exact.iterations } };
@@ -99,7 +103,8 @@ function startsOf(problem: Problem, rows: readonly NonConvexRow[], relaxed: Conv
 }
 
 interface Search {
-  from(starts: readonly Uint8Array[]): ConvexSolution | undefined;
+  /** The best choice found from some starts, or the first one. */
+  from(starts: readonly Uint8Array[], isAnyEnough: boolean): ConvexSolution | undefined;
   iterations(): number;
 }
 
@@ -127,10 +132,11 @@ function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: read
 
   return {
     iterations: () => iterations,
-    from(starts) {
+    from(starts, isAnyEnough) {
       let best: Found | undefined;
       for (const start of starts) {
         const found = choose(start);
+        if (found !== undefined && isAnyEnough) return found.solution;
         if (found !== undefined && (best === undefined || found.solution.value < best.solution.value)) best = found;
       }
       return best === undefined ? undefined : improve(best).solution;

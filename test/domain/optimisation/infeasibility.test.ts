@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { explainChoice, explainInfeasibility, infeasibilitySentence } from '#domain/optimisation/infeasibility.js';
-import { findConflict } from '#domain/optimisation/proof.js';
+import { findConflict, proofOf } from '#domain/optimisation/proof.js';
+import { movableIn } from '#domain/optimisation/relaxation.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';
 import { smallProblem, solvers } from './small-problems.js';
@@ -17,7 +18,7 @@ describe('explainInfeasibility', () => {
       relaxations: [{ id: 'pos', index: 0, type: 'PositionBounds', parameter: 'upper', from: 0.05, to: 0.066666667, change: 0.016666667 }],
       all_rows_relaxation: [{ id: 'pos', index: 0, type: 'PositionBounds', parameter: 'upper', from: 0.05, to: 0.066666667, change: 0.016666667 }],
     });
-    expect(infeasibilitySentence(detail)).toBe('pos and the full-investment budget cannot hold together.');
+    expect(infeasibilitySentence(detail)).toBe('Row pos and the full-investment budget cannot hold together.');
   });
 
   test('rows of higher priority give way first, rows of priority nought never', () => {
@@ -31,6 +32,23 @@ describe('explainInfeasibility', () => {
     const fixed = explained(0, 2);
     expect(fixed.relaxations).toMatchObject([{ id: 'b', to: 0.4 }]);
     expect(fixed.conflict.map(({ id }) => id)).toEqual(['a', 'b', '', '']);
+  });
+
+  test('two conflicts at once have no single remedy and one for both, in which the row of higher priority gives way', () => {
+    const rows = (first: number, second: number) => [
+      { id: 'cap', type: 'PositionBounds', params: { upper: 0.05 } },
+      { id: 'most', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S1'], lower: 0, upper: 0.1, priority: first } },
+      { id: 'least', type: 'LinearConstraint', params: { coefficients: { N001: 1, N006: 1, N011: 1 }, lower: 0.15, priority: second } },
+    ];
+    const explained = (first: number, second: number) => explainInfeasibility(solvers, smallProblem({ names: 15, seed: 1, rows: rows(first, second) }))!;
+    for (const [first, second, id, to] of [[2, 1, 'most', 0.2], [1, 2, 'least', 0.1]] as const) {
+      const detail = explained(first, second);
+      expect(detail.relaxations).toEqual([]);
+      expect(detail.all_rows_relaxation!.map((row) => row.id)).toEqual(['cap', id]);
+      expect(detail.all_rows_relaxation![1]!.to).toBeCloseTo(to, 8);
+      // Twelve names share what the three of the sector leave: as much as these can take where their limit is the first to give way.
+      expect(detail.all_rows_relaxation![0]!.to).toBeCloseTo((1 - to) / 12, 8);
+    }
   });
 
   test('a bound below another bound of the same name is a conflict of the two rows', () => {
@@ -70,6 +88,7 @@ describe('explainInfeasibility', () => {
   test('dropping any row of a conflict resolves it, and every relaxation succeeds when it is solved again', () => {
     const random = seeded(77);
     let explained = 0;
+    let joint = 0;
     for (let trial = 0; trial < 60; trial++) {
       const rows = randomRows(random);
       const problem = smallProblem({ names: 16, seed: trial + 1, rows, hasPrevious: true });
@@ -93,7 +112,15 @@ describe('explainInfeasibility', () => {
         const moved = rows.map((row, i) => (i === index ? { ...row, params: { ...(row as { params: object }).params, [parameter]: to } } : row));
         expect(solveProblem(solvers, smallProblem({ names: 16, seed: trial + 1, rows: moved, hasPrevious: true })).kind, `trial ${trial} ${parameter} of ${index}`).toBe('solved');
       }
-      if (detail!.all_rows_relaxation !== undefined) {
+      if (detail!.all_rows_relaxation === undefined) {
+        // Nothing to be had from the rows that may give way: with all of them as far as their classes let them, the others still conflict.
+        const changes = movableIn(problem, problem.origins).map(({ origin, parameter, from, direction, room }) => ({ origin, parameter, to: from + direction * room }));
+        expect(proofOf(solvers.solver, problem, { changes }), `trial ${trial}`).not.toBeNull();
+      } else {
+        joint++;
+        const cheapest = detail!.relaxations[0];
+        const total = detail!.all_rows_relaxation.reduce((sum, { change }) => sum + Math.abs(change), 0);
+        if (cheapest !== undefined) expect(total, `trial ${trial}`).toBeLessThan(Math.abs(cheapest.change) * (1 + 1e-4) + 1e-6);
         const moved = rows.map((row, i) => {
           const own = detail!.all_rows_relaxation!.filter(({ index }) => index === i);
           return { ...row, params: { ...(row as { params: object }).params, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) } };
@@ -102,6 +129,7 @@ describe('explainInfeasibility', () => {
       }
     }
     expect(explained).toBeGreaterThan(15);
+    expect(joint).toBeGreaterThan(10);
   }, 120_000);
 });
 
@@ -109,5 +137,6 @@ test('a number of names too small for the caps says which rows, and the least nu
   const problem = smallProblem({ names: 10, seed: 1, rows: [{ id: 'cap', type: 'PositionBounds', params: { upper: 0.2 } }, { id: 'n', type: 'Cardinality', params: { maximum: 4 } }] });
   const detail = explainChoice(solvers, problem, true);
   expect(detail.conflict.map(({ id, type }) => id || type)).toEqual(['cap', 'n', 'FullInvestment']);
-  expect(detail.relaxations).toMatchObject([{ id: 'n', parameter: 'maximum', from: 4, to: 5, change: 1 }]);
+  expect(detail.relaxations).toMatchObject([{ id: 'cap', parameter: 'upper', from: 0.2, to: 0.25 }, { id: 'n', parameter: 'maximum', from: 4, to: 5, change: 1 }]);
+  expect(detail.all_rows_relaxation).toEqual([detail.relaxations[0]]);
 });

@@ -1,3 +1,4 @@
+import type { Certificate } from '#kernels/optimisation/feasibility.js';
 import { metricMatrix } from '#kernels/optimisation/metric.js';
 import type { Kink, Point, Program } from '#kernels/optimisation/program.js';
 
@@ -70,6 +71,39 @@ export function certify(program: Program, point: Point): Certified {
     bound += Math.min(...ends.map((end) => slope[i]! * end + kinks.reduce((sum, kink, k) => sum + prices[k]! * partOf(kink, i, end), 0)));
   }
   return { gap: objective - bound, violation };
+}
+
+/**
+ * Least value over the box of a certificate's weighted left sides less its bounds, from the definition: above nought, no point satisfies
+ * rows, limits and norms. A norm is replaced by its tangent at the certificate's point, scaled by its length there.
+ */
+export function farkasMargin(program: Program, { rows: y, kinks: prices, norms: weights, around }: Certificate): number {
+  const { n, rows, kinks, norms, lower, upper } = program;
+  const matrix = program.metric === null ? new Float64Array(n * n) : metricMatrix(program.metric);
+  const slope = new Float64Array(n);
+  let constant = 0;
+  for (let r = 0; r < rows.count; r++) {
+    if (y[r] === 0) continue;
+    for (let i = 0; i < n; i++) slope[i]! += y[r]! * rows.coefficients[r * n + i]!;
+    constant -= y[r]! * (y[r]! > 0 ? rows.upper[r]! : rows.lower[r]!);
+  }
+  norms.forEach((norm, q) => {
+    const from = around.map((value, i) => value - norm.centre[i]!);
+    const gradient = norm.metric === 'metric' ? from.map((_, i) => from.reduce((sum, value, j) => sum + matrix[i * n + j]! * value, 0)) : from;
+    const length = Math.sqrt(gradient.reduce((sum, value, i) => sum + value * from[i]!, 0));
+    for (let i = 0; i < n; i++) {
+      slope[i]! += weights[q]! * gradient[i]!;
+      constant -= weights[q]! * gradient[i]! * norm.centre[i]!;
+    }
+    constant -= weights[q]! * length * norm.radius;
+  });
+  kinks.forEach(({ limit }, k) => (constant -= prices[k]! * (limit ?? 0)));
+  let least = constant;
+  for (let i = 0; i < n; i++) {
+    const ends = [lower[i]!, upper[i]!, ...kinks.map(({ at }) => Math.min(Math.max(at[i]!, lower[i]!), upper[i]!))];
+    least += Math.min(...ends.map((end) => slope[i]! * end + kinks.reduce((sum, kink, k) => sum + prices[k]! * partOf(kink, i, end), 0)));
+  }
+  return least;
 }
 
 function partOf({ at, left, right }: Kink, i: number, value: number): number {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/algebra.js';
 import { FEASIBILITY_TOLERANCE, infeasibilityGap, leastViolation } from '#kernels/optimisation/feasibility.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { farkasMargin } from './duality-gap.js';
 import { randomProgram } from './random-programs.js';
 import { programOf, trackingCases } from './tracking-cases.js';
 
@@ -48,6 +49,24 @@ describe('leastViolation', () => {
     expect(proofs).toBeGreaterThan(80);
   });
 });
+
+test('proofs with limits on trades and norms are proofs by the definition too, and their margin is the told one', () => {
+  const met = { rows: 0, kinks: 0, norms: 0 };
+  for (let seed = 5001; seed <= 5600; seed++) {
+    const program = randomProgram(seed);
+    const { certificate } = leastViolation(solver, program);
+    if (certificate === null) continue;
+    const margin = farkasMargin(program, certificate);
+    const size = Math.max(...[...certificate.rows, ...certificate.kinks, ...certificate.norms].map(Math.abs));
+    expect(margin, `seed ${seed}`).toBeGreaterThan(0);
+    expect(Math.abs(margin - infeasibilityGap(program, certificate)), `seed ${seed}`).toBeLessThan(1e-9 * Math.max(size, 1));
+    expect(Math.min(...certificate.kinks, ...certificate.norms, 0), `seed ${seed}`).toBeGreaterThanOrEqual(0);
+    met.rows++;
+    if (certificate.kinks.some((price) => price > 1e-6)) met.kinks++;
+    if (certificate.norms.some((weight) => weight > 0)) met.norms++;
+  }
+  expect(Math.min(met.rows - 200, met.kinks - 20, met.norms - 20)).toBeGreaterThan(0);
+}, 60_000);
 
 describe('infeasibilityGap', () => {
   test('two names capped at a quarter cannot sum to one: half of it is missing', () => {

@@ -13,11 +13,19 @@ import { lookupOf, valueAt } from '#market/market-lookup.js';
 import type { Markets, ServedMarket } from '#market/markets.js';
 import type { SeriesRequest } from '#market/price-series.js';
 
+/** What is known of the served store besides its values. */
+export interface ServedStore {
+  readonly kind: StoreKind;
+  readonly sizeBytes: number | null;
+  /** Its files: those of a dataset are labelled by it, as `market` or `market/2024.parquet`. */
+  readonly files: readonly { readonly label: string; readonly bytes: number }[];
+}
+
 export interface DataDependencies {
   readonly markets: Markets;
   readonly jobs: Pick<Jobs, 'query'>;
   /** What is known of the served store besides its values. */
-  readonly served: () => { readonly kind: StoreKind; readonly sizeBytes: number | null } | undefined;
+  readonly served: () => ServedStore | undefined;
   /** ms since 1970. */
   readonly now: () => number;
 }
@@ -124,7 +132,6 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
     const shared = {
       cache_age: Math.max(0, (now() - Date.parse(current.loadedAt)) / 1000),
       last_refreshed: current.loadedAt,
-      cache_size_bytes: about?.sizeBytes ?? null,
       source: about === undefined ? null : SOURCES[about.kind],
     };
     const validFrom = [...market.reference.rows.values()].flatMap((rows) => rows.flatMap((row) => row.validFrom ?? []));
@@ -132,17 +139,17 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
       datasets: [
         {
           dataset: 'market', configured: true, identifiers: market.identifiers.length, start: formatDay(market.dates[0]!), end: formatDay(market.dates.at(-1)!),
-          field_count: market.fields.size, frequency: 'daily', stale_after_seconds: MARKET_STALE_SECONDS, ...shared,
+          field_count: market.fields.size, frequency: 'daily', stale_after_seconds: MARKET_STALE_SECONDS, ...shared, cache_size_bytes: bytesOf(about, 'market'),
         },
         market.reference.rows.size === 0
           ? unconfigured('reference')
           : {
               dataset: 'reference', configured: true, identifiers: market.reference.rows.size, ...spanOf(validFrom), field_count: market.reference.columns.length,
-              frequency: 'static', stale_after_seconds: null, ...shared,
+              frequency: 'static', stale_after_seconds: null, ...shared, cache_size_bytes: bytesOf(about, 'reference'),
             },
       ],
       identifiers_union: lookupOf(market).allIdentifiers.length,
-      cache_size_bytes: shared.cache_size_bytes,
+      cache_size_bytes: about?.sizeBytes ?? null,
     };
   }
 
@@ -213,8 +220,9 @@ function fieldAt(market: MarketData, identifier: string, name: string, day: Day)
 }
 
 function derivedAt(market: MarketData, identifier: string, position: number, { name, day }: { readonly name: Derived; readonly day: Day }): number {
-  const at = (field: string) => valueAt(market, field, position, day, LIMITS.MAX_STALE_SESSIONS);
-  const cap = () => (market.fields.has('MARKET_CAP') ? at('MARKET_CAP') : at('CLOSE') * at('SHARES_OUTSTANDING'));
+  const at = (field: string) => (market.fields.has(field) ? valueAt(market, field, position, day, LIMITS.MAX_STALE_SESSIONS) : numberOf(referenceAt(market.reference, identifier, field, day)));
+  const hasOwnCap = market.fields.has('MARKET_CAP') || market.reference.columns.includes('MARKET_CAP');
+  const cap = () => (hasOwnCap ? at('MARKET_CAP') : at('CLOSE') * at('SHARES_OUTSTANDING'));
   switch (name) {
     case 'MARKET_CAP': return cap();
     case 'FREE_FLOAT_MARKET_CAP': {
@@ -225,6 +233,8 @@ function derivedAt(market: MarketData, identifier: string, position: number, { n
     case 'DIVIDEND_YIELD': return trailingDividend(lookupOf(market).actionsOf(identifier), Math.min(day, market.dates.at(-1)!), market.adjustment) / at('CLOSE');
   }
 }
+
+const numberOf = (value: ReferenceValue): number => (typeof value === 'number' ? value : Number.NaN);
 
 function closeAt(market: MarketData, identifier: string, day: Day): number {
   const position = lookupOf(market).positionOf(identifier);
@@ -248,6 +258,12 @@ function membershipView({ universe, start, end }: Membership, day: Day): Referen
 function nameOf(market: MarketData, identifier: string): string | null {
   const name = referenceAt(market.reference, identifier, 'NAME', LATEST);
   return name === null ? null : String(name);
+}
+
+/** Bytes on disk of a dataset; those of the whole store where its datasets are not files of their own. */
+function bytesOf(store: ServedStore | undefined, dataset: 'market' | 'reference'): number | null {
+  const own = store?.files.filter(({ label }) => label === dataset || label.startsWith(`${dataset}/`)) ?? [];
+  return own.length === 0 ? (store?.sizeBytes ?? null) : own.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 function unconfigured(dataset: 'market' | 'reference'): CoverageResponse['datasets'][number] {

@@ -3,7 +3,7 @@ import type {
 } from '#contract/stores.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { formatDay } from '#domain/days.js';
-import type { StoreDocument, StoreKind } from '#domain/documents/store-document.js';
+import type { StoreDocument } from '#domain/documents/store-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -15,6 +15,7 @@ import type { Locations } from '#market/locations.js';
 import type { ManagedFolders } from '#market/managed-folder.js';
 import type { ServedMarkets } from '#market/served-markets.js';
 import type { DocumentStore } from '#store/documents.js';
+import type { ServedStore } from './data.js';
 import { createGate } from './gate.js';
 import type { Precondition } from './preconditions.js';
 import { refusedData } from './refused-data.js';
@@ -75,7 +76,7 @@ export interface Stores {
   /** Ends what is being read outside a job. */
   close(): Promise<void>;
   /** What is known of the served store besides its values. */
-  servedStore(): { readonly kind: StoreKind; readonly sizeBytes: number | null } | undefined;
+  servedStore(): ServedStore | undefined;
   /** The served store in the words of health. */
   health(): { readonly active: string | null; readonly status: string | null; readonly end: string | null };
 }
@@ -144,7 +145,7 @@ export function createStores(dependencies: StoresDependencies): Stores {
       const storeId = markets.served()?.handle.storeId;
       const stored = storeId === undefined ? undefined : documents.get('store', storeId);
       const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
-      return document && { kind: document.kind, sizeBytes: document.size_bytes };
+      return document && { kind: document.kind, sizeBytes: document.size_bytes, files: document.files };
     },
     health() {
       const served = markets.served();

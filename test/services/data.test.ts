@@ -172,6 +172,10 @@ describe('with a store', () => {
       { dataset: 'reference', configured: true, identifiers: 3, start: '2024-01-05', end: '2024-01-05', field_count: 3, frequency: 'static', stale_after_seconds: null },
     ]);
     expect(coverage.datasets[0]!.cache_age).toBeLessThan(60);
+    const { stores } = await service.ok<{ stores: { active: boolean; store_id: string }[] }>('GET', '/data/stores');
+    const { files } = await service.ok<{ files: { label: string; bytes: number }[] }>('GET', `/data/stores/${stores.find(({ active }) => active)!.store_id}`);
+    for (const { dataset, cache_size_bytes: bytes } of coverage.datasets) expect(bytes).toBe(files.find(({ label }) => label === dataset)!.bytes);
+    expect(coverage.cache_size_bytes).toBe(files.reduce((sum, { bytes }) => sum + bytes, 0));
   });
 
   test('identifiers are found by a part of their name, page by page', async () => {

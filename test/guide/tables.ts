@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { typeSpec, type CatalogueEntry, type ParameterSpec } from '#domain/catalogue/type-spec.js';
 import { FINDING_CODES } from '#domain/findings.js';
@@ -10,6 +11,7 @@ const TABLES: Readonly<Record<string, () => string>> = {
   selection: () => classTable(SELECTION_CLASSES),
   weighting: () => classTable(WEIGHTING_CLASSES),
   constraints: () => classTable(CONSTRAINT_CLASSES),
+  example: () => `\`\`\`text\n${exampleClass()}\`\`\``,
   errors: () => table(['code', 'status', 'means'], Object.entries(ERRORS).map(([code, { status, help }]) => [`\`${code}\``, status === null ? '*job*' : String(status), help])),
   findings: () => `${FINDING_CODES.map((code) => `\`${code}\``).join(', ')}.`,
   limits: () => table(['name', 'value'], Object.entries(LIMITS).map(([name, value]) => [`\`${name}\``, value.toLocaleString('en-GB')])),
@@ -28,6 +30,11 @@ export function withTables(text: string): string {
 
 function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
   return [heads, heads.map(() => '---'), ...rows].map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`).join('\n');
+}
+
+/** The worked example of a class as it would stand among the others. */
+function exampleClass(): string {
+  return readFileSync('test/domain/rules/near-high-filter.ts', 'utf8').replaceAll('#domain/rules/', '../');
 }
 
 /** Parameters that most classes of a catalogue have and the text beside its table explains. */

@@ -120,6 +120,21 @@ const CASES: Case[] = [
     },
   },
   {
+    type: 'TopN', params: { field: 'BETA', count: 12, ascending: true },
+    keeps(slow, universe, t) {
+      const sessions = Array.from({ length: 252 }, (_, k) => t - 251 + k).filter((s) => s >= 0);
+      const growthOf = new Map(universe.map((name) => [name, sessions.map((s) => slow.growth(name, s))]));
+      const market = sessions.map((_, k) => [...growthOf.values()].flatMap((growth) => (growth[k] === null ? [] : [growth[k]! - 1]))).map((all) => (all.length === 0 ? null : mean(all)));
+      const betas = values(universe, (name) => {
+        const pairs = growthOf.get(name)!.flatMap((growth, k) => (growth === null || market[k] === null ? [] : [{ own: growth - 1, all: market[k]! }]));
+        if (pairs.length < 126) return null;
+        const [own, all] = [mean(pairs.map((pair) => pair.own)), mean(pairs.map((pair) => pair.all))];
+        return pairs.reduce((sum, pair) => sum + (pair.own - own) * (pair.all - all), 0) / pairs.reduce((sum, pair) => sum + (pair.all - all) ** 2, 0);
+      });
+      return rankedNames(betas, { ascending: true }).slice(0, 12);
+    },
+  },
+  {
     type: 'CompositeScore', params: { terms: [{ field: 'SCORE', weight: 2, winsorise: 1.5 }, { field: 'CLOSE', direction: 'low' }], count: 15, minimum: 0.1 },
     keeps(slow, universe, t) {
       const score = zScores(values(universe, (name) => slow.latest('SCORE', name, t)));

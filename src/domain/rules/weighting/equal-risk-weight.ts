@@ -17,7 +17,7 @@ export const equalRiskWeight = weightingClass({
     return {
       reads: [numeric(latest('RETURN', { aggregate: 'std', window: params.window }))],
       sentence: `Weigh constituents so that each contributes the same risk, by ${riskText(params)}.`,
-      formula: 'weight * (covariance * weights) equal for every constituent',
+      formula: 'variance / (count * marginal), marginal = (covariance * weights) of the name',
       weigh(scope) {
         const risk = estimateRisk(scope, params);
         if (risk.kind === 'refused') return risk;
@@ -27,7 +27,7 @@ export const equalRiskWeight = weightingClass({
         const block = Float64Array.from({ length: moving.length ** 2 }, (_, cell) => risk.covariance[moving[Math.floor(cell / moving.length)]! * n + moving[cell % moving.length]!]!);
         const weights = new Float64Array(moving.length);
         if (equalRiskWeights(block, weights).status !== 'solved') return solverRefusal('equal risk weights');
-        return solved({ weights, positions: moving.map((k) => risk.positions[k]!), count: scope.columns.length });
+        return solved({ weights, positions: moving.map((k) => risk.positions[k]!), count: scope.columns.length, covariance: block });
       },
     };
   },

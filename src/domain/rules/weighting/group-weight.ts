@@ -4,6 +4,14 @@ import * as parameters from '../parameters.js';
 import { groupsOf, valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
 
+interface Group {
+  readonly name: string | null;
+  /** Before normalisation over the groups. */
+  readonly weight: number;
+  /** Sum of the weights within it. */
+  readonly total: number;
+}
+
 export const groupWeight = weightingClass({
   type: 'GroupWeight',
   label: 'Group weight',
@@ -30,21 +38,26 @@ export const groupWeight = weightingClass({
     return {
       reads: [group, ...(readsSize ? [size] : [])],
       sentence: `Weigh the groups of ${field} ${words[between]} and the names within a group ${words[within]}.`,
-      formula: 'group weight * weight within the group',
+      formula: 'group_weight * within / group_total',
       weigh(scope) {
         const sizes = readsSize ? valuesOf(scope, size) : new Float64Array(scope.columns.length).fill(1);
         const inside = within === 'equal' ? new Float64Array(sizes.length).fill(1) : sizes.map((value) => (value > 0 ? value : 0));
         const raw = new Float64Array(sizes.length);
-        const groupOfPosition = new Map<number, string | null>();
+        const groups: Group[] = [];
+        const groupOfPosition = new Int32Array(sizes.length);
         for (const [name, members] of groupsOf(scope, group)) {
           const total = members.reduce((sum, position) => sum + inside[position]!, 0);
           const outside = { equal: () => 1, market_cap: () => members.reduce((sum, position) => sum + (sizes[position]! || 0), 0), fixed: () => (name === null ? 0 : (group_weights?.[name] ?? 0)) }[between]();
+          groups.push({ name, weight: outside, total });
           for (const position of members) {
-            groupOfPosition.set(position, name);
+            groupOfPosition[position] = groups.length - 1;
             raw[position] = total > 0 ? outside * (inside[position]! / total) : 0;
           }
         }
-        return weighed(raw, (position) => ({ [field]: groupOfPosition.get(position) ?? null, size: readsSize ? sizes[position]! || null : null }));
+        return weighed(raw, (position) => {
+          const { name, weight, total } = groups[groupOfPosition[position]!]!;
+          return { [field]: name, group_weight: weight, within: inside[position]!, group_total: total };
+        });
       },
     };
   },

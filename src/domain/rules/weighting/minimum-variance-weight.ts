@@ -26,7 +26,7 @@ export const minimumVarianceWeight = weightingClass({
         if (risk.kind === 'refused') return risk;
         const weights = new Float64Array(risk.positions.length);
         if (minimumVarianceWeights(risk.covariance, params.upper, weights).status !== 'solved') return solverRefusal('minimum variance weights');
-        return solved({ weights, positions: risk.positions, count: scope.columns.length });
+        return solved({ weights, positions: risk.positions, count: scope.columns.length, covariance: risk.covariance });
       },
     };
   },

@@ -10,15 +10,31 @@ export interface Solved {
   readonly positions: ArrayLike<number>;
   /** Survivors. */
   readonly count: number;
+  /** Of the covered names, [n x n]. */
+  readonly covariance: Float64Array;
 }
 
 /** Weights of the covered names laid out over the survivors; the others are not held. */
-export function solved({ weights, positions, count }: Solved): RawWeights {
+export function solved({ weights, positions, count, covariance }: Solved): RawWeights {
   const values = new Float64Array(count);
   weights.forEach((weight, k) => {
     if (weight >= WEIGHT_MIN) values[positions[k]!] = weight;
   });
-  return weighed(values);
+  return weighed(values, (position) => {
+    const n = weights.length;
+    const own = Array.from(positions).indexOf(position);
+    let variance = 0;
+    let marginal = 0;
+    let held = 0;
+    for (let k = 0; k < n; k++) {
+      let product = 0;
+      for (let j = 0; j < n; j++) product += covariance[k * n + j]! * weights[j]!;
+      variance += weights[k]! * product;
+      if (k === own) marginal = product;
+      if (weights[k]! >= WEIGHT_MIN) held++;
+    }
+    return { variance, marginal: own < 0 ? null : marginal, count: held };
+  });
 }
 
 export function solverRefusal(what: string): Unweighed {

@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { checkParams } from '#domain/catalogue/check-params.js';
+import { typeSpec } from '#domain/catalogue/type-spec.js';
+import { TreatmentSpec } from '#domain/documents/index-document.js';
+import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
+import { crossSectionsOf } from '#domain/rules/decide.js';
+import { nearHighFilter } from './near-high-filter.js';
+import { aligned, generatedMarket } from './rule-market.js';
+import { slowMarket } from './slow-market.js';
+
+/** The worked example of the guide, held to what it promises of any class. */
+
+test('is served as its object says, and finds what is wrong with its parameters', () => {
+  expect(typeSpec(nearHighFilter)).toMatchObject({
+    type: 'NearHighFilter', category: 'selection',
+    parameters: [{ name: 'minimum', type: 'number', required: true, help: 'Least share of the highest close. Unit: fraction.' }, { name: 'window', type: 'integer', default: 252 }, { name: 'missing', choices: ['exclude', 'include'] }],
+  });
+  const found = (params: Record<string, unknown>) => checkParams(nearHighFilter.params, params, { path: 'params', rowId: 'near' }).findings.map(({ code, path }) => `${code} ${path}`);
+  expect(found(nearHighFilter.example['params'] as Record<string, unknown>)).toEqual([]);
+  expect(found({ minimum: 2, windw: 3 })).toEqual(['OUT_OF_RANGE params.minimum', 'UNKNOWN_PARAMETER params.windw']);
+});
+
+test('keeps what its definition says, and tells why', () => {
+  const market = generatedMarket({ names: 60, sessions: 300, seed: 6 });
+  const sm = aligned(market);
+  const slow = slowMarket(market);
+  const universe = sm.identifiers.flatMap((name, column) => (slow.isPriceable(name, 280) ? [column] : []));
+  const columns = Int32Array.from(universe);
+  const cross = crossSectionsOf({ market: sm, treatment: TreatmentSpec.parse({}), currency: 'USD' }).at(280, columns);
+  const rule = nearHighFilter.bind({ minimum: 0.9, window: 60 });
+  const { kept, because } = rule.select({ cross, columns, identifiers: sm.identifiers, incumbents: null });
+  const shares = universe.map((column) => {
+    const name = sm.identifiers[column]!;
+    const close = slow.latest('CLOSE', name, 280);
+    const high = slow.over('CLOSE', name, 280, 60, (values) => Math.max(...values));
+    return close === null || high === null ? null : close / high;
+  });
+  expect([...kept]).toEqual(shares.map((share) => (share !== null && share >= 0.9 ? 1 : 0)));
+  expect(new Set(kept)).toEqual(new Set([0, 1]));
+  shares.forEach((share, position) => expect(because(position)).toMatchObject({ value: share, threshold: share === null ? null : 0.9, test: 'close over the highest at least 0.9' }));
+  expect(rule.sentence).toBe('Keep the names whose close is at least 0.9 of the highest over 60 sessions; names without a value are excluded.');
+});
+
+test('a rule class is named in its own file, and nowhere else in the rooms that compute and serve', () => {
+  const rooms = ['src/domain', 'src/services', 'src/views', 'src/http', 'workers', 'kernels'];
+  const files = rooms.flatMap((room) => readdirSync(room, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts')).map((name) => `${room}/${name}`));
+  const sources = files.map((file) => ({ file, text: readFileSync(file, 'utf8') }));
+  // A tilt offers two weightings as its base.
+  const others = sources.filter(({ file }) => !file.endsWith('tilt-weight.ts'));
+  const named = [...SELECTION_CLASSES, ...WEIGHTING_CLASSES].filter(({ type }) => type !== 'TiltWeight').map(({ type }) => ({ type, files: others.filter(({ text }) => text.includes(`'${type}'`)).map(({ file }) => file) }));
+  expect(named.filter(({ files: own }) => own.length !== 1)).toEqual([]);
+});

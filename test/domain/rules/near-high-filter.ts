@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { latest } from '#domain/rules/datapoints/field-request.js';
+import { numeric } from '#domain/rules/field-use.js';
+import * as parameters from '#domain/rules/parameters.js';
+import { selectionClass } from '#domain/rules/selection-class.js';
+import { keepWithin, missingText, valuesOf } from '#domain/rules/verdicts.js';
+
+export const nearHighFilter = selectionClass({
+  type: 'NearHighFilter',
+  label: 'Near its high',
+  help: 'Keeps the names whose close is near the highest of the trailing sessions.',
+  params: z.strictObject({
+    minimum: z.number().gt(0).max(1).meta({ label: 'Minimum', help: 'Least share of the highest close.', unit: 'fraction' }),
+    window: parameters.window(252),
+    missing: parameters.missing,
+  }),
+  example: { id: 'near-high', type: 'NearHighFilter', params: { minimum: 0.8, window: 252 } },
+  behaviour({ minimum, window, missing }) {
+    const close = numeric('CLOSE');
+    const highest = numeric(latest('CLOSE', { aggregate: 'max', window }));
+    return {
+      reads: [close, highest],
+      remembers: false,
+      sentence: `Keep the names whose close is at least ${minimum} of the highest over ${window} sessions; ${missingText(missing)}.`,
+      select(scope) {
+        const high = valuesOf(scope, highest);
+        const values = valuesOf(scope, close).map((price, i) => price / high[i]!);
+        return keepWithin(scope, { values, what: 'close over the highest', bounds: { minimum, maximum: null }, missing });
+      },
+    };
+  },
+});

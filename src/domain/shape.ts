@@ -14,10 +14,15 @@ export const Id = z
   .refine((text) => ID_PATTERN.test(text), { params: { finding: 'BAD_IDENTIFIER' }, error: 'must be 1 to 64 letters, digits, dashes and underscores' })
   .meta({ pattern: ID_PATTERN.source, example: 'CORE-100' });
 
+/** Whether an asset can be called so: 1 to 64 characters without control characters or `/`. */
+export function isAssetIdentifier(text: string): boolean {
+  return ASSET_PATTERN.test(text);
+}
+
 /** An asset identifier: 1 to 64 characters without control characters or `/`. */
 export const AssetIdentifier = z
   .string()
-  .refine((text) => ASSET_PATTERN.test(text), { params: { finding: 'BAD_IDENTIFIER' }, error: 'must be 1 to 64 characters without control characters or /' })
+  .refine(isAssetIdentifier, { params: { finding: 'BAD_IDENTIFIER' }, error: 'must be 1 to 64 characters without control characters or /' })
   .meta({ minLength: 1, maxLength: 64, example: 'AAPL' });
 
 /** A real calendar day, `YYYY-MM-DD`. */

@@ -12,7 +12,7 @@ import type { MarketContent } from './content.js';
 import { tableRecords } from './content-rows.js';
 import { CsvFault, marketRecords, readCsv } from './csv.js';
 import { DATASETS, type Dataset } from './datasets.js';
-import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName } from './duckdb.js';
+import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName, type DuckDb } from './duckdb.js';
 import { identityOfFile, type DatasetFiles, type SourceFile } from './folder.js';
 import { JsonLinesFault, readJsonLines } from './json-lines.js';
 import { createMarketRows } from './market-rows.js';
@@ -56,20 +56,34 @@ export interface ReadOptions {
  * @returns undefined, and told, when anything is wrong.
  */
 export async function readSource(files: DatasetFiles, problems: Problems, onProgress: Progress, { after }: ReadOptions = { after: null }): Promise<SourceRead | undefined> {
-  onProgress(0, 'reading market');
-  const digests: FileDigest[] = [];
-  const market = await readMarket(files.market, digests, problems, after, (fraction) => onProgress(0.8 * fraction, 'reading market'));
-  onProgress(0.8, 'reading tables');
-  const reference = await readTable(files.reference, createReferenceRows(problems), digests, problems);
-  const actions = await readTable(files.corporate_actions, createActionRows(problems), digests, problems);
-  const universes = await readTable(files.universes, createUniverseRows(problems), digests, problems);
-  for (const { label } of await changedFiles(files)) problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file changed while it was read.' });
-  if (problems.errors > 0 || market === undefined) return undefined;
-  return {
-    content: { ...market.panels, reference: reference.table, actions: actions.table, universes: universes.table },
-    rows: { market: market.rows, reference: reference.rows, corporate_actions: actions.rows, universes: universes.rows },
-    files: digests,
-  };
+  const paths = DATASETS.flatMap((dataset) => files[dataset].flatMap(({ format, path }) => (format === 'parquet' ? [path] : [])));
+  let duck: Promise<DuckDb> | undefined;
+  const reading: Reading = { digests: [], problems, duck: () => (duck ??= openDuckDb({ files: paths })) };
+  try {
+    onProgress(0, 'reading market');
+    const market = await readMarket(files.market, reading, after, (fraction) => onProgress(0.8 * fraction, 'reading market'));
+    onProgress(0.8, 'reading tables');
+    const reference = await readTable(files.reference, createReferenceRows(problems), reading);
+    const actions = await readTable(files.corporate_actions, createActionRows(problems), reading);
+    const universes = await readTable(files.universes, createUniverseRows(problems), reading);
+    for (const { label } of await changedFiles(files)) problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file changed while it was read.' });
+    if (problems.errors > 0 || market === undefined) return undefined;
+    return {
+      content: { ...market.panels, reference: reference.table, actions: actions.table, universes: universes.table },
+      rows: { market: market.rows, reference: reference.rows, corporate_actions: actions.rows, universes: universes.rows },
+      files: reading.digests,
+    };
+  } finally {
+    await duck?.then((open) => open.close(), () => {}); // one that did not open is told of where it was wanted
+  }
+}
+
+/** What the datasets of one source have in common while they are read. */
+interface Reading {
+  readonly digests: FileDigest[];
+  readonly problems: Problems;
+  /** The reader of all its Parquet files. */
+  duck(): Promise<DuckDb>;
 }
 
 /** Files that are no longer what they were when they were listed. */
@@ -79,9 +93,10 @@ async function changedFiles(files: DatasetFiles): Promise<SourceFile[]> {
   return all.filter(({ identity }, i) => identity !== identities[i]);
 }
 
-async function readMarket(files: readonly SourceFile[], digests: FileDigest[], problems: Problems, after: Day | null, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
+async function readMarket(files: readonly SourceFile[], reading: Reading, after: Day | null, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
   if (files.length === 0) return after === null ? undefined : { panels: noPanels([]), rows: 0 };
-  if (files[0]!.format === 'parquet') return readParquetMarket(files, digests, problems, after, onProgress);
+  if (files[0]!.format === 'parquet') return readParquetMarket(files, reading, after, onProgress);
+  const { digests, problems } = reading;
   const rows = createMarketRows(problems, after);
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
   let done = 0;
@@ -101,10 +116,11 @@ async function readMarket(files: readonly SourceFile[], digests: FileDigest[], p
 }
 
 async function readTable<T extends ReferenceTable | readonly CorporateAction[] | readonly Membership[]>(
-  files: readonly SourceFile[], rows: TableRows<T>, digests: FileDigest[], problems: Problems,
+  files: readonly SourceFile[], rows: TableRows<T>, reading: Reading,
 ): Promise<{ readonly table: T; readonly rows: number }> {
-  if (files[0]?.format === 'parquet') await readParquetTable(files, rows, digests, problems);
+  if (files[0]?.format === 'parquet') await readParquetTable(files, rows, reading);
   else {
+    const { digests, problems } = reading;
     for (const file of files) {
       await readRows(file, digests, problems, {
         csv: (columns) => tableRecords(rows, file.label, columns, problems),
@@ -176,14 +192,14 @@ async function digestFiles(files: readonly SourceFile[], digests: FileDigest[]):
   for (const file of files) for await (const _ of bytesOf(file, digests, () => {}));
 }
 
-async function readParquetMarket(files: readonly SourceFile[], digests: FileDigest[], problems: Problems, after: Day | null, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
+async function readParquetMarket(files: readonly SourceFile[], { digests, problems, duck: open }: Reading, after: Day | null, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
   const refuse = (error: unknown) => problems.error({ code: 'UNREADABLE_FILE', path: 'market', message: `The files cannot be read: ${reasonOf(error)}` });
   // The digests are made while rows are waited for, which they are only once the wide scan has begun.
   let digesting: Promise<void> | undefined;
   const digest = () => (digesting ??= digestFiles(files, digests).catch(refuse));
-  const duck = await openDuckDb({ files: files.map(({ path }) => path) });
-  const { connection } = duck;
   try {
+    const duck = await open();
+    const { connection } = duck;
     const scan = scanOf(files, { withRows: false });
     const columns = marketColumns(files, await columnsOf(connection, scan), problems);
     if (columns.kind === 'refused') return undefined;
@@ -205,17 +221,15 @@ async function readParquetMarket(files: readonly SourceFile[], digests: FileDige
     refuse(error);
     return undefined;
   } finally {
-    duck.close();
     await digest();
   }
 }
 
-async function readParquetTable<T>(files: readonly SourceFile[], rows: TableRows<T>, digests: FileDigest[], problems: Problems): Promise<void> {
-  await digestFiles(files, digests);
-  const duck = await openDuckDb({ files: files.map(({ path }) => path) });
-  const { connection } = duck;
+async function readParquetTable<T>(files: readonly SourceFile[], rows: TableRows<T>, { digests, problems, duck }: Reading): Promise<void> {
   const label = files[0]!.label.split('/')[0]!;
+  await digestFiles(files, digests);
   try {
+    const { connection } = await duck();
     for (const file of files) {
       const columns = (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
       const addRow = rows.beginFile(file.label, columns);
@@ -224,8 +238,6 @@ async function readParquetTable<T>(files: readonly SourceFile[], rows: TableRows
     }
   } catch (error) {
     problems.error({ code: 'UNREADABLE_FILE', path: label, message: `The files cannot be read: ${reasonOf(error)}` });
-  } finally {
-    duck.close();
   }
 }
 
@@ -233,8 +245,8 @@ async function readParquetTable<T>(files: readonly SourceFile[], rows: TableRows
 async function cellsFrom(
   connection: DuckDBConnection, file: SourceFile, all: readonly SourceFile[], columns: readonly string[], addRow: (cells: Cell[]) => void,
 ): Promise<void> {
-  const held = new Set((await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name));
-  const list = columns.map((name) => (held.has(name) || all.length === 1 ? sqlName(name) : `NULL AS ${sqlName(name)}`));
+  const held = all.length === 1 ? columns : (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
+  const list = columns.map((name) => (held.includes(name) ? sqlName(name) : `NULL AS ${sqlName(name)}`));
   for await (const chunk of chunksOf(connection, `SELECT ${list.join(', ')} FROM ${scanOf([file], { withRows: false })}`)) {
     for (const row of chunk.getRows()) addRow(row.map(cellOf));
   }

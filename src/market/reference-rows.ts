@@ -1,7 +1,7 @@
 import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
-import { AssetIdentifier } from '#domain/shape.js';
+import { isAssetIdentifier } from '#domain/shape.js';
 import { dayIn, textIn, type Cell } from './cells.js';
 import { DATE_COLUMNS, TEXT_COLUMNS } from './datasets.js';
 import { namedColumns } from './market-rows.js';
@@ -43,8 +43,8 @@ export function createReferenceRows(problems: Problems): TableRows<ReferenceTabl
     return (cells: readonly (Cell | undefined)[]) => {
       rows += 1;
       fileRow += 1;
-      const identifier = identifierIn(cells[identifierColumn], cellPath(label, fileRow, written[identifierColumn]!), problems);
-      const validFrom = fromColumn < 0 ? null : dateIn(cells[fromColumn], cellPath(label, fileRow, written[fromColumn]!), problems);
+      const identifier = identifierIn(cells[identifierColumn], () => cellPath(label, fileRow, written[identifierColumn]!), problems);
+      const validFrom = fromColumn < 0 ? null : dateIn(cells[fromColumn], () => cellPath(label, fileRow, written[fromColumn]!), problems);
       if (identifier === undefined || validFrom === undefined) return;
       const key = `${validFrom ?? ''} ${identifier}`;
       if (seen.has(key)) {
@@ -57,7 +57,7 @@ export function createReferenceRows(problems: Problems): TableRows<ReferenceTabl
       positions.forEach((position, i) => {
         if (position < 0) return;
         const isDate = DATE_COLUMNS.has(columns[position]!);
-        values[position] = isDate ? isoDay(dateIn(cells[i], cellPath(label, fileRow, written[i]!), problems)) : cells[i];
+        values[position] = isDate ? isoDay(dateIn(cells[i], () => cellPath(label, fileRow, written[i]!), problems)) : cells[i];
       });
       raw.push({ identifier, validFrom, cells: values });
     };
@@ -124,21 +124,24 @@ function valueOf(cell: Cell | undefined, kind: Kind): ReferenceValue {
   return Number.isFinite(value) ? value : null;
 }
 
+/** Says where a cell stands; asked only when something is wrong with it. */
+export type Path = () => string;
+
 /** An asset identifier; undefined, and told, when the cell holds none. */
-export function identifierIn(cell: Cell | undefined, path: string, problems: Problems): string | undefined {
+export function identifierIn(cell: Cell | undefined, path: Path, problems: Problems): string | undefined {
   const text = textIn(cell);
-  if (text !== null && AssetIdentifier.safeParse(text).success) return text;
+  if (text !== null && isAssetIdentifier(text)) return text;
   const message = text === null ? 'The identifier is empty.' : `${JSON.stringify(text.slice(0, 80))} is no identifier: 1 to 64 characters without control characters or / are needed.`;
-  problems.error({ code: 'BAD_IDENTIFIER', path, message, value: text });
+  problems.error({ code: 'BAD_IDENTIFIER', path: path(), message, value: text });
   return undefined;
 }
 
 /** A day, null where the cell is empty; undefined, and told, when it holds something else. */
-export function dateIn(cell: Cell | undefined, path: string, problems: Problems): Day | null | undefined {
+export function dateIn(cell: Cell | undefined, path: Path, problems: Problems): Day | null | undefined {
   const day = dayIn(cell);
   if (day === undefined) {
     const text = String(cell).slice(0, 80);
-    problems.error({ code: 'BAD_DATE', path, message: `${JSON.stringify(text)} is not a day that exists, YYYY-MM-DD.`, value: text });
+    problems.error({ code: 'BAD_DATE', path: path(), message: `${JSON.stringify(text)} is not a day that exists, YYYY-MM-DD.`, value: text });
   }
   return day;
 }

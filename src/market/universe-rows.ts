@@ -32,9 +32,9 @@ export function createUniverseRows(problems: Problems): TableRows<readonly Membe
       if (universe === null || universe.length > UNIVERSE_NAME_MAX) {
         problems.error({ code: 'BAD_IDENTIFIER', path: path('universe'), message: `The universe is ${universe === null ? 'empty' : `${universe.length} characters long`}; 1 to ${UNIVERSE_NAME_MAX} characters are needed.` });
       }
-      const identifier = identifierIn(cell('identifier'), path('identifier'), problems);
-      const start = dateIn(cell('start'), path('start'), problems);
-      const end = dateIn(cell('end'), path('end'), problems);
+      const identifier = identifierIn(cell('identifier'), () => path('identifier'), problems);
+      const start = dateIn(cell('start'), () => path('start'), problems);
+      const end = dateIn(cell('end'), () => path('end'), problems);
       if (universe === null || universe.length > UNIVERSE_NAME_MAX || identifier === undefined || start === undefined || end === undefined) return;
       if (start !== null && end !== null && start >= end) {
         problems.error({ code: 'INVALID_RANGE', path: path('end'), message: `The membership ends on ${formatDay(end)}, not after its start on ${formatDay(start)}.` });

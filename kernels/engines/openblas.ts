@@ -179,7 +179,7 @@ function decompose(blas: Routines, job: 'N' | 'V', a: Float64Array, n: number, v
   return info[0] === 0;
 }
 
-/** Copies the upper triangle to the lower one, in squares of 32 so that both sides stay in the cache. */
+/** Copies the upper triangle to the lower one, in squares of 32 so that both sides stay in the cache, written along their rows. */
 function mirrorUpper(c: Float64Array, n: number): void {
   for (let ib = 0; ib < n; ib += 32) {
     for (let jb = ib; jb < n; jb += 32) mirrorSquare(c, n, ib, jb);
@@ -189,7 +189,9 @@ function mirrorUpper(c: Float64Array, n: number): void {
 function mirrorSquare(c: Float64Array, n: number, ib: number, jb: number): void {
   const iEnd = Math.min(ib + 32, n);
   const jEnd = Math.min(jb + 32, n);
-  for (let i = ib; i < iEnd; i++) {
-    for (let j = Math.max(jb, i + 1); j < jEnd; j++) c[j * n + i] = c[i * n + j]!;
+  for (let j = jb; j < jEnd; j++) {
+    const row = j * n;
+    const end = Math.min(iEnd, j);
+    for (let i = ib, from = ib * n + j; i < end; i++, from += n) c[row + i] = c[from]!;
   }
 }

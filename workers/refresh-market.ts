@@ -22,7 +22,7 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
     storeId: held.storeId, adjustment: held.adjustment, contentHash: hash,
   };
   keepOpen(market);
-  const handle: MarketHandle = { ...shareMarket(market, isSameTables ? held.tables : undefined), digests, ...(taken === undefined ? {} : { taken }) };
+  const handle: MarketHandle = { ...shareMarket(market, isSameTables ? held : undefined), digests, ...(taken === undefined ? {} : { taken }) };
   return { handle, isSameTables, report, identifiers: content.identifiers.length, warnings: problems.findings() };
 };
 
@@ -43,5 +43,6 @@ function knownDigests({ held, fresh, before, content }: Versions, { isAdded, isK
   return {
     ...(held.digests !== undefined && isSameAxis && isSameFields && isPrefix ? { blocks: { digests: held.digests.blocks, days: before.dates.length } } : {}),
     ...(tables === undefined ? {} : { tables }),
+    ...(held.digests !== undefined && isPrefix && tables !== undefined && Buffer.compare(tables, held.digests.tables) === 0 ? { history: { digests: held.digests.history, days: before.dates.length } } : {}),
   };
 }

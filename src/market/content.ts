@@ -5,6 +5,8 @@ import { compareText } from '#domain/findings.js';
 import type { ContentDigests } from '#domain/market/handle.js';
 import type { CorporateAction, MarketData, Membership, ReferenceTable } from '#domain/market/market-data.js';
 import { canonicalTables } from './canonical-tables.js';
+import { BLOCK_DAYS, DIGEST_BYTES, type KnownBlocks } from './day-blocks.js';
+import { historyDigests } from './history.js';
 import type { Panels } from './panels.js';
 
 /** The values of a store, whatever it is called and wherever they came from. */
@@ -17,17 +19,14 @@ export interface MarketContent extends Panels {
 /** Version of the canonical form: a change of it changes every content hash. */
 const FORMAT = 2;
 
-/** Days that are hashed together: what is appended to a store changes the last block alone. */
-const BLOCK_DAYS = 64;
-
-const DIGEST_BYTES = 32;
-
 /** Parts of a content whose digests are known. */
 export interface KnownDigests {
   /** Digests of the blocks of these first days, of a content with the same identifiers and fields. */
-  readonly blocks?: { readonly digests: Uint8Array; readonly days: number };
+  readonly blocks?: KnownBlocks;
   /** Digest of the same tables. */
   readonly tables?: Uint8Array;
+  /** What the same tables tell of the blocks of these first days, of a content that begins with the same days. */
+  readonly history?: KnownBlocks;
 }
 
 /**
@@ -60,7 +59,7 @@ export async function digestContent(content: MarketContent, known: KnownDigests 
   }
   const tables = known.tables ?? createHash('sha256').update(canonicalTables({ reference, actions, universes })).digest();
   const hash = createHash('sha256').update(canonicalJson({ format: FORMAT, days: dates.length, identifiers, fields: names })).update(blocks).update(tables).digest('hex');
-  return { hash, digests: { blocks, tables } };
+  return { hash, digests: { blocks, tables, history: historyDigests(content, known.history) } };
 }
 
 /** Blocks between two rests of the thread: some ten milliseconds of a store of 500 names. */

@@ -9,6 +9,7 @@ export interface SharedLayout {
   readonly dates: Extent;
   readonly fields: readonly (Extent & { readonly name: string })[];
   readonly tables: Extent;
+  readonly actionPlaces: Extent;
 }
 
 export interface Extent {
@@ -17,7 +18,7 @@ export interface Extent {
 }
 
 /** The parts of a handle that lie in shared memory. */
-export type SharedMarket = Pick<MarketHandle, 'dates' | 'fields' | 'tables' | 'taken'>;
+export type SharedMarket = Pick<MarketHandle, 'dates' | 'fields' | 'tables' | 'actionPlaces' | 'taken'>;
 
 /** Bytes read or written by one call: small enough to report progress and to be cancelled between two. */
 const CHUNK_BYTES = 8 << 20;
@@ -46,7 +47,7 @@ export async function writeWhereRoomIs(files: readonly string[], market: MarketD
  * @cost 0.4 s/GiB, off the thread: all of it is handed to the file system at once, so that it goes on while the thread is busy.
  */
 export async function writeSharedFile(path: string, market: MarketData): Promise<SharedLayout> {
-  const { tables } = shareMarket({ ...market, fields: new Map() });
+  const { tables, actionPlaces } = shareMarket({ ...market, fields: new Map() });
   const file = await open(path, 'wx', 0o600);
   const writes: Promise<void>[] = [];
   let offset = 0;
@@ -62,6 +63,7 @@ export async function writeSharedFile(path: string, market: MarketData): Promise
     dates: write(market.dates),
     fields: [...market.fields].map(([name, values]) => ({ name, ...write(values) })),
     tables: write(new Uint8Array(tables)),
+    actionPlaces: write(new Uint8Array(actionPlaces)),
   };
   try {
     await allOver(writes);
@@ -94,7 +96,7 @@ export async function readSharedFile(path: string, layout: SharedLayout, signal?
       const assets = days === 0 ? 0 : extent.bytes / (days * Float64Array.BYTES_PER_ELEMENT);
       fields.push({ name, values: await read(extent, roomyMemory(days, assets)) });
     }
-    return { dates, fields, tables: await read(layout.tables), taken: takenDays(days) };
+    return { dates, fields, tables: await read(layout.tables), actionPlaces: await read(layout.actionPlaces), taken: takenDays(days) };
   } finally {
     await file.close();
   }

@@ -27,7 +27,7 @@ function findAbsences(sm: SessionMarket): Absences {
   const { names, sessions, lastBar } = sm;
   const columns: number[] = [];
   const starts = new Int32Array(sessions.length + 1);
-  for (let s = 0; s < sessions.length; s++) {
+  for (let s = sm.mark ? sm.mark.session + 1 : 0; s < sessions.length; s++) {
     const row = s * names;
     for (let i = 0; i < names; i++) {
       const bar = lastBar[row + i]!;

@@ -2,7 +2,7 @@ import type { TreatmentSpec } from '../documents/index-document.js';
 import { ACTION_KINDS, type ReturnVariant } from './market-data.js';
 import { exchangeRates, requireRate } from './exchange-rates.js';
 import type { SessionAction } from './session-actions.js';
-import type { SessionMarket } from './session-market.js';
+import type { MarketMark, SessionMarket, TermsMark } from './session-market.js';
 
 /** What the growth of a unit of value depends on besides the market. */
 export interface GrowthTerms {
@@ -65,7 +65,8 @@ function keptFor(sm: SessionMarket): Kept {
   return kept;
 }
 
-function keyOf({ variant, withholdingTax, specialDividends, splits, currency }: GrowthTerms): string {
+/** Terms as a key: equal for terms on which every price grows alike. */
+export function keyOf({ variant, withholdingTax, specialDividends, splits, currency }: GrowthTerms): string {
   return JSON.stringify([variant, withholdingTax, specialDividends, splits, currency]);
 }
 
@@ -105,7 +106,8 @@ function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { names, sessions, lastBar } = sm;
   const rates = exchangeRates(sm, terms.currency);
   const panel = growthPanel(sm, terms);
-  for (let s = 0; s < sessions.length; s++) {
+  if (sm.mark) panel.set(markOf(sm.mark, terms).index, sm.mark.session * names);
+  for (let s = firstMade(sm); s < sessions.length; s++) {
     const row = s * names;
     for (let i = 0; i < names; i++) {
       const value = s === 0 ? Number.NaN : panel[row - names + i]! * panel[row + i]!;
@@ -194,8 +196,8 @@ function growthPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { effects, starts } = effectTable(sm, terms);
   const growth = new Float64Array(sessions.length * names);
   // The last price of each name on the share basis of the session before.
-  const carried = new Float64Array(names).fill(Number.NaN);
-  for (let s = 0; s < sessions.length; s++) {
+  const carried = sm.mark ? markOf(sm.mark, terms).carried.slice() : new Float64Array(names).fill(Number.NaN);
+  for (let s = firstMade(sm); s < sessions.length; s++) {
     const touched = effects.slice(starts[s], starts[s + 1]).map((effect): Touched => ({ effect, before: carried[effect.column]! }));
     growOverSession({ close, growth, carried, from: rowOf[s]! * names, to: s * names, names });
     for (const { effect, before } of touched) {
@@ -205,9 +207,45 @@ function growthPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
       carried[effect.column] = step.carried;
     }
   }
-  growth.fill(Number.NaN, 0, Math.min(names, growth.length));
+  if (!sm.mark) growth.fill(Number.NaN, 0, Math.min(names, growth.length));
   convert(sm, terms.currency, growth);
   return growth;
+}
+
+/** First session whose row is made. */
+function firstMade({ mark }: SessionMarket): number {
+  return mark ? mark.session + 1 : 0;
+}
+
+function markOf({ terms: byKey }: MarketMark, terms: GrowthTerms): TermsMark {
+  const mark = byKey.get(keyOf(terms));
+  if (!mark) throw new Error(`the mark of the market has no terms ${keyOf(terms)}`);
+  return mark;
+}
+
+/** Where a market stands after a session. @cost O(N + A) for each of the terms */
+export function markMarket(sm: SessionMarket, session: number, terms: readonly GrowthTerms[]): MarketMark {
+  const { names, lastBar } = sm;
+  const bars = lastBar.slice(session * names, (session + 1) * names);
+  return {
+    session,
+    lastBar: bars,
+    terms: new Map(terms.map((own) => [keyOf(own), { carried: carriedAt(sm, own, { session, bars }), index: valueIndexOf(sm, own).slice(session * names, (session + 1) * names) }])),
+  };
+}
+
+/** Last price of each name on the share basis of a session, as the growth of the next one begins with it. */
+function carriedAt(sm: SessionMarket, terms: GrowthTerms, { session, bars }: { readonly session: number; readonly bars: Int32Array }): Float64Array {
+  const { effects, starts } = effectTable(sm, terms);
+  const carried = Float64Array.from(bars, (bar, column) => (bar < 0 ? Number.NaN : sm.closeAt(bar, column)));
+  for (let s = 0; s <= session; s++) {
+    for (let e = starts[s]!; e < starts[s + 1]!; e++) {
+      const effect = effects[e]!;
+      const before = carried[effect.column]!;
+      if (s > bars[effect.column]! && before > 0) carried[effect.column] = growthStep(effect, before, Number.NaN).carried;
+    }
+  }
+  return carried;
 }
 
 interface Touched {
@@ -258,6 +296,6 @@ function convert(sm: SessionMarket, currency: string, growth: Float64Array): voi
   for (let i = 0; i < names; i++) {
     if (rates.isNative(i)) continue;
     const series = rates.seriesOf(i);
-    for (let s = 1; s < sessions.length; s++) growth[s * names + i]! *= series[s]! / series[s - 1]!;
+    for (let s = Math.max(1, firstMade(sm)); s < sessions.length; s++) growth[s * names + i]! *= series[s]! / series[s - 1]!;
   }
 }

@@ -1,4 +1,5 @@
-import type { Adjustment, CorporateAction, MarketData, Membership, ReferenceRow } from './market-data.js';
+import type { Day } from '../days.js';
+import { ACTION_KINDS, type Adjustment, type CorporateAction, type MarketData, type Membership, type ReferenceRow } from './market-data.js';
 
 /**
  * A market as it crosses threads: panels by reference in shared memory, the tables once as UTF-8 JSON in shared memory.
@@ -14,6 +15,8 @@ export interface MarketHandle {
   readonly fields: readonly { readonly name: string; readonly values: SharedArrayBuffer }[];
   /** UTF-8 JSON of identifiers, reference, actions and universes: a line for the axes and one for so many rows of a table. */
   readonly tables: SharedArrayBuffer;
+  /** Where each action lies in the tables: Int32 rows of ex day, 1 when it pays cash, first byte and length, [A x 4]. */
+  readonly actionPlaces: SharedArrayBuffer;
   /** Digests of the parts of the content, where they are known: what a later version shares need not be hashed again. */
   readonly digests?: ContentDigests;
   /**
@@ -29,6 +32,8 @@ export interface ContentDigests {
   readonly blocks: Uint8Array;
   /** 32 bytes of the tables beside the panels. */
   readonly tables: Uint8Array;
+  /** 32 bytes a block of days, of what the tables tell of the days after the block before up to its last one. */
+  readonly history: Uint8Array;
 }
 
 /** Rows of a table on one line of JSON: a millisecond of parsing at most. */
@@ -41,27 +46,82 @@ interface Axes {
 
 type Line = { readonly rows: [string, ReferenceRow[]][] } | { readonly actions: CorporateAction[] } | { readonly universes: Membership[] };
 
-/** The handle of a market. Panels that already lie in shared memory are not copied. @param tables its tables, where they are shared already */
-export function shareMarket(market: MarketData, tables = shareTables(market)): MarketHandle {
+/** The tables of a market in shared memory. */
+export type SharedTables = Pick<MarketHandle, 'tables' | 'actionPlaces'>;
+
+/** The handle of a market. Panels that already lie in shared memory are not copied. @param shared its tables, where they are shared already */
+export function shareMarket(market: MarketData, shared: SharedTables = shareTables(market)): MarketHandle {
   return {
     storeId: market.storeId,
     contentHash: market.contentHash,
     adjustment: market.adjustment,
     dates: sharedBytes(market.dates),
     fields: [...market.fields].map(([name, values]) => ({ name, values: sharedPanel(values) })),
-    tables,
+    tables: shared.tables,
+    actionPlaces: shared.actionPlaces,
   };
 }
 
-function shareTables(market: MarketData): SharedArrayBuffer {
+function shareTables(market: MarketData): SharedTables {
   const axes: Axes = { identifiers: [...market.identifiers], columns: [...market.reference.columns] };
-  const lines: (Axes | Line)[] = [
-    axes,
-    ...spellLines(market.reference.rows),
-    ...inLines(market.actions, (actions) => ({ actions })),
-    ...inLines(market.universes, (universes) => ({ universes })),
-  ];
-  return sharedBytes(new TextEncoder().encode(lines.map((line) => JSON.stringify(line)).join('\n')));
+  const before = textOf([axes, ...spellLines(market.reference.rows)]);
+  const { text: actions, places } = actionLines(market.actions, new TextEncoder().encode(before).length);
+  const tables = before + actions + textOf(inLines(market.universes, (universes) => ({ universes })));
+  return { tables: sharedBytes(new TextEncoder().encode(tables)), actionPlaces: sharedBytes(places) };
+}
+
+function textOf(lines: readonly (Axes | Line)[]): string {
+  return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+}
+
+/** Lines of actions as of other tables, and where each of them begins and how long it is. */
+function actionLines(actions: readonly CorporateAction[], offset: number): { readonly text: string; readonly places: Int32Array } {
+  const places = new Int32Array(PLACE_WIDTH * actions.length);
+  const encoder = new TextEncoder();
+  let at = offset;
+  let place = 0;
+  const lines = inLines(actions, (items) => {
+    const texts = items.map((action) => JSON.stringify(action));
+    at += ACTIONS_HEAD.length;
+    texts.forEach((text, i) => {
+      const bytes = encoder.encode(text).length;
+      const { exDay, type } = items[i]!;
+      places.set([exDay, ACTION_KINDS[type] === 'cash' ? 1 : 0, at, bytes], PLACE_WIDTH * place++);
+      at += bytes + 1; // a comma, or the bracket behind the last
+    });
+    at += 2; // the brace and the line break
+    return `${ACTIONS_HEAD}${texts.join(',')}]}\n`;
+  });
+  return { text: lines.join(''), places };
+}
+
+const ACTIONS_HEAD = '{"actions":[';
+const PLACE_WIDTH = 4;
+
+/**
+ * The market of a handle without the cash that was paid on ex days up to one: enough to see it from a mark on, see `alignMarket`.
+ * @cost of the reference table and the universes; actions that are left out are not parsed
+ */
+export function openMarketSince(handle: MarketHandle, after: Day): MarketData {
+  const bytes = new Uint8Array(handle.tables);
+  const places = new Int32Array(handle.actionPlaces);
+  const decoder = new TextDecoder();
+  const actions: CorporateAction[] = [];
+  for (let p = 0; p < places.length; p += PLACE_WIDTH) {
+    if (places[p + 1] === 1 && places[p]! <= after) continue;
+    actions.push(JSON.parse(decoder.decode(bytes.slice(places[p + 2]!, places[p + 2]! + places[p + 3]!))) as CorporateAction); // as `actionLines` writes it
+  }
+  const first = places.length === 0 ? bytes.length : places[2]! - ACTIONS_HEAD.length;
+  const last = places.length === 0 ? bytes.length : places.at(-2)! + places.at(-1)! + 3;
+  const opened = openMarket({ ...handle, tables: joined(bytes.subarray(0, first), bytes.subarray(last)) });
+  return { ...opened, actions };
+}
+
+function joined(a: Uint8Array, b: Uint8Array): SharedArrayBuffer {
+  const both = new Uint8Array(new SharedArrayBuffer(a.length + b.length));
+  both.set(a);
+  both.set(b, a.length);
+  return both.buffer;
 }
 
 /** Names with their rows; one of many rows is a line by itself. */
@@ -80,7 +140,7 @@ function spellLines(reference: MarketData['reference']['rows']): Line[] {
   return rows.length === 0 ? lines : [...lines, { rows }];
 }
 
-function inLines<T>(items: readonly T[], lineOf: (items: T[]) => Line): Line[] {
+function inLines<T, L>(items: readonly T[], lineOf: (items: T[]) => L): L[] {
   return Array.from({ length: Math.ceil(items.length / LINE_ROWS) }, (_, i) => lineOf(items.slice(i * LINE_ROWS, (i + 1) * LINE_ROWS)));
 }
 

@@ -21,6 +21,8 @@ export interface SessionMarket {
   /** Position of the latest session at or before each with a CLOSE bar, -1 where there is none yet, [S x N]. */
   readonly lastBar: Int32Array;
   readonly actions: SessionActions;
+  /** Where the market stands whose sessions after it are all there is, null when the rows of every session are there. */
+  readonly mark: MarketMark | null;
   /** Column of an identifier, -1 when the store does not hold it. */
   columnOf(identifier: string): number;
   /** Latest session on or before a day, -1 before the first. */
@@ -41,17 +43,38 @@ export interface SessionMarket {
   isPriceable(session: number, column: number, maxStaleSessions: number): boolean;
 }
 
+/**
+ * What the sessions after one need of those up to it: with a mark, a market is seen from there on without a pass over what was
+ * before. Columns are those of the market, [N] each.
+ */
+export interface MarketMark {
+  readonly session: number;
+  /** Position of the latest session with a bar, -1 where there is none. */
+  readonly lastBar: Int32Array;
+  /** By the terms that prices grow on. */
+  readonly terms: ReadonlyMap<string, TermsMark>;
+}
+
+export interface TermsMark {
+  /** Last price on the share basis of the session. */
+  readonly carried: Float64Array;
+  /** Value index. */
+  readonly index: Float64Array;
+}
+
 export interface AlignMarketInput {
   readonly market: MarketData;
   readonly calendar: Calendar;
   readonly calendars: Calendars;
+  /** Aligns the sessions after it alone. Of the actions before it those that pay cash need not be there. */
+  readonly mark?: MarketMark;
 }
 
 /**
  * Aligns a market with a calendar.
- * @cost O(S N), one pass; 4 S N bytes are kept
+ * @cost O(S N), one pass; 4 S N bytes are kept. With a mark O(S + N) and a pass over the sessions after it; memory before it is never touched
  */
-export function alignMarket({ market, calendar, calendars }: AlignMarketInput): SessionMarket {
+export function alignMarket({ market, calendar, calendars, mark }: AlignMarketInput): SessionMarket {
   const { identifiers, dates } = market;
   const names = identifiers.length;
   const sessions = sessionsOf(calendar, dates);
@@ -59,7 +82,7 @@ export function alignMarket({ market, calendar, calendars }: AlignMarketInput): 
   const close = market.fields.get('CLOSE')!;
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const columnOf = (identifier: string): number => columns.get(identifier) ?? -1;
-  const lastBar = lastBars({ close, rowOf, names });
+  const lastBar = lastBars({ close, rowOf, names }, mark);
   const actions = placeActions({ market, sessions, calendar, columnOf });
   const splits = market.adjustment === 'none' ? ratiosOf(actions) : new Map<number, readonly Ratio[]>();
   const endings = endingsOf(actions, columnOf);
@@ -83,7 +106,7 @@ export function alignMarket({ market, calendar, calendars }: AlignMarketInput): 
     return own.some((ending) => ending.session <= session && (ending.replaced ? bar < ending.session : bar <= ending.session));
   };
   return {
-    market, calendar, sessions, rowOf, names, identifiers, lastBar, actions, columnOf, closeAt, barAge, hasEnded,
+    market, calendar, sessions, rowOf, names, identifiers, lastBar, actions, mark: mark ?? null, columnOf, closeAt, barAge, hasEnded,
     sessionAt: (day) => lastAtMost(sessions, day),
     valueAt: (panel, session, column) => {
       const row = rowOf[session]!;
@@ -126,9 +149,10 @@ interface Panel {
   readonly names: number;
 }
 
-function lastBars({ close, rowOf, names }: Panel): Int32Array {
+function lastBars({ close, rowOf, names }: Panel, mark: MarketMark | undefined): Int32Array {
   const bars = new Int32Array(rowOf.length * names);
-  for (let s = 0; s < rowOf.length; s++) {
+  if (mark) bars.set(mark.lastBar, mark.session * names);
+  for (let s = mark ? mark.session + 1 : 0; s < rowOf.length; s++) {
     const at = s * names;
     if (s === 0) bars.fill(-1, 0, names);
     else bars.copyWithin(at, at - names, at);

@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import { compareText } from '#domain/findings.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { firstAtLeast } from '#domain/search.js';
+import { BLOCK_DAYS, DIGEST_BYTES, type KnownBlocks } from './day-blocks.js';
+
+/** What the tables of a store tell of one day: an action, reference values that begin to hold, a membership that begins or ends. */
+interface Told {
+  /** -Infinity for what has always held. */
+  readonly day: number;
+  readonly text: string;
+}
+
+type Tables = Pick<MarketData, 'dates' | 'reference' | 'actions' | 'universes'>;
+
+/**
+ * SHA-256 for each block of days over what the tables tell of the days after the block before up to its last one: two stores with
+ * equal digests up to a block tell the same of every day up to its end. Memberships never overlap, so that their beginnings and
+ * ends up to a day are all there is to know of them by then.
+ * @param known digests that are taken over.
+ * @cost O(rows of the tables)
+ */
+export function historyDigests({ dates, ...tables }: Tables, known?: KnownBlocks): Uint8Array {
+  const blocks = Math.ceil(dates.length / BLOCK_DAYS);
+  const whole = known === undefined ? 0 : Math.floor(known.days / BLOCK_DAYS); // the last one may have gained days
+  const after = whole === 0 ? -Infinity : dates[whole * BLOCK_DAYS - 1]!;
+  const ends = Int32Array.from({ length: blocks }, (_, block) => dates[Math.min(dates.length, (block + 1) * BLOCK_DAYS) - 1]!);
+  const hashes = Array.from({ length: blocks }, () => createHash('sha256'));
+  for (const { day, text } of toldBy(tables, { after: whole === 0 ? undefined : after, to: ends.at(-1) ?? -Infinity })) hashes[firstAtLeast(ends, day)]!.update(text);
+  const digests = new Uint8Array(blocks * DIGEST_BYTES);
+  hashes.forEach((hash, block) => digests.set(hash.digest(), block * DIGEST_BYTES));
+  if (known !== undefined) digests.set(known.digests.subarray(0, whole * DIGEST_BYTES));
+  return digests;
+}
+
+/** SHA-256 over what the tables tell of the days after one, or of all, up to another. */
+export function historyDigest(tables: Omit<Tables, 'dates'>, span: Span): Uint8Array {
+  const hash = createHash('sha256');
+  for (const { text } of toldBy(tables, span)) hash.update(text);
+  return hash.digest();
+}
+
+interface Span {
+  /** All days, and what has always held, unless given. */
+  readonly after: number | undefined;
+  readonly to: number;
+}
+
+/** In the order of the tables, which is that of identifiers and then of days. */
+function* toldBy({ reference, actions, universes }: Omit<Tables, 'dates'>, { after, to }: Span): Generator<Told> {
+  const isWithin = (day: number): boolean => day <= to && (after === undefined || day > after);
+  for (const { identifier, type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice } of actions) {
+    if (isWithin(exDay)) yield { day: exDay, text: JSON.stringify([identifier, type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice]) };
+  }
+  const columns = reference.columns.toSorted(compareText);
+  const places = columns.map((column) => reference.columns.indexOf(column));
+  for (const identifier of [...reference.rows.keys()].toSorted(compareText)) {
+    for (const { validFrom, values } of reference.rows.get(identifier)!) {
+      const day = validFrom ?? -Infinity;
+      if (isWithin(day)) yield { day, text: JSON.stringify([identifier, validFrom, columns, places.map((place) => values[place] ?? null)]) };
+    }
+  }
+  for (const { universe, identifier, start, end } of universes) {
+    const day = start ?? -Infinity;
+    if (isWithin(day)) yield { day, text: JSON.stringify([universe, identifier, 'in', start]) };
+    if (end !== null && isWithin(end)) yield { day: end, text: JSON.stringify([universe, identifier, 'out', end]) };
+  }
+}

@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '#domain/canonical-json.js';
+import type { Day } from '#domain/days.js';
+import { compareText } from '#domain/findings.js';
+import type { ContentDigests } from '#domain/market/handle.js';
+import type { Adjustment, MarketData } from '#domain/market/market-data.js';
+import { lastAtMost } from '#domain/search.js';
+import { BLOCK_DAYS, DIGEST_BYTES } from './day-blocks.js';
+import { historyDigest } from './history.js';
+
+/** Identifies everything that a market tells of the days up to one: prices, actions, reference values and memberships. */
+export interface MarketPrefix {
+  readonly day: Day;
+  readonly adjustment: Adjustment;
+  /** SHA-256 (hex) over identifiers and names of fields. */
+  readonly axes: string;
+  /** Days with any bar up to the day. */
+  readonly rows: number;
+  /** Digests of the whole blocks of days among them, of the panels and of the tables. */
+  readonly blocks: Uint8Array;
+  readonly history: Uint8Array;
+  /** SHA-256 of the days behind the last whole block, of the panels and of the tables. */
+  readonly rest: Uint8Array;
+  readonly restHistory: Uint8Array;
+}
+
+/** Latest ex day up to which a market need not have the cash that was paid for its prefix to be known. */
+export function settledDay({ dates }: Pick<MarketData, 'dates'>, day: Day): number {
+  return lastWholeDay(dates, day) ?? -Infinity;
+}
+
+/** Last day of the last whole block of days up to a day. */
+function lastWholeDay(dates: Int32Array, day: Day): number | undefined {
+  return dates[wholeBlocks(lastAtMost(dates, day) + 1) * BLOCK_DAYS - 1];
+}
+
+/**
+ * What a market tells of the days up to one: two markets with equal prefixes are the same up to that day, bit for bit.
+ * @param digests of the whole market.
+ * @cost a pass over fewer than 64 days and over the tables
+ */
+export function prefixOf(market: MarketData, digests: ContentDigests, day: Day): MarketPrefix {
+  const { dates, fields, identifiers } = market;
+  const rows = lastAtMost(dates, day) + 1;
+  const whole = wholeBlocks(rows);
+  const names = [...fields.keys()].toSorted(compareText);
+  const from = whole * BLOCK_DAYS;
+  const rest = createHash('sha256').update(dates.subarray(from, rows));
+  for (const name of names) rest.update(fields.get(name)!.subarray(from * identifiers.length, rows * identifiers.length));
+  return {
+    day, rows,
+    adjustment: market.adjustment,
+    axes: createHash('sha256').update(canonicalJson({ identifiers, fields: names, columns: market.reference.columns.toSorted(compareText) })).digest('hex'),
+    blocks: digests.blocks.slice(0, whole * DIGEST_BYTES),
+    history: digests.history.slice(0, whole * DIGEST_BYTES),
+    rest: rest.digest(),
+    restHistory: historyDigest(market, { after: lastWholeDay(dates, day), to: day }),
+  };
+}
+
+function wholeBlocks(rows: number): number {
+  return Math.floor(rows / BLOCK_DAYS);
+}
+
+/** What parts two prefixes; null where they are equal. */
+export function prefixDiffers(a: MarketPrefix, b: MarketPrefix): 'names' | 'history' | null {
+  if (a.axes !== b.axes) return 'names';
+  const isSame = a.day === b.day && a.adjustment === b.adjustment && a.rows === b.rows && (['blocks', 'history', 'rest', 'restHistory'] as const).every((part) => isEqual(a[part], b[part]));
+  return isSame ? null : 'history';
+}
+
+function isEqual(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+}
+
+/**
+ * Whether reference values that begin to hold after a day could change what was before it: a name that had none before is no longer
+ * taken for an exchange rate, and a currency that nothing traded in makes one of another.
+ */
+export function reachesBack({ reference: { columns, rows } }: MarketData, day: Day): boolean {
+  const place = columns.indexOf('CURRENCY');
+  for (const spells of rows.values()) {
+    const last = spells.at(-1);
+    if (last === undefined || last.validFrom === null || last.validFrom <= day) continue;
+    const known = spells.filter(({ validFrom }) => validFrom === null || validFrom <= day);
+    if (known.length === 0) return true;
+    if (place >= 0 && spells.some(({ values }) => values[place] !== known.at(-1)!.values[place])) return true;
+  }
+  return false;
+}

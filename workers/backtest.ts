@@ -2,37 +2,80 @@ import { createHash } from 'node:crypto';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { checkpointOf } from '#domain/backtest/checkpoint.js';
+import type { FullRunReason } from '#domain/backtest/full-run-reasons.js';
+import { CannotGoOn } from '#domain/backtest/go-on.js';
+import { openColumns } from '#domain/backtest/run-columns.js';
+import { summaryOf } from '#domain/backtest/run-summary.js';
 import { runBacktest } from '#domain/backtest/run.js';
 import { runToColumns } from '#domain/backtest/run-to-columns.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { formatDay } from '#domain/days.js';
-import type { Task, TaskControl, TaskInput, TaskOutput } from '#jobs/tasks.js';
+import type { KeptRun, Task, TaskControl, TaskInput, TaskOutput } from '#jobs/tasks.js';
 import type { RunStamp } from '#views/provenance-json.js';
-import { runOverviewJson, runResultJson } from '#views/run-json.js';
+import { runOverviewJson, snapshotsOf, writeOverview, writeResult } from '#views/run-json.js';
 import { outputBytes } from './hand-over.js';
+import { digestOf, goOnFrom, keepState } from './kept-run.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 
-/** A whole backtest: the definition run, simulated, measured and serialised once; its record is written when it is read. */
+/** A backtest: the stored run gone on with where that gives the same, else a whole one. The definition run, simulated, measured and serialised once; its record is written when it is read. */
 export const backtest: Task<'backtest'> = (input, control) => onEngine((engine) => runOn(engine, input, control));
 
 function runOn(engine: Engine, input: TaskInput<'backtest'>, control: TaskControl): TaskOutput<'backtest'> {
-  const { outputs, runHash, storeContentHash, runAt, start, end } = runForStore(engine, input, control);
+  const { kept = null } = input;
+  if (kept === null || typeof kept === 'string') return wholeRun(engine, input, control, kept);
+  try {
+    return extendedRun(engine, { ...input, kept }, control);
+  } catch (thrown) {
+    if (thrown instanceof CannotGoOn) return wholeRun(engine, input, control, thrown.reason);
+    throw thrown;
+  }
+}
+
+function wholeRun(engine: Engine, input: TaskInput<'backtest'>, control: TaskControl, fullRunReason: FullRunReason | null): TaskOutput<'backtest'> {
+  const { plan, engineVersion, market: handle } = input;
+  const { outputs, run, snapshots, runHash, storeContentHash, runAt, start, end } = runForStore(engine, { ...input, extension: { extendedFrom: null, fullRunReason } }, control);
   const { result, overview, columns } = outputs;
+  const digest = digestOf(openColumns((from, to) => columns.slice(from, to)));
+  const state = keepState({ plan, engineVersion, handle, market: openedMarket(handle), checkpoint: checkpointOf(run), snapshots, columns: digest });
   return {
     result: outputBytes(result),
     overview: outputBytes(overview),
     columns: outputBytes(columns),
-    runAt, start, end, runHash, storeContentHash,
+    checkpoint: state && outputBytes(state),
+    runAt, start, end, runHash, storeContentHash, fullRunReason,
+    extendedFrom: null,
+  };
+}
+
+function extendedRun(engine: Engine, { market: handle, plan, engineVersion, kept }: TaskInput<'backtest'> & { readonly kept: KeptRun }, control: TaskControl): TaskOutput<'backtest'> {
+  const run = goOnFrom({ engine, handle, plan, engineVersion, kept }, control);
+  const { summary, columns } = run;
+  const extension = { extendedFrom: formatDay(run.extendedFrom), fullRunReason: null };
+  const stamp = { ...stampOf({ plan, engineVersion, storeContentHash: handle.contentHash }), ...extension };
+  const { bytes: result, snapshots } = writeResult(summary, stamp, run.snapshots);
+  const state = run.keep(snapshots);
+  return {
+    result: outputBytes(result),
+    overview: outputBytes(writeOverview(summary)),
+    columns: outputBytes(columns),
+    checkpoint: state && outputBytes(state),
+    runAt: stamp.runAt,
+    start: formatDay(summary.days[0]!),
+    end: formatDay(summary.days.at(-1)!),
+    runHash: stamp.runHash,
+    storeContentHash: handle.contentHash,
+    ...extension,
   };
 }
 
 /** A run to be made, stamped as new unless a stamp is given. */
-export type RunOrder = TaskInput<'backtest'> & { readonly stamp?: RunStamp };
+export type RunOrder = Omit<TaskInput<'backtest'>, 'kept'> & { readonly stamp?: RunStamp; readonly extension?: Pick<RunStamp, 'extendedFrom' | 'fullRunReason'> };
 
 /** Runs a plan and serialises everything that is stored of it. */
-export function runForStore(engine: Engine, { market: handle, plan, engineVersion, stamp: given }: RunOrder, control: TaskControl) {
+export function runForStore(engine: Engine, { market: handle, plan, engineVersion, stamp: given, extension = {} }: RunOrder, control: TaskControl) {
   const market = openedMarket(handle);
   const run = runBacktest({
     market,
@@ -44,22 +87,31 @@ export function runForStore(engine: Engine, { market: handle, plan, engineVersio
     report: (fraction, message) => control.report(0.8 * fraction, message),
   });
   control.report(0.8, 'writing the result');
-  const runAt = timestamp();
-  const runHash = hashOf({ plan, engineVersion, storeContentHash: market.contentHash });
-  const stamp = given ?? { runAt, runHash, storeContentHash: market.contentHash, engineVersion };
+  const made = stampOf({ plan, engineVersion, storeContentHash: market.contentHash });
+  const stamp = given ?? { ...made, ...extension };
   const columns = runToColumns(run, { contentHash: stamp.storeContentHash, inPlace: true });
+  const { bytes: result, snapshots } = writeResult(summaryOf(run), stamp, snapshotsOf(run));
   return {
-    outputs: { result: runResultJson(run, stamp), overview: runOverviewJson(run), columns },
-    runAt,
+    run, snapshots,
+    outputs: { result, overview: runOverviewJson(run), columns },
+    runAt: made.runAt,
     start: formatDay(run.days[0]!),
     end: formatDay(run.days.at(-1)!),
-    runHash,
+    runHash: made.runHash,
     storeContentHash: market.contentHash,
   };
 }
 
-function hashOf(input: { readonly plan: BacktestPlan; readonly engineVersion: string; readonly storeContentHash: string }): string {
-  return createHash('sha256').update(canonicalJson(input)).digest('hex');
+interface RunInputs {
+  readonly plan: BacktestPlan;
+  readonly engineVersion: string;
+  readonly storeContentHash: string;
+}
+
+/** The stamp of a run that is made now. */
+function stampOf(inputs: RunInputs): RunStamp {
+  const { engineVersion, storeContentHash } = inputs;
+  return { runAt: timestamp(), runHash: createHash('sha256').update(canonicalJson(inputs)).digest('hex'), storeContentHash, engineVersion };
 }
 
 /** Now, ISO-8601 UTC with an offset. */

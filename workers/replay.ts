@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { firstDifference, type RunDifference } from '#domain/backtest/first-difference.js';
-import { openColumns, type RunColumns } from '#domain/backtest/run-columns.js';
+import { columnsDiffer, type RunDifference } from '#domain/backtest/first-difference.js';
+import { openColumns } from '#domain/backtest/run-columns.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ReplayInput, Task } from '#jobs/tasks.js';
 import { createJsonWriter } from '#views/json-writer.js';
@@ -8,6 +8,7 @@ import { replayView } from '#views/replay-view.js';
 import { runForStore } from './backtest.js';
 import { outputBytes } from './hand-over.js';
 import { onEngine } from './numerics.js';
+import { withRunFile } from './run-file.js';
 
 /** What is stored of a run beside its columns, in the order in which it is compared. */
 const TEXTS = ['result', 'overview'] as const;
@@ -16,7 +17,7 @@ const TEXTS = ['result', 'overview'] as const;
 export const replay: Task<'replay'> = (input, control) =>
   onEngine((engine) => {
     const { stored, plan, market, engineVersion, definitionChanged } = input;
-    const stamp = { runAt: stored.runAt ?? '', runHash: stored.runHash, storeContentHash: stored.storeContentHash, engineVersion: stored.engineVersion };
+    const stamp = { runAt: stored.runAt ?? '', runHash: stored.runHash, storeContentHash: stored.storeContentHash, engineVersion: stored.engineVersion, extendedFrom: stored.extendedFrom, fullRunReason: stored.fullRunReason };
     const { outputs, runHash, storeContentHash } = runForStore(engine, { market, plan, engineVersion, stamp }, control);
     const json = createJsonWriter();
     json.value(
@@ -28,13 +29,10 @@ export const replay: Task<'replay'> = (input, control) =>
 type Outputs = ReturnType<typeof runForStore>['outputs'];
 
 function differenceOf({ paths }: ReplayInput, outputs: Outputs): RunDifference | null {
-  const stored = readStored(paths.columns);
-  if (!isEqual(stored, outputs.columns)) {
-    const columns = columnsOf(stored);
-    const found = firstDifference(columns, columnsOf(outputs.columns));
+  if (!isEqual(readStored(paths.columns), outputs.columns)) {
+    // Those of a run that went on with another are laid out in their own way.
+    const found = withRunFile(paths.columns, (stored) => columnsDiffer(stored, openColumns((start, end) => outputs.columns.slice(start, end))));
     if (found) return found;
-    // Columns from before records were kept in them have nothing else to differ in.
-    if (columns.has('record')) return { part: 'columns', date: null, name: null, stored: null, replayed: null };
   }
   for (const part of TEXTS) {
     const text = readStored(paths[part]);
@@ -54,10 +52,6 @@ function readStored(path: string): Uint8Array {
 
 function isEqual(a: Uint8Array, b: Uint8Array): boolean {
   return Buffer.compare(a, b) === 0;
-}
-
-function columnsOf(bytes: Uint8Array): RunColumns {
-  return openColumns((start, end) => bytes.slice(start, end));
 }
 
 /** Characters shown from where two texts part. */

@@ -1,18 +1,27 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
-import { openColumns, type RunColumns } from '#domain/backtest/run-columns.js';
+import { dirname, join } from 'node:path';
+import { openColumns, type ReadRange, type RunColumns } from '#domain/backtest/run-columns.js';
 import { Refusal } from '#domain/refusal.js';
 
 /**
- * Opens a column file, lets `use` read ranges of it and closes it.
- * @throws Refusal DOCUMENT_UNREADABLE when the file is gone or is not that of a run
+ * Opens a column file, and the one beside it that it begins in, lets `use` read ranges of it and closes both.
+ * @param use gets the columns, and a reader of the file that all of them lie or begin in
+ * @throws Refusal DOCUMENT_UNREADABLE when a file is gone or is not that of a run
  */
-export function withRunFile<T>(path: string, use: (columns: RunColumns) => T): T {
-  const file = openFile(path);
+export function withRunFile<T>(path: string, use: (columns: RunColumns, readBase: ReadRange) => T): T {
+  const files = [openFile(path)];
+  const reader = (file: number): ReadRange => (start, end) => readRange(file, start, end);
+  let readBase = reader(files[0]!);
   try {
-    return use(openColumns((start, end) => readRange(file, start, end)));
+    const columns = openColumns(readBase, (base) => {
+      const file = openFile(join(dirname(path), base));
+      files.push(file);
+      return (readBase = reader(file));
+    });
+    return use(columns, readBase);
   } finally {
-    closeSync(file);
+    files.forEach((file) => closeSync(file));
   }
 }
 

@@ -22,7 +22,7 @@ export const writeRecordFile: Task<'write-record'> = async ({ stamp, path, ...fi
   );
 
 /** @throws Refusal DOCUMENT_UNREADABLE */
-function withRecord<T>({ columns, sha256 }: Pick<RunRecordInput, 'columns' | 'sha256'>, use: (record: RunRecord) => T): T {
-  if (hashFile(columns) !== sha256) throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is gone or has another content than was written.');
+function withRecord<T>({ columns, files }: Pick<RunRecordInput, 'columns' | 'files'>, use: (record: RunRecord) => T): T {
+  if (files.some(({ path, sha256 }) => hashFile(path) !== sha256)) throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is gone or has another content than was written.');
   return withRunFile(columns, (run) => use(readRecord(run)));
 }

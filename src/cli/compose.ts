@@ -186,7 +186,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const indices = createIndices({ documents: store.documents, jobs, markets, calendars });
   const indexQuestions = createIndexQuestions({ documents: store.documents, jobs, markets, calendars });
 
-  const backtestJob = createBacktestJob({ markets });
+  const backtestJob = createBacktestJob({ documents: store.documents, artifacts: store.artifacts, markets });
   jobs.register(backtestJob);
   const analytics = createAnalytics({
     documents: store.documents, artifacts: store.artifacts, jobs, kind: backtestJob, markets, calendars, engineVersion: version,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { FULL_RUN_REASON_NAMES } from '#domain/backtest/full-run-reasons.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
@@ -87,6 +88,14 @@ const provenance = {
   run_hash: z.string().meta({ description: 'SHA-256 over engine version, definitions, request and store content: equal hashes, equal results.' }),
   store_content_hash: z.string(),
   engine_version: z.string(),
+  extended_from: z
+    .string()
+    .nullable()
+    .meta({ description: 'Last date of the stored run that this one went on with; the same numbers as running the whole. Null for a run made whole.' }),
+  full_run_reason: z
+    .enum(FULL_RUN_REASON_NAMES)
+    .nullable()
+    .meta({ description: 'Why a run was stored but not gone on with. Null when it was, or nothing was stored.' }),
 };
 
 const gapsAndPricing = {

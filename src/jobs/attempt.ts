@@ -39,6 +39,11 @@ export function startAttempt(
   let reported = 0;
   let said: string | undefined;
 
+  const account = (ref: ArtifactRef): ArtifactRef => {
+    kept.push(ref);
+    return ref;
+  };
+
   const completion = (async () =>
     kind.run(payload, {
       jobId,
@@ -52,13 +57,8 @@ export function startAttempt(
         reported = Math.max(reported, fraction);
         said = message ?? said;
       },
-      keep: ({ bytes, sha256 }) =>
-        observed(
-          artifacts.write(bytes, sha256).then((ref) => {
-            kept.push(ref);
-            return ref;
-          }),
-        ),
+      keep: ({ bytes, sha256 }) => observed(artifacts.write(bytes, sha256).then(account)),
+      share: (ref, name) => observed(artifacts.link(ref, name).then(account)),
     }))();
 
   return {

@@ -32,6 +32,8 @@ export interface Attempt {
   readonly signal: AbortSignal;
   /** Writes bytes that the completion will own; removed again should the attempt not complete. */
   keep(output: { readonly bytes: Uint8Array; readonly sha256: string }): Promise<ArtifactRef>;
+  /** Keeps the bytes of an artifact of others under a name of the completion's own. @throws Refusal DOCUMENT_UNREADABLE when they are gone */
+  share(ref: ArtifactRef, name: string): Promise<ArtifactRef>;
 }
 
 export interface Completion {

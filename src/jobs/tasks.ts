@@ -4,6 +4,7 @@ import type { RiskDiagnosticsPayload, RiskModelRequest } from '#domain/documents
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
+import type { FullRunReason } from '#domain/backtest/full-run-reasons.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
@@ -22,7 +23,7 @@ import type { RefreshOptions, RefreshReport } from '#market/refresh-content.js';
 /** Every task a worker can run: the one list that services, the pool and `workers/` agree on. */
 export interface Tasks {
   /** A whole backtest: bytes to store, and the little that listings need. */
-  backtest: { input: { readonly market: MarketHandle; readonly plan: BacktestPlan; readonly engineVersion: string }; output: BacktestOutput };
+  backtest: { input: BacktestInput; output: BacktestOutput };
   /** A stored run made again and laid beside what is stored: a ReplayView as JSON. */
   replay: { input: ReplayInput; output: OutputBytes };
   /** Some variants of a sweep. */
@@ -268,7 +269,35 @@ export interface PricesInput {
   readonly format: 'json' | 'arrow';
 }
 
+export interface BacktestInput {
+  readonly market: MarketHandle;
+  readonly plan: BacktestPlan;
+  readonly engineVersion: string;
+  /** The stored run to go on with where that gives the same, or why there is none. */
+  readonly kept?: KeptRun | FullRunReason | null;
+}
+
+/** A stored run as a task goes on with it: paths of its files and the hashes recorded when they were written. */
+export interface KeptRun {
+  readonly columns: string;
+  readonly checkpoint: KeptFile;
+  readonly result: KeptFile;
+  /** Name that the file its columns lie or begin in will have beside those of the new run. */
+  readonly baseName: string;
+}
+
+interface KeptFile {
+  readonly path: string;
+  readonly sha256: string;
+}
+
 export interface BacktestOutput {
+  /** What it takes to go on with the run; null where that is not known. */
+  readonly checkpoint: OutputBytes | null;
+  /** Last date of the stored run that was gone on with, YYYY-MM-DD: the columns begin in its file. Null for a run made whole. */
+  readonly extendedFrom: string | null;
+  /** Why a stored run was not gone on with; null when it was, or there was none. */
+  readonly fullRunReason: FullRunReason | null;
   /** BacktestRunResult as JSON. */
   readonly result: OutputBytes;
   /** OverviewView as JSON. */
@@ -292,11 +321,21 @@ export interface WrittenFile {
 }
 
 export interface RunRecordInput {
-  /** Path of the columns, and the hash recorded when they were written. */
+  /** Path of the columns. */
   readonly columns: string;
-  readonly sha256: string;
+  /** The files they are in with the hashes recorded when they were written. */
+  readonly files: readonly KeptFile[];
   /** What stands beside the numbers of the run. */
-  readonly stamp: { readonly runAt: string; readonly runHash: string; readonly storeContentHash: string; readonly engineVersion: string };
+  readonly stamp: RunProvenance & { readonly runAt: string };
+}
+
+/** What a run was made from, and how. */
+export interface RunProvenance {
+  readonly runHash: string;
+  readonly storeContentHash: string;
+  readonly engineVersion: string;
+  readonly extendedFrom: string | null;
+  readonly fullRunReason: FullRunReason | null;
 }
 
 export interface ReplayInput {
@@ -306,7 +345,7 @@ export interface ReplayInput {
   readonly engineVersion: string;
   readonly definitionChanged: boolean;
   /** What stands beside the numbers of the stored run. */
-  readonly stored: { readonly runAt: string | null; readonly runHash: string; readonly engineVersion: string; readonly storeContentHash: string };
+  readonly stored: RunProvenance & { readonly runAt: string | null };
   /** Files of the stored run. */
   readonly paths: Readonly<Record<'result' | 'overview' | 'columns', string>>;
 }

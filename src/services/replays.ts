@@ -9,7 +9,7 @@ import type { Markets } from '#market/markets.js';
 import type { ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
 import { assertNotDeleted } from './jobs-about.js';
-import { requireRun } from './run-documents.js';
+import { provenanceOf, requireRun } from './run-documents.js';
 
 /** Everything a replay depends on besides the stored run and the market. */
 export interface ReplayPayload {
@@ -51,7 +51,7 @@ export function createReplayJob({ documents, artifacts, markets, planOf }: Repla
         plan,
         engineVersion,
         definitionChanged: !isRunToday(plan, run),
-        stored: { runAt: run.run_at, runHash: run.run_hash, engineVersion: run.engine_version, storeContentHash: run.store_content_hash },
+        stored: { ...provenanceOf(run), runAt: run.run_at },
         paths: { result: artifacts.path(result), overview: artifacts.path(overview), columns: artifacts.path(columns) },
       });
       return { result: { artifact: await attempt.keep(view) }, effect: (tx) => assertNotDeleted(tx, runId, 'replay') };

@@ -1,5 +1,6 @@
 import { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
+import type { RunProvenance } from '#jobs/tasks.js';
 import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
@@ -18,6 +19,11 @@ export function requireRun(reader: Reader, runId: string): RunDocument {
   const document = 'unreadable' in stored ? undefined : readRun(stored.body);
   if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The stored run of ${runId} cannot be read; it can still be deleted.`);
   return document;
+}
+
+/** What a run was made from, and how; runs stored before they could be gone on with were made whole. */
+export function provenanceOf({ run_hash: runHash, store_content_hash: storeContentHash, engine_version: engineVersion, extended_from: extendedFrom = null, full_run_reason: fullRunReason = null }: RunDocument): RunProvenance {
+  return { runHash, storeContentHash, engineVersion, extendedFrom, fullRunReason };
 }
 
 /** Whether there is an index or a strategy to have runs. @throws Refusal INDEX_NOT_FOUND */

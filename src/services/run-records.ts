@@ -5,6 +5,7 @@ import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
 import type { StoredBytes } from './analytics.js';
+import { provenanceOf } from './run-documents.js';
 
 export interface RunRecordsDependencies {
   readonly artifacts: ArtifactStore;
@@ -29,13 +30,15 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
   const kept = new Map<string, Promise<ArtifactRef>>();
   const sizes = new Map<string, number>();
 
-  function inputOf({ artifacts: { columns }, run_at: runAt, run_hash: runHash, store_content_hash: storeContentHash, engine_version: engineVersion }: RunDocument) {
-    return { columns: artifacts.path(columns), sha256: columns.sha256, stamp: { runAt: runAt ?? '', runHash, storeContentHash, engineVersion } };
+  function inputOf(run: RunDocument) {
+    const { columns, base } = run.artifacts;
+    const files = [columns, ...(base ? [base] : [])].map((ref) => ({ path: artifacts.path(ref), sha256: ref.sha256 }));
+    return { columns: artifacts.path(columns), files, stamp: { ...provenanceOf(run), runAt: run.run_at ?? '' } };
   }
 
   /** @throws Refusal STORAGE_FULL */
   async function write(run: RunDocument): Promise<ArtifactRef> {
-    const name = await artifacts.claim(run.artifacts.columns.bytes);
+    const name = await artifacts.claim(run.artifacts.columns.bytes + (run.artifacts.base?.bytes ?? 0));
     return { name, ...(await jobs.query('write-record', { ...inputOf(run), path: artifacts.path({ name }) })) };
   }
 
@@ -98,7 +101,8 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
 }
 
 /** Strong ETag of a run's record, known without writing it: everything that its bytes depend on. */
-export function recordEtag({ artifacts: { record, columns }, run_at: runAt, run_hash: runHash, store_content_hash: storeContentHash, engine_version: engineVersion }: RunDocument): string {
+export function recordEtag(run: RunDocument): string {
+  const { record, columns, base } = run.artifacts;
   if (record) return record.sha256;
-  return createHash('sha256').update(JSON.stringify([RECORD_FORMAT, columns.sha256, runAt, runHash, storeContentHash, engineVersion])).digest('hex');
+  return createHash('sha256').update(JSON.stringify([RECORD_FORMAT, columns.sha256, base?.sha256 ?? null, run.run_at, provenanceOf(run)])).digest('hex');
 }

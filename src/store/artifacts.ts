@@ -13,6 +13,13 @@ export interface ArtifactRef {
 export interface ArtifactStore {
   /** Writes and flushes bytes whose hash the caller already knows. Not yet owned: commit a document that refers to it. */
   write(bytes: Uint8Array, sha256: string): Promise<ArtifactRef>;
+  /** A name for an artifact to come. */
+  newName(): string;
+  /**
+   * The bytes of an artifact under another name, so that they stay when the first one goes. Not yet owned, as `write`.
+   * @throws Refusal DOCUMENT_UNREADABLE when the file is missing or has another length
+   */
+  link(ref: ArtifactRef, name: string): Promise<ArtifactRef>;
   /**
    * A readable stream over the bytes, or over a byte range of them (`end` exclusive). A whole stream is checked against
    * its hash while it passes and breaks off before its last chunk when the file was damaged.

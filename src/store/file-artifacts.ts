@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, read as readCallback } from 'node:fs';
-import { mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
+import { copyFile, link, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Refusal } from '#domain/refusal.js';
@@ -34,6 +34,18 @@ export async function openArtifacts(folder: string, freeSpace: FreeSpace = watch
       await rename(draft, path(name));
       await flushFolder(folder);
       return { name, bytes: bytes.length, sha256 };
+    },
+    newName: newArtifactName,
+    async link(ref, name) {
+      closeSync(openChecked(path(ref.name), ref));
+      try {
+        await link(path(ref.name), path(name));
+      } catch (thrown) {
+        if (isAbsent(thrown)) throw unreadable(ref, thrown);
+        await copyFlushed(path(ref.name), path(name)); // The file system has no second names.
+      }
+      await flushFolder(folder);
+      return { ...ref, name };
     },
     stream(ref, range) {
       const file = openChecked(path(ref.name), ref);
@@ -73,6 +85,18 @@ async function writeFlushed(file: string, bytes: Uint8Array): Promise<void> {
   } finally {
     await handle.close();
   }
+}
+
+/** @throws as the file system does; a copy that is not whole lies under no name of an artifact */
+async function copyFlushed(from: string, to: string): Promise<void> {
+  await copyFile(from, `${to}.new`);
+  const handle = await open(`${to}.new`, 'r+');
+  try {
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
+  await rename(`${to}.new`, to);
 }
 
 /** An open file keeps its bytes although its name is removed: whoever got a reference can read it to the end. */
@@ -137,5 +161,9 @@ function unreadable(ref: ArtifactRef, cause?: unknown): Refusal {
 }
 
 function ignoreAbsent(thrown: unknown): void {
-  if (!(thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT')) throw thrown;
+  if (!isAbsent(thrown)) throw thrown;
+}
+
+function isAbsent(thrown: unknown): boolean {
+  return thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT';
 }

@@ -10,6 +10,10 @@ export interface RunStamp {
   readonly runHash: string;
   readonly storeContentHash: string;
   readonly engineVersion: string;
+  /** Last date of the stored run that was gone on with, YYYY-MM-DD; null, like nothing, for a run made whole. */
+  readonly extendedFrom?: string | null;
+  /** Why a stored run was not gone on with; null, like nothing, when it was or there was none. */
+  readonly fullRunReason?: string | null;
 }
 
 /** What result and record tell of prices that were missing, and from which sessions rebalances were priced. */
@@ -28,11 +32,12 @@ export function writeGapsAndPricing(json: JsonWriter, { identifiers, gaps, prici
 }
 
 /** Findings, and what a run was made from. */
-export function writeProvenance(json: JsonWriter, findings: readonly Finding[], { runHash, storeContentHash, engineVersion }: RunStamp): void {
+export function writeProvenance(json: JsonWriter, findings: readonly Finding[], { runHash, storeContentHash, engineVersion, extendedFrom = null, fullRunReason = null }: RunStamp): void {
   json.raw(',"findings":');
   json.value(findings);
   json.raw(`,"run_hash":"${runHash}","store_content_hash":`);
   json.string(storeContentHash);
   json.raw(',"engine_version":');
   json.string(engineVersion);
+  json.raw(`,"extended_from":${JSON.stringify(extendedFrom)},"full_run_reason":${JSON.stringify(fullRunReason)}`);
 }

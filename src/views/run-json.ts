@@ -1,53 +1,91 @@
 import { concentration } from '#domain/analytics/concentration.js';
 import type { Composition } from '#domain/backtest/compositions.js';
-import { gapsOf, pricingOf } from '#domain/backtest/run-record.js';
+import type { Snapshot } from '#domain/backtest/run-record.js';
+import { summaryOf, type RunSummary } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import { formatDay, formatDayTimestamp } from '#domain/days.js';
 import { createJsonWriter, type JsonWriter } from './json-writer.js';
 import { writeGapsAndPricing, writeProvenance, type RunStamp } from './provenance-json.js';
 import { daysText, writeSeries } from './series-json.js';
-import { writeSnapshots } from './snapshots-json.js';
+import { writeSnapshotList } from './snapshots-json.js';
 
 /** Weights written in the snapshots of one result, most recent first: some 60 MB of text. */
-const SNAPSHOT_CELLS_MAX = 2_000_000;
+export const SNAPSHOT_CELLS_MAX = 2_000_000;
 
 /** BacktestRunResult: the result of the job. */
 export function runResultJson(run: Run, stamp: RunStamp): Uint8Array<ArrayBuffer> {
-  const json = createJsonWriter(resultBytes(run));
-  const { days, portfolio } = run;
-  const within = servedSnapshots(run.rebalances);
+  return writeResult(summaryOf(run), stamp, snapshotsOf(run)).bytes;
+}
+
+/** The snapshots of a result: text that is there already, and what comes behind it. */
+export interface ResultSnapshots {
+  /** Snapshots as they lie in another result, without brackets. */
+  readonly text: Uint8Array;
+  /** Weights in them. */
+  readonly cells: number;
+  readonly added: readonly Snapshot[];
+  /** Whose positions the columns of the added ones are. */
+  readonly identifiers: readonly string[];
+}
+
+/** Where the snapshots lie in a result, without brackets. */
+export interface SnapshotsPlace {
+  readonly from: number;
+  readonly to: number;
+  readonly cells: number;
+}
+
+export interface WrittenResult {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly snapshots: SnapshotsPlace;
+}
+
+/** The snapshots of a run, the most recent that fit. */
+export function snapshotsOf({ rebalances, portfolio }: Run): ResultSnapshots {
+  return { text: new Uint8Array(0), cells: 0, added: servedSnapshots(rebalances), identifiers: portfolio.sm.identifiers };
+}
+
+export function writeResult(summary: RunSummary, stamp: RunStamp, { text, cells, added, identifiers }: ResultSnapshots): WrittenResult {
+  const json = createJsonWriter(resultBytes(summary, cells + cellsOf(added)));
+  const { days } = summary;
   json.raw('{"annual_returns":{');
-  run.annualReturns.forEach(([year, value], i) => {
+  summary.annualReturns.forEach(([year, value], i) => {
     json.raw(`${i === 0 ? '' : ','}"${year}":`);
     json.number(value);
   });
   json.raw('},"benchmark":');
-  writeRelative(json, run);
+  writeRelative(json, summary);
   const dates = daysText(days);
-  writeSeries(json, { key: 'drawdown', name: 'drawdown', dates, values: run.drawdown });
-  writeSeries(json, { key: 'index_level', name: 'index_level', dates, values: run.indexLevel });
+  writeSeries(json, { key: 'drawdown', name: 'drawdown', dates, values: summary.drawdown });
+  writeSeries(json, { key: 'index_level', name: 'index_level', dates, values: summary.indexLevel });
   json.raw(',"initial_capital":');
-  json.number(run.plan.request.initial_capital);
-  writeSeries(json, { key: 'level', name: 'level', dates, values: run.level });
+  json.number(summary.plan.request.initial_capital);
+  writeSeries(json, { key: 'level', name: 'level', dates, values: summary.level });
   json.raw(',"metrics":');
-  json.value(run.metrics);
-  writeGapsAndPricing(json, { identifiers: portfolio.sm.identifiers, gaps: gapsOf(run), pricing: pricingOf(run) });
-  json.raw(',"rebalances":');
-  writeSnapshots(json, portfolio.sm.identifiers, within);
-  json.raw(`,"rebalances_total":${run.rebalances.length}`);
-  writeSeries(json, { key: 'returns', name: 'returns', dates: daysText(days.subarray(1)), values: run.returns });
+  json.value(summary.metrics);
+  writeGapsAndPricing(json, summary);
+  json.raw(',"rebalances":[');
+  const from = json.mark();
+  json.token(text);
+  writeSnapshotList(json, identifiers, added, text.length);
+  const to = json.mark();
+  json.raw(`],"rebalances_total":${summary.rebalancesTotal}`);
+  writeSeries(json, { key: 'returns', name: 'returns', dates: daysText(days.subarray(1)), values: summary.returns });
   json.raw(',"total_costs":');
-  json.number(run.totalCosts);
-  writeProvenance(json, run.findings, stamp);
+  json.number(summary.totalCosts);
+  writeProvenance(json, summary.findings, stamp);
   json.raw('}');
-  return json.bytes();
+  return { bytes: json.bytes(), snapshots: { from, to, cells: cells + cellsOf(added) } };
 }
 
 /** OverviewView, under the id and the name the run is stored by. */
 export function runOverviewJson(run: Run): Uint8Array<ArrayBuffer> {
+  return writeOverview(summaryOf(run));
+}
+
+export function writeOverview(run: RunSummary): Uint8Array<ArrayBuffer> {
   const json = createJsonWriter();
-  const { days, rebalances, plan } = run;
-  const last = rebalances.at(-1)!;
+  const { days, plan, lastRebalance: last } = run;
   json.raw('{"index_id":');
   json.string(plan.runId);
   json.raw(',"name":');
@@ -62,7 +100,7 @@ export function runOverviewJson(run: Run): Uint8Array<ArrayBuffer> {
   return json.bytes();
 }
 
-function writeRelative(json: JsonWriter, { benchmark }: Run): void {
+function writeRelative(json: JsonWriter, { benchmark }: RunSummary): void {
   if (!benchmark) {
     json.raw('null');
     return;
@@ -102,6 +140,11 @@ const WEIGHT_BYTES = 23;
 const SERIES_BYTES = 36;
 
 /** Room for the larger texts of a run: too much costs nothing before it is written to. */
-function resultBytes({ days, rebalances }: Run): number {
-  return 100_000 + 2.6 * WEIGHT_BYTES * rebalances.reduce((sum, { columns }) => sum + columns.length, 0) + 6 * SERIES_BYTES * days.length;
+function resultBytes({ days }: RunSummary, cells: number): number {
+  return 100_000 + 2.6 * WEIGHT_BYTES * cells + 6 * SERIES_BYTES * days.length;
+}
+
+/** Weights in snapshots. */
+export function cellsOf(snapshots: readonly Pick<Snapshot, 'columns'>[]): number {
+  return snapshots.reduce((sum, { columns }) => sum + columns.length, 0);
 }

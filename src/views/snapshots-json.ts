@@ -4,11 +4,17 @@ import { jsonToken, type JsonWriter } from './json-writer.js';
 import { dayText } from './series-json.js';
 
 export function writeSnapshots(json: JsonWriter, identifiers: readonly string[], rebalances: readonly Snapshot[]): void {
-  const keys = keysOf(identifiers);
   json.raw('[');
+  writeSnapshotList(json, identifiers, rebalances);
+  json.raw(']');
+}
+
+/** Snapshots with commas between them, and before the first where others were written before. */
+export function writeSnapshotList(json: JsonWriter, identifiers: readonly string[], rebalances: readonly Snapshot[], others = 0): void {
+  const keys = keysOf(identifiers);
   rebalances.forEach((rebalance, i) => {
     const { columns, weights, uncapped, cap, capped, redistributed, announced } = rebalance;
-    json.raw(`${i === 0 ? '' : ','}{"date":${dayText(rebalance.date)},"weights":`);
+    json.raw(`${i + others === 0 ? '' : ','}{"date":${dayText(rebalance.date)},"weights":`);
     const from = json.mark();
     writeWeights(json, keys, { columns, weights });
     const to = json.mark();
@@ -21,7 +27,6 @@ export function writeSnapshots(json: JsonWriter, identifiers: readonly string[],
     json.number(redistributed);
     json.raw(`,"announced":${announced === null ? 'null' : `"${formatDay(announced)}"`}}`);
   });
-  json.raw(']');
 }
 
 const keysKept = new WeakMap<readonly string[], Uint8Array[]>();

@@ -196,6 +196,8 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
       read: never,
       path: never,
       claim: never,
+      newName: never,
+      link: never,
       sweep: never,
     };
   }

@@ -71,6 +71,7 @@ async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
     jobId: 'job', signal: new AbortController().signal, report: () => {},
     compute: async (_task, input) => refreshMarket(input as RefreshMarketInput, { report: () => {} }) as never, // the one task that is asked for
     keep: () => Promise.reject(new Error('nothing is kept')),
+    share: () => Promise.reject(new Error('nothing is kept')),
   };
   async function run<P>(kind: JobKind<P>, payload: P, onReading?: () => void): Promise<unknown> {
     let begun = onReading;

@@ -17,17 +17,17 @@ const RUN = {
 function worldWith(isThere: () => boolean) {
   const get = (kind: string) => (isThere() && (kind === 'index' || kind === 'run') ? { id: 'I', body: kind === 'run' ? RUN : { id: 'I' }, etag: '', updatedAt: '' } : undefined);
   const documents = { get } as unknown as DocumentStore; // only asked for documents
-  const artifacts = { path: () => '', read: async () => Buffer.from('{}') } as unknown as ArtifactStore;
+  const artifacts = { path: () => '', read: async () => Buffer.from('{}'), newName: () => 'n' } as unknown as ArtifactStore;
   const market = { handle: {}, market: {} } as never;
   const markets = { served: () => market, require: () => market, settled: async () => undefined };
   const output = { bytes: new Uint8Array(2), sha256: '' };
   const answers: Readonly<Record<string, unknown>> = {
-    backtest: { result: output, overview: output, columns: output, runAt: '', start: '', end: '', runHash: '', storeContentHash: '' },
+    backtest: { result: output, overview: output, columns: output, runAt: '', start: '', end: '', runHash: '', storeContentHash: '', checkpoint: null, extendedFrom: null, fullRunReason: null },
     replay: output, 'plan-simulation': { plan: { paths: 1, horizon: 1, cuts: [0, 1], bins: { count: 1 } } }, 'simulate-paths': { precision: 'float64' }, 'sum-simulation': output, 'sum-sweep': output,
   };
   const attempt = { jobId: 'j', compute: async (task: string) => answers[task], keep: async () => REF, report: () => undefined, signal: new AbortController().signal } as unknown as Attempt;
   const kinds: Readonly<Record<string, { readonly kind: JobKind<never>; readonly payload: unknown }>> = {
-    backtest: { kind: createBacktestJob({ markets }), payload: { plan: { runId: 'I', indexId: 'I', name: 'I', request: {} }, engine_version: '' } },
+    backtest: { kind: createBacktestJob({ documents, artifacts, markets }), payload: { plan: { runId: 'I', indexId: 'I', name: 'I', request: {} }, engine_version: '' } },
     replay: { kind: createReplayJob({ documents, artifacts, markets, planOf: () => ({}) as never }), payload: { run_id: 'I', run_hash: '', engine_version: '' } },
     simulation: { kind: createSimulationJob({ documents, artifacts, markets }), payload: { run_id: 'I', request: { method: 'bootstrap' }, calendar: 'XNYS', dates: [] } },
     sweep: { kind: createSweepJob({ markets, workers: 1 }), payload: { sweep_id: 's', stored_id: 'I', base: { document: { id: 'I' } }, patches: [], documents: {} } },

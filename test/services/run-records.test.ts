@@ -12,7 +12,7 @@ const RUN: RunDocument = {
 };
 const OLD: RunDocument = { ...RUN, artifacts: { ...RUN.artifacts, record: artifact('record') } };
 const laterRun = (i: number): RunDocument => ({ ...RUN, run_at: `later ${i}` });
-const INPUT = { columns: '/home/columns', sha256: 'sha of columns', stamp: { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' } };
+const INPUT = { columns: '/home/columns', files: [{ path: '/home/columns', sha256: 'sha of columns' }], stamp: { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0', extendedFrom: null, fullRunReason: null } };
 
 /** Records as files of a map, of one text per writing, and what was asked of the workers. */
 function records({ fails = 0, isFull = false } = {}) {

@@ -64,6 +64,7 @@ const attempt = (outcome?: unknown): Attempt => ({
   jobId: 'job', signal: new AbortController().signal, report: () => {},
   compute: async () => outcome as never, // the one task that is asked for
   keep: () => Promise.reject(new Error('nothing is kept')),
+  share: () => Promise.reject(new Error('nothing is kept')),
 });
 
 /** Ends a job as the engine does: what the effect wrote is on disk before `committed` is called. */

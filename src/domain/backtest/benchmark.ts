@@ -18,8 +18,18 @@ export interface BenchmarkRun {
   readonly relative: RelativeMetrics;
   /** The whole level series: index points for an index, 100 on its first date for an identifier. */
   readonly level: DatedSeries;
+  /** Where a bare level series stands on the last date, null for an index. */
+  readonly end: SeriesEnd | null;
   /** Null for a bare level series. */
   readonly index: { readonly compositions: Compositions; readonly book: Book; readonly coverage: CalendarCoverage | null } | null;
+}
+
+/** All that the later dates of a bare level series depend on. */
+export interface SeriesEnd {
+  /** Value of a unit since the first date, NaN before it. */
+  readonly level: number;
+  /** What its first date is rebased from, NaN before it. */
+  readonly first: number;
 }
 
 export interface BenchmarkInput {
@@ -45,19 +55,36 @@ export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
   const series = { days: bookDays(book), values: book.value };
   const { sm } = compositions;
   const coverage = coverageOf(sm.calendar, sm.market.dates, range);
-  return { reference, variant: compositions.treatment.dividends, relative: relativeMetrics(level, series), level: series, index: { compositions, book, coverage } };
+  return { reference, variant: compositions.treatment.dividends, relative: relativeMetrics(level, series), level: series, end: null, index: { compositions, book, coverage } };
 }
 
 /** CLOSE grows by the index's own return variant; any other column is taken as it stands. */
 function identifierBenchmark({ reference, compositions, level, from, to }: BenchmarkInput): BenchmarkRun {
-  const { sm } = compositions;
+  const { series, end, variant } = bareSeries(compositions, reference, { from, to, begin: { level: Number.NaN, first: Number.NaN } });
+  return { reference, variant, relative: relativeMetrics(level, series), level: series, end, index: null };
+}
+
+interface SeriesSpan {
+  readonly from: number;
+  readonly to: number;
+  readonly begin: SeriesEnd;
+}
+
+/** A bare level series over a span, rebased to 100 on its first date. @throws Refusal BENCHMARK_NOT_FOUND */
+export function bareSeries(index: Pick<Compositions, 'sm' | 'treatment' | 'document'>, reference: NonNullable<BacktestRequest['benchmark']>, { from, to, begin }: SeriesSpan) {
+  const { sm, treatment } = index;
   const column = sm.columnOf(reference.id);
-  const panel = sm.market.fields.get(reference.price_column);
-  if (column < 0 || !panel) throw new Refusal('BENCHMARK_NOT_FOUND', `The served store holds no ${reference.price_column} of ${reference.id}.`);
+  const panel = reference.kind === 'identifier' ? sm.market.fields.get(reference.price_column) : undefined;
+  if (reference.kind !== 'identifier' || column < 0 || !panel) {
+    throw new Refusal('BENCHMARK_NOT_FOUND', `The served store holds no ${reference.kind === 'identifier' ? reference.price_column : 'CLOSE'} of ${reference.id}.`);
+  }
   const isClose = reference.price_column === 'CLOSE';
-  const values = isClose ? grownLevels(sm, growthOf(sm, indexTerms(compositions)), { column, from, to }) : rawLevels(sm, panel, { column, from, to });
-  const series = rebased(sm, values, from);
-  return { reference, variant: isClose ? compositions.treatment.dividends : 'raw', relative: relativeMetrics(level, series), level: series, index: null };
+  const span = { column, from, to };
+  const { levels, level } = isClose ? growLevels(sm, growthOf(sm, indexTerms(index)), span, begin.level) : { levels: rawLevels(sm, panel, span), level: Number.NaN };
+  const known = [...levels.keys()].filter((at) => levels[at] === levels[at]);
+  const first = begin.first === begin.first ? begin.first : (levels[known[0] ?? 0] ?? Number.NaN);
+  const series: DatedSeries = { days: Int32Array.from(known, (at) => sm.sessions[from + at]!), values: Float64Array.from(known, (at) => (100 * levels[at]!) / first) };
+  return { series, end: { level, first }, variant: isClose ? treatment.dividends : ('raw' as const) };
 }
 
 interface Span {
@@ -66,29 +93,19 @@ interface Span {
   readonly to: number;
 }
 
-/** Value of one unit of a name over a span, NaN on sessions without a bar of its own, [to - from + 1]. */
-export function grownLevels(sm: SessionMarket, growth: Float64Array, { column, from, to }: Span): Float64Array {
+/** Value of one unit of a name over a span, NaN on sessions without a bar of its own, [to - from + 1], and its value at the end. */
+function growLevels(sm: SessionMarket, growth: Float64Array, { column, from, to }: Span, begin: number): { readonly levels: Float64Array; readonly level: number } {
   const levels = new Float64Array(to - from + 1).fill(Number.NaN);
-  let level = Number.NaN;
+  let level = begin;
   for (let session = from; session <= to; session++) {
     const hasBar = sm.lastBar[session * sm.names + column] === session;
     if (level === level) level *= growth[session * sm.names + column]!;
     else if (hasBar) level = 1;
     if (hasBar) levels[session - from] = level;
   }
-  return levels;
+  return { levels, level };
 }
 
 function rawLevels(sm: SessionMarket, panel: Float64Array, { column, from, to }: Span): Float64Array {
   return Float64Array.from({ length: to - from + 1 }, (_, at) => sm.valueAt(panel, from + at, column));
-}
-
-/** The dates with a value, rebased to 100 on the first. */
-function rebased(sm: SessionMarket, values: Float64Array, from: number): DatedSeries {
-  const known = [...values.keys()].filter((at) => values[at] === values[at]);
-  const first = values[known[0] ?? 0]!;
-  return {
-    days: Int32Array.from(known, (at) => sm.sessions[from + at]!),
-    values: Float64Array.from(known, (at) => (100 * values[at]!) / first),
-  };
 }

@@ -2,7 +2,7 @@ import type { SessionMarket } from '../market/session-market.js';
 
 export interface BookNamesInput {
   readonly sm: SessionMarket;
-  readonly targets: readonly { readonly columns: Int32Array }[];
+  readonly targets: readonly { readonly columns: ArrayLike<number> }[];
   readonly from: number;
   readonly to: number;
 }

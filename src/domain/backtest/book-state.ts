@@ -1,7 +1,7 @@
 import { absencesOf, type Absences } from '../market/absences.js';
 import { exchangeRates } from '../market/exchange-rates.js';
 import { effectTable, valueIndexOf, type EffectTable } from '../market/growth.js';
-import type { BookEvent, BookInput, Gap, Targets, UnfilledOrder } from './book.js';
+import type { BookEnd, BookEvent, BookInput, BookResume, Gap, Targets, UnfilledOrder } from './book.js';
 import type { EventTerms, SessionEvents } from './book-events.js';
 import { bookNames } from './book-names.js';
 
@@ -75,12 +75,13 @@ export interface Child {
 
 export function openBook(input: BookInput): BookState {
   const { sm, from, to, growth, treatment, targets, isBrief = false, indexTerms = growth } = input;
-  const columns = bookNames({ sm, targets, from, to });
+  const { resume } = input;
+  const columns = resume ? bookNames({ sm, targets: [...targets, resume], from: resume.first, to }) : bookNames({ sm, targets, from, to });
   const slotOf = new Int32Array(sm.names).fill(-1);
   columns.forEach((column, slot) => (slotOf[column] = slot));
   const length = to - from + 1;
   const H = columns.length;
-  return {
+  const state: BookState = {
     input, sm, treatment, growth, columns, slotOf,
     rates: exchangeRates(sm, growth.currency),
     index: valueIndexOf(sm, indexTerms),
@@ -117,6 +118,58 @@ export function openBook(input: BookInput): BookState {
     children: [],
     renamed: new Map(),
     today: undefined,
+  };
+  if (resume) goOn(state, resume);
+  return state;
+}
+
+/** Stands where the book stood that is gone on with. */
+function goOn(state: BookState, { end, orders }: BookResume): void {
+  const { input, slotOf, columns, weights, held, heldColumns, places, units, isHeld, everHeld } = state;
+  state.count = end.held.length;
+  for (let k = 0; k < end.held.length; k++) {
+    const slot = slotOf[end.held[k]!]!;
+    held[k] = slot;
+    heldColumns[k] = columns[slot]!;
+    places[slot] = k;
+    units[k] = end.units[k]!;
+    weights[slot] = end.weights[k]!;
+    isHeld[slot] = 1;
+    everHeld[slot] = 1;
+  }
+  state.isOneRun = isOneRunOf(heldColumns, state.count);
+  state.value[0] = end.value;
+  state.cash[0] = end.cash;
+  state.divisor[0] = end.divisor;
+  state.counts[0] = state.count;
+  state.stretchValue = end.stretchValue;
+  state.stretchCash = end.stretchCash;
+  state.path = end.path;
+  state.paths[0] = end.path;
+  state.children = end.children.map(({ column, since, units: owned }) => ({ slot: slotOf[column]!, column, since, units: owned }));
+  state.renamed = new Map(end.renamed);
+  state.orders.push(...orders.map((order): Order => ({ ...order, slot: slotOf[order.slot]! })));
+  state.waiting = end.waiting.map((position) => state.orders[position]!);
+  state.rowSession = input.from;
+}
+
+/** Where a book stands after a session. */
+export function endOf(state: BookState, session: number): BookEnd {
+  const { columns, held, count, units, weights, value, cash, divisor, orders, waiting, stretchValue, stretchCash, path, children, renamed, input } = state;
+  const at = session - input.from;
+  const row = rowOf(state, session);
+  const slots = held.subarray(0, count);
+  return {
+    held: Int32Array.from(slots, (slot) => columns[slot]!),
+    units: units.slice(0, count),
+    weights: Float64Array.from(slots, (slot) => weights[row + slot]!),
+    value: value[at]!,
+    cash: cash[at]!,
+    divisor: divisor[at]!,
+    stretchValue, stretchCash, path,
+    children: children.map(({ column, since, units: owned }) => ({ column, since, units: owned })),
+    renamed: [...renamed],
+    waiting: waiting.map((order) => orders.indexOf(order)),
   };
 }
 
@@ -167,12 +220,16 @@ export function beginStretch(state: BookState, session: number): void {
     places[slot] = k;
     units[k] = weights[row + slot]! / index[session * sm.names + column]!;
   }
-  // Both ascend, and slots are never further apart than columns.
-  state.isOneRun = count > 0 && heldColumns[count - 1]! - (heldColumns[0]!) === count - 1;
+  state.isOneRun = isOneRunOf(heldColumns, count);
   state.begins[at] = 1;
   state.stretchValue = value[at]!;
   state.stretchCash = cash[at]!;
   state.path = 1;
+}
+
+/** Columns and slots both ascend, and slots are never further apart than columns. */
+function isOneRunOf(heldColumns: Int32Array, count: number): boolean {
+  return count > 0 && heldColumns[count - 1]! - (heldColumns[0]!) === count - 1;
 }
 
 /** Adds the slot behind all that are held. */

@@ -1,6 +1,7 @@
 import type { TreatmentSpec } from '../documents/index-document.js';
 import type { GrowthTerms } from '../market/growth.js';
 import type { SessionMarket } from '../market/session-market.js';
+import type { FollowEnd } from './follow-book.js';
 
 /** Weights that a book takes at the close of a session. */
 export interface Targets {
@@ -33,10 +34,42 @@ export interface BookInput {
   readonly indexTerms?: GrowthTerms;
   /** A session at whose close a stretch begins though nothing happens: that of a portfolio which follows the book from there. */
   readonly followedFrom?: number;
+  /** Goes on from where another book of the same terms ended: `from` is the session it ended on. */
+  readonly resume?: BookResume;
   /** Memory for the weights, zeros; an array of their own unless given. */
   readonly roomForWeights?: (cells: number) => Float64Array;
   /** Stops between sessions when the run was cancelled. */
   readonly tick?: (fraction: number) => void;
+}
+
+/** A book that is gone on with. */
+export interface BookResume {
+  readonly end: BookEnd;
+  /** First session of the whole book. */
+  readonly first: number;
+  /** Its columns so far, and its orders, placed from the session it ended on and by columns. */
+  readonly columns: Int32Array;
+  readonly orders: readonly UnfilledOrder[];
+}
+
+/** All that the sessions after a book's last one depend on. Names are columns of the market. */
+export interface BookEnd {
+  /** Names held, ascending, their units of the value index and their weights. */
+  readonly held: Int32Array;
+  readonly units: Float64Array;
+  readonly weights: Float64Array;
+  readonly value: number;
+  readonly cash: number;
+  readonly divisor: number;
+  readonly stretchValue: number;
+  readonly stretchCash: number;
+  readonly path: number;
+  /** Spun-off names without a price yet. */
+  readonly children: readonly { readonly column: number; readonly since: number; readonly units: number }[];
+  /** Held names whose ticker has changed, and into which. */
+  readonly renamed: readonly (readonly [column: number, into: number])[];
+  /** Positions among the orders of those that wait for a bar. */
+  readonly waiting: readonly number[];
 }
 
 /** A simulated book: T sessions from `from`, H names. Everything is of the close, after trades. */
@@ -73,6 +106,8 @@ export interface Book {
   readonly gaps: readonly Gap[];
   /** Names that left because their bars stopped without an action. */
   readonly silent: readonly Gap[];
+  /** Where it stands after its last close. */
+  readonly end: BookEnd | FollowEnd;
 }
 
 export interface BookEvent {

@@ -6,7 +6,7 @@ import { exchangeRates } from '../market/exchange-rates.js';
 import type { MarketData, Membership } from '../market/market-data.js';
 import { alignMarket, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
-import { rebalanceDates } from '../schedule/schedule.js';
+import { rebalanceDates, type RebalanceDate } from '../schedule/schedule.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
 import type { Decided, Decider, Undecided } from './decider.js';
 
@@ -139,7 +139,7 @@ export function createComposer({ market, calendars, documents, until, createDeci
 }
 
 /** The composition in force at the close of a session: the latest effective at or before it. */
-export function inForce(list: readonly Composition[], session: number): Composition | undefined {
+export function inForce<C extends Pick<Composition, 'session'>>(list: readonly C[], session: number): C | undefined {
   for (let i = list.length - 1; i >= 0; i--) if (list[i]!.session <= session) return list[i];
   return undefined;
 }
@@ -204,25 +204,42 @@ function compose(composer: Composer, { indexId, until, tick }: ComposeInput): Co
   const treatment = composer.treatment(indexId);
   const last = lastAtMost(sm.sessions, until);
   const first = firstPriced(composer, { indexId, last });
+  const { list, findings } = decideAll(composer, { indexId, due: dueRebalances(document, sm, { first, last }), before: [], tick });
+  return { document, treatment, sm, first, list, findings };
+}
+
+export interface DueInput {
+  readonly indexId: string;
+  /** Ascending. */
+  readonly due: readonly DueRebalance[];
+  /** The compositions before them: as many as those that were in force when they are decided. */
+  readonly before: readonly Pick<Composition, 'session' | 'columns'>[];
+  readonly tick?: ((fraction: number) => void) | undefined;
+}
+
+/** Decides rebalances one after the other. @throws Refusal EMPTY_INDEX when nothing was before a rebalance and nothing comes of it */
+export function decideAll(composer: Composer, { indexId, due, before, tick }: DueInput): Pick<Compositions, 'list' | 'findings'> {
+  const sm = composer.market(indexId);
   const list: Composition[] = [];
+  const known = [...before];
   const findings: Finding[] = [];
-  const due = dueRebalances(document, sm, { first, last });
   due.forEach((rebalance, position) => {
     tick?.(position / due.length);
-    const incumbents = latestBefore(list, rebalance.decision)?.columns ?? null;
+    const incumbents = inForce(known, rebalance.decision - 1)?.columns ?? null;
     const decision = composer.decider(indexId).decide(rebalance.decision, incumbents);
     if (decision.kind === 'decided') {
       const composition = takeEffect(sm, rebalance, decision);
       if (composition) {
         findings.push(...decision.findings);
         list.push(composition);
+        known.push(composition);
         return;
       }
     }
-    if (list.length === 0) throw emptyIndex(indexId, sm, { rebalance, decision });
+    if (known.length === 0) throw emptyIndex(indexId, sm, { rebalance, decision });
     findings.push(held(rebalance, decision));
   });
-  return { document, treatment, sm, first, list, findings };
+  return { list, findings };
 }
 
 /** The first session on or after the base date with a bar of a name of the universe. */
@@ -237,7 +254,7 @@ function firstPriced(composer: Composer, { indexId, last }: { readonly indexId: 
   throw new Refusal('NO_DATA_IN_RANGE', `The store holds no price of the universe of ${indexId} from ${document.base_date} on.`);
 }
 
-interface DueRebalance {
+export interface DueRebalance {
   readonly date: Day;
   readonly session: number;
   readonly decision: number;
@@ -246,12 +263,37 @@ interface DueRebalance {
 
 /** The rebalances of a definition on the axis of the market: the first on the first session, then those of the schedule. */
 function dueRebalances(document: IndexDocument, sm: SessionMarket, { first, last }: { readonly first: number; readonly last: number }): DueRebalance[] {
+  const { rebalance } = document;
+  const { sessions } = sm;
+  const lagged = sessions[first - rebalance.effective_lag] ?? sessions[first]! - 1;
+  const begin = placeRebalances(document, sm, { first, dates: [{ date: sessions[first]!, session: sessions[first]!, decision: lagged }] });
+  return [...begin, ...dueAfter(document, sm, { first, after: first, last })];
+}
+
+export interface DueSpan {
+  /** First session of the index. */
+  readonly first: number;
+  /** Those of the schedule after this session, up to the last. */
+  readonly after: number;
+  readonly last: number;
+}
+
+/** The rebalances that the schedule of an index has after a session, on the axis of the market. */
+export function dueAfter(document: IndexDocument, sm: SessionMarket, { first, after, last }: DueSpan): DueRebalance[] {
   const { rebalance, base_date } = document;
   const { sessions, calendar } = sm;
-  const scheduled = rebalanceDates({ rebalance, calendar, baseDay: dayFrom(base_date), from: sessions[first]! + 1, to: sessions[last]! });
-  const lagged = sessions[first - rebalance.effective_lag] ?? sessions[first]! - 1;
-  const all = [{ date: sessions[first]!, session: sessions[first]!, decision: lagged }, ...scheduled];
-  return all.map(({ date, session, decision }) => {
+  const dates = rebalanceDates({ rebalance, calendar, baseDay: dayFrom(base_date), from: sessions[after]! + 1, to: sessions[last]! });
+  return placeRebalances(document, sm, { first, dates });
+}
+
+interface ScheduledRebalances {
+  readonly first: number;
+  readonly dates: readonly RebalanceDate[];
+}
+
+function placeRebalances({ rebalance }: IndexDocument, sm: SessionMarket, { first, dates }: ScheduledRebalances): DueRebalance[] {
+  const { sessions } = sm;
+  return dates.map(({ date, session, decision }) => {
     const position = pricedSession(sm, lastAtMost(sessions, session), first);
     const decided = Math.min(lastAtMost(sessions, decision), position);
     const reaches = rebalance.effective_lag > 0 && sessions[decided] !== undefined && decision >= sessions[0]! && decision < session;

@@ -1,5 +1,7 @@
 import { formatDay } from '../days.js';
+import { readRecord } from './record-columns.js';
 import type { BlockName, RunColumns, RunHeader } from './run-columns.js';
+import type { RunRecord } from './run-record.js';
 
 /** Where two runs part first. */
 export interface RunDifference {
@@ -54,6 +56,41 @@ const SHAPE: readonly (keyof RunHeader)[] = ['currency', 'calendar', 'variant', 
 export function firstDifference(stored: RunColumns, replayed: RunColumns): RunDifference | null {
   return namesDiffer(stored.header, replayed.header) ?? earliest(stored, replayed) ?? datesDiffer(stored, replayed) ?? shapeDiffers(stored.header, replayed.header) ?? undatedDiffers(stored, replayed);
 }
+
+/**
+ * Where two runs differ in anything that their columns tell, null where they tell the same, however the columns are laid out.
+ * @cost one pass over both
+ */
+export function columnsDiffer(stored: RunColumns, replayed: RunColumns): RunDifference | null {
+  const found = firstDifference(stored, replayed);
+  // Columns from before records were kept in them have nothing else to differ in.
+  if (found || !stored.has('record')) return found;
+  for (const block of REST) {
+    const is = (columns: RunColumns): string => hexOf(columns, block);
+    if (stored.has(block) !== replayed.has(block) || (stored.has(block) && is(stored) !== is(replayed))) return { part: block, date: null, name: null, stored: null, replayed: null };
+  }
+  const [was, is] = [readRecord(stored), readRecord(replayed)].map(recordTold);
+  return was === is ? null : { part: 'record', date: null, name: null, stored: null, replayed: null };
+}
+
+/** Blocks that the others do not decide. */
+const REST: readonly BlockName[] = ['capped', 'eventAt', 'labels'];
+
+function hexOf(columns: RunColumns, block: BlockName): string {
+  const values = columns[columns.header.blocks[block]!.type](block);
+  return Array.from(values).join(' ');
+}
+
+/** A record as a text: equal for records that tell the same, whatever the order of the names that it has. */
+function recordTold({ identifiers, ...record }: RunRecord): string {
+  return JSON.stringify(record, (member, value: unknown): unknown => {
+    if (!(value instanceof Float64Array || value instanceof Int32Array || value instanceof Uint8Array)) return value;
+    return NAMED.has(member) ? Array.from(value, (place) => identifiers[place]) : Array.from(value);
+  });
+}
+
+/** Members of a record that are positions in its identifiers. */
+const NAMED: ReadonlySet<string> = new Set(['columns', 'capped']);
 
 /** Without the same names nothing of one run can be laid beside the other. */
 function namesDiffer({ names }: RunHeader, { names: others }: RunHeader): RunDifference | null {

@@ -7,9 +7,10 @@ import { trade } from './trade.js';
  * The book of a portfolio that holds what a cost-free book holds and only pays for it: no weight is computed a second time, and
  * what comes out is what simulating it gives, bit for bit, when the other book began a stretch at its first session. Undefined as soon as it could not hold the same, because a target has no price to trade at; it is simulated then.
  * @param like a book without costs that takes every target.
+ * @param resume where the portfolio stood at the first session, which it then goes on from.
  * @cost O(T + E H)
  */
-export function followBook(input: BookInput, like: Book): Book | undefined {
+export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Book | undefined {
   const { sm, from, to, initialValue, costRate } = input;
   const length = to - from + 1;
   const shift = from - like.from;
@@ -19,8 +20,9 @@ export function followBook(input: BookInput, like: Book): Book | undefined {
   const costs = new Float64Array(length);
   const events: BookEvent[] = [];
   let next = like.events.findIndex(({ at }) => at > shift);
-  let stretchValue = initialValue;
-  for (let at = 0; at < length; at++) {
+  let stretchValue = resume?.stretchValue ?? initialValue;
+  if (resume) value[0] = resume.value;
+  for (let at = resume ? 1 : 0; at < length; at++) {
     const drifted = at === 0 ? initialValue : stretchValue * like.path[at + shift]!;
     value[at] = drifted;
     const event = at === 0 ? opening(names, initialValue) : like.events[next]?.at === at + shift ? { ...like.events[next++]!, at, valueBefore: drifted } : undefined;
@@ -44,9 +46,16 @@ export function followBook(input: BookInput, like: Book): Book | undefined {
     cash: like.cash.slice(shift, shift + length),
     counts: like.counts.subarray(shift, shift + length),
     unfilled: [],
+    end: { stretchValue, value: value.at(-1)! },
     gaps: like.gaps.filter(({ session }) => session >= from),
     silent: like.silent.filter(({ session }) => session >= from),
   };
+}
+
+/** Where a portfolio that follows a book stands: its value, and that which its stretch began with. */
+export interface FollowEnd {
+  readonly stretchValue: number;
+  readonly value: number;
 }
 
 /** The first purchase. */

@@ -5,7 +5,7 @@ import type { Compositions } from './compositions.js';
 import { simulateBook } from './simulate-book.js';
 
 /** Terms on which an index grows: its treatment in its currency, in its own variant unless another is asked for. */
-export function indexTerms({ treatment, document }: Compositions, variant: ReturnVariant = treatment.dividends): GrowthTerms {
+export function indexTerms({ treatment, document }: Pick<Compositions, 'treatment' | 'document'>, variant: ReturnVariant = treatment.dividends): GrowthTerms {
   return growthTerms(treatment, document.currency, variant);
 }
 
@@ -50,7 +50,7 @@ export function indexBook({ compositions, to, variant, uncapped = false, isBrief
 }
 
 /** Whether a definition can move weights by a cap, a floor or group caps. */
-export function isCapped({ document }: Compositions): boolean {
+export function isCapped({ document }: Pick<Compositions, 'document'>): boolean {
   const weighting = document.pipeline?.weighting;
   return weighting !== undefined && (weighting.cap !== null || weighting.floor !== null || weighting.group_caps.length > 0);
 }

@@ -1,6 +1,7 @@
 import { exchangeRates } from '../market/exchange-rates.js';
 import { effectOn, effectTable } from '../market/growth.js';
 import type { Book } from './book.js';
+import type { Compositions } from './compositions.js';
 import { eventsOn } from './book-events.js';
 import { indexTerms } from './index-run.js';
 import type { Run } from './run.js';
@@ -19,7 +20,7 @@ export interface Positions {
 }
 
 /** The most recent rows of the positions panel. */
-export function latestPositions({ portfolio, document }: Run, rowsMax: number): Positions {
+export function latestPositions({ portfolio, document }: Pick<Run, 'portfolio' | 'document'>, rowsMax: number): Positions {
   const { from, length, columns, weights, value, counts } = portfolio;
   const total = counts.reduce((sum, count) => sum + count, 0);
   const count = Math.min(total, rowsMax);
@@ -52,11 +53,16 @@ export function latestPositions({ portfolio, document }: Run, rowsMax: number): 
   return positions;
 }
 
+/** Trades with the market and the terms that price them. */
+export interface TradedRun extends Pick<Run, 'portfolio' | 'document' | 'trades'> {
+  readonly index: { readonly compositions: Pick<Compositions, 'treatment' | 'document'> };
+}
+
 /**
  * Prices of the trades of a run from one on, one per trade. A name that left is priced at what it brought, cash of the session
  * included.
  */
-export function tradePrices({ portfolio, index, document, trades }: Run, first = 0): Float64Array {
+export function tradePrices({ portfolio, index, document, trades }: TradedRun, first = 0): Float64Array {
   const { sm, from, columns } = portfolio;
   const rates = exchangeRates(sm, document.currency);
   const priceOf = pricesIn(portfolio, document.currency);

@@ -3,7 +3,7 @@ import type { BlockName, RunColumns } from './run-columns.js';
 import type { RunRecord, WeightsFrame } from './run-record.js';
 
 /** Changes whenever the same columns give another text of the record. */
-export const RECORD_FORMAT = 1;
+export const RECORD_FORMAT = 2;
 
 /**
  * A record in the columns of its run: a description as JSON in which every array is a reference, and the arrays one behind the
@@ -22,32 +22,37 @@ interface Pool<A> {
   writeTo(block: A): void;
 }
 
-type Kind = 'f64' | 'i32' | 'u8';
-type Numbers = Float64Array | Int32Array | Uint8Array;
+export type Kind = 'f64' | 'i32' | 'u8';
+export type Numbers = Float64Array | Int32Array | Uint8Array;
 
 /** Where an array is: a stretch of a block. */
-interface Reference {
+export interface Reference {
   readonly block: BlockName;
   readonly kind: Kind;
   readonly from: number;
   readonly to: number;
 }
 
+/** An array that lies in several stretches, as one does that a run gone on with has added to. */
+export interface Stretches {
+  readonly parts: readonly Reference[];
+}
+
 /** The frame of the portfolio: the last rows of its weights. */
-interface FrameReference {
+export interface FrameReference {
   readonly portfolioRows: number;
 }
 
-const POOL = { f64: 'recordF64', i32: 'recordI32', u8: 'recordU8' } as const;
+export const POOL = { f64: 'recordF64', i32: 'recordI32', u8: 'recordU8' } as const;
 
 /** Members of a record that are kept as they are. */
 const PLAIN = ['runId', 'metrics', 'findings', 'unfilled'] as const;
-type Plain = Pick<RunRecord, (typeof PLAIN)[number]>;
+export type Plain = Pick<RunRecord, (typeof PLAIN)[number]>;
 
 /** Members whose arrays are positions in the identifiers. */
 const POSITIONS: ReadonlySet<string> = new Set(['columns', 'capped']);
 
-interface Description {
+export interface Description {
   readonly identifiers: readonly string[];
   readonly plain: Plain;
   readonly rest: unknown;
@@ -101,7 +106,7 @@ export function packRecord(record: RunRecord, blocks: ReadonlyMap<Numbers, Block
   };
 }
 
-function kindOf(array: Numbers): Kind {
+export function kindOf(array: Numbers): Kind {
   return array instanceof Float64Array ? 'f64' : array instanceof Int32Array ? 'i32' : 'u8';
 }
 
@@ -110,7 +115,7 @@ function isNumbers(value: unknown): value is Numbers {
 }
 
 /** @throws Refusal NUMERIC_FAILURE */
-function assertFinite(values: Float64Array): void {
+export function assertFinite(values: Float64Array): void {
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
     if (value - value !== 0) throw new Refusal('NUMERIC_FAILURE', `A result is ${value}, not a finite number.`);
@@ -136,25 +141,49 @@ function copyAll<A extends Float64Array | Uint8Array>(arrays: readonly A[], bloc
 
 /** The record of a stored run. @throws Refusal DOCUMENT_UNREADABLE when the columns have none */
 export function readRecord(columns: RunColumns): RunRecord {
-  // Written by packRecord into the same blocks.
-  const { identifiers, plain, rest } = JSON.parse(new TextDecoder().decode(columns.u8('record'))) as Description;
+  const { identifiers, plain, rest } = readDescription(columns);
   const named = [...identifiers];
   let frame: WeightsFrame | undefined;
   const resolve = (value: unknown): unknown => {
     if (typeof value !== 'object' || value === null) return value;
     if (Array.isArray(value)) return value.map(resolve);
     if (isFrame(value)) return (frame ??= portfolioFrame(columns, value.portfolioRows, named));
-    if (isReference(value)) return columns[value.kind](value.block, value.from, value.to);
+    if (isReference(value) || isStretches(value)) return numbersAt(columns, value);
     return Object.fromEntries(Object.entries(value).map(([member, part]) => [member, resolve(part)]));
   };
   return { identifiers: named, ...plain, ...(resolve(rest) as Omit<RunRecord, 'identifiers' | keyof Plain>) };
 }
 
-function isReference(value: object): value is Reference {
+/** @throws Refusal DOCUMENT_UNREADABLE when the columns have no record */
+export function readDescription(columns: RunColumns): Description {
+  // Written by packRecord or extendRecord into the same blocks.
+  return JSON.parse(new TextDecoder().decode(columns.u8('record'))) as Description;
+}
+
+/** The array of a reference. */
+export function numbersAt(columns: RunColumns, reference: Reference | Stretches): Numbers {
+  if (isReference(reference)) return columns[reference.kind](reference.block, reference.from, reference.to);
+  const parts = reference.parts.map((part) => numbersAt(columns, part));
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  const first = parts[0]!;
+  const whole = first instanceof Float64Array ? new Float64Array(length) : first instanceof Int32Array ? new Int32Array(length) : new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+export function isStretches(value: object): value is Stretches {
+  return 'parts' in value;
+}
+
+export function isReference(value: object): value is Reference {
   return 'block' in value;
 }
 
-function isFrame(value: object): value is FrameReference {
+export function isFrame(value: object): value is FrameReference {
   return 'portfolioRows' in value;
 }
 

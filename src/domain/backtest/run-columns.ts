@@ -8,7 +8,7 @@ import { Refusal } from '../refusal.js';
  * T dates of the run, H names held in it, R rebalances, E sessions with trades, B dates of the index book.
  */
 export interface RunHeader {
-  readonly version: typeof VERSION;
+  readonly version: typeof VERSION | typeof WHOLE_VERSION;
   readonly run_id: string;
   readonly index_id: string;
   readonly currency: string;
@@ -33,6 +33,8 @@ export interface RunHeader {
   /** External benchmark, null without one. */
   readonly benchmark: { readonly id: string; readonly kind: 'index' | 'identifier' } | null;
   readonly blocks: Readonly<Record<BlockName, Block | undefined>>;
+  /** Name of the file beside this one in which blocks begin, of a run that goes on where a stored one ended. */
+  readonly base?: string;
 }
 
 export interface StoredRebalance {
@@ -50,6 +52,8 @@ export interface Block {
   readonly offset: number;
   /** Elements. */
   readonly length: number;
+  /** The first of them when those lie in the base file. */
+  readonly begins?: { readonly offset: number; readonly length: number };
 }
 
 /** What the market called the names of a run on its last date, null where it does not tell, [H] each. */
@@ -96,7 +100,9 @@ export const BLOCKS = {
 } as const;
 export type BlockName = keyof typeof BLOCKS;
 
-const VERSION = 1;
+/** Of files that another one begins; a file that is whole is as it was in version 1. */
+const VERSION = 2;
+const WHOLE_VERSION = 1;
 const MAGIC = 'DVSRUN01';
 const PREAMBLE_BYTES = 16;
 const TYPES = { f64: Float64Array, i32: Int32Array, u8: Uint8Array } as const;
@@ -111,7 +117,7 @@ export interface ColumnsWriter {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-export type ColumnsHeader = Omit<RunHeader, 'version' | 'blocks'>;
+export type ColumnsHeader = Omit<RunHeader, 'version' | 'blocks' | 'base'>;
 
 /** A block that lies already where the file is to be, between room for the header and room for the others. */
 export interface PlacedBlock {
@@ -127,8 +133,16 @@ export function placedPanel(cells: number, { before, after }: { readonly before:
 
 type Sizes = Partial<Record<BlockName, { readonly type: Block['type']; readonly length: number }>>;
 
+/** Blocks of a file that another one begins. */
+export interface Begun {
+  /** Name of the other file. */
+  readonly base: string;
+  /** Where blocks begin in it; the sizes are those of what follows. */
+  readonly begins: Partial<Record<BlockName, { readonly offset: number; readonly length: number }>>;
+}
+
 /** Lays out a file for blocks of known sizes: around a placed one where there is room for it, else in memory of its own. */
-export function createColumns(header: ColumnsHeader, sizes: Sizes, placed?: PlacedBlock): ColumnsWriter {
+export function createColumns(header: ColumnsHeader, sizes: Sizes, placed?: PlacedBlock, begun?: Begun): ColumnsWriter {
   const wanted = (Object.entries(sizes) as [BlockName, { type: Block['type']; length: number }][]).filter(([name]) => name !== placed?.name);
   const layout = (start: number): { readonly blocks: [BlockName, Block][]; readonly end: number } => {
     const around: [BlockName, Block][] = placed ? [[placed.name, { type: 'f64', offset: placed.values.byteOffset, length: placed.values.length }]] : [];
@@ -140,8 +154,12 @@ export function createColumns(header: ColumnsHeader, sizes: Sizes, placed?: Plac
     });
     return { blocks: [...around, ...blocks], end: offset };
   };
+  const told = ([name, block]: [BlockName, Block]): [BlockName, Block] => {
+    const begins = begun?.begins[name];
+    return [name, begins ? { ...block, length: begins.length + block.length, begins } : block];
+  };
   const headerText = (start: number): Uint8Array =>
-    new TextEncoder().encode(JSON.stringify({ version: VERSION, ...header, blocks: Object.fromEntries(layout(start).blocks) }));
+    new TextEncoder().encode(JSON.stringify({ version: begun ? VERSION : WHOLE_VERSION, ...header, blocks: Object.fromEntries(layout(start).blocks.map(told)), ...(begun ? { base: begun.base } : {}) }));
   // Offsets have a width of their own in the header: room for the widest of them is left.
   const least = padded(headerText(Number.MAX_SAFE_INTEGER).length);
   const start = placed?.values.byteOffset ?? PREAMBLE_BYTES + least;
@@ -190,18 +208,35 @@ export interface RunColumns {
 /** Elements of a panel read at a time: a part of 2 MB. */
 const PART = 1 << 18;
 
-/** @throws Refusal DOCUMENT_UNREADABLE when the bytes are not those of a run */
-export function openColumns(read: ReadRange): RunColumns {
+/**
+ * @param openBase opens the file that a run begins in.
+ * @throws Refusal DOCUMENT_UNREADABLE when the bytes are not those of a run
+ */
+export function openColumns(read: ReadRange, openBase?: (name: string) => ReadRange): RunColumns {
   const header = readHeader(read);
+  const readBase = header.base === undefined ? undefined : openBase?.(header.base);
+  const bytesOf = (name: BlockName, block: Block, from: number, to: number): Uint8Array => {
+    const size = TYPES[block.type].BYTES_PER_ELEMENT;
+    const begun = block.begins?.length ?? 0;
+    const own = to > begun ? read(block.offset + (Math.max(from, begun) - begun) * size, block.offset + (to - begun) * size) : NO_BYTES;
+    if (from >= begun) return whole(name, own, (to - from) * size);
+    if (!readBase) throw unreadable('the file it begins in is not there');
+    const { offset } = block.begins!; // Something begins before its own elements.
+    const first = readBase(offset + from * size, offset + Math.min(to, begun) * size);
+    if (own.length === 0) return whole(name, first, (to - from) * size);
+    const both = new Uint8Array((to - from) * size);
+    if (first.length + own.length !== both.length) return whole(name, first, both.length);
+    both.set(first);
+    both.set(own, first.length);
+    return both;
+  };
   const elements = (name: BlockName, type: Block['type'], from: number, to: number | undefined): BlockArray => {
     const block = header.blocks[name];
     if (block?.type !== type) throw unreadable(`it has no ${type} block ${name}`);
     const Type = TYPES[type];
     const last = to ?? block.length;
     if (from < 0 || last > block.length || from > last) throw new Error(`elements ${from} to ${last} of ${name}, which has ${block.length}`);
-    const size = Type.BYTES_PER_ELEMENT;
-    const bytes = read(block.offset + from * size, block.offset + last * size);
-    if (bytes.length !== (last - from) * size) throw unreadable(`its block ${name} is cut short`);
+    const bytes = bytesOf(name, block, from, last);
     const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
     return new Type(aligned.buffer as ArrayBuffer, aligned.byteOffset, last - from);
   };
@@ -226,13 +261,21 @@ export function openColumns(read: ReadRange): RunColumns {
   };
 }
 
+const NO_BYTES = new Uint8Array(0);
+
+/** @throws Refusal DOCUMENT_UNREADABLE when the file ended before them */
+function whole(name: BlockName, bytes: Uint8Array, length: number): Uint8Array {
+  if (bytes.length !== length) throw unreadable(`its block ${name} is cut short`);
+  return bytes;
+}
+
 function readHeader(read: ReadRange): RunHeader {
   const preamble = read(0, PREAMBLE_BYTES);
   if (preamble.length !== PREAMBLE_BYTES || new TextDecoder().decode(preamble.subarray(0, 8)) !== MAGIC) throw unreadable('its first bytes are those of no run');
   const length = new DataView(preamble.buffer, preamble.byteOffset).getUint32(8, true);
   try {
     const header = JSON.parse(new TextDecoder().decode(read(PREAMBLE_BYTES, PREAMBLE_BYTES + length))) as RunHeader;
-    if (header.version !== VERSION) throw unreadable(`it has version ${String(header.version)}, version ${VERSION} is read`);
+    if (header.version !== VERSION && header.version !== WHOLE_VERSION) throw unreadable(`it has version ${String(header.version)}, versions up to ${VERSION} are read`);
     return header;
   } catch (cause) {
     throw cause instanceof Refusal ? cause : unreadable('its header is damaged', cause);

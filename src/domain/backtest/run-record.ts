@@ -151,12 +151,14 @@ function recordedBook({ book, days, compositions, coverage }: IndexRun, frame: W
     days, coverage, frame,
     levels: book.value,
     divisor: book.divisor,
-    snapshots: served.slice(-LIMITS.MAX_REBALANCES).map(({ date, announced, columns, weights, uncapped, cap, capped, redistributed }) => ({
-      date, announced, columns, weights, cap, capped, redistributed,
-      uncapped: isEqual(weights, uncapped) ? weights : uncapped,
-    })),
+    snapshots: served.slice(-LIMITS.MAX_REBALANCES).map(snapshotOf),
     rebalancesTotal: served.length,
   };
+}
+
+/** A composition as it is recorded: weights that nothing was capped in are kept once. */
+export function snapshotOf({ date, announced, columns, weights, uncapped, cap, capped, redistributed }: Composition): Snapshot {
+  return { date, announced, columns, weights, cap, capped, redistributed, uncapped: isEqual(weights, uncapped) ? weights : uncapped };
 }
 
 function isEqual(a: Float64Array, b: Float64Array): boolean {
@@ -212,7 +214,7 @@ function columnsAt({ columns }: Book, slots: Int32Array): Int32Array {
 }
 
 /** Rows of the transactions table, most recent first served: some 130 MB of text, 20 years of daily trades in 200 names. */
-const TRANSACTION_ROWS_MAX = 1_000_000;
+export const TRANSACTION_ROWS_MAX = 1_000_000;
 
 function transactionsOf(run: Run): RecordedTransactions {
   const { trades, portfolio } = run;
@@ -228,7 +230,7 @@ function transactionsOf(run: Run): RecordedTransactions {
   };
 }
 
-function unfilledOf({ sm, columns, from, unfilled }: Book): RecordedOrder[] {
+export function unfilledOf({ sm, columns, from, unfilled }: Pick<Book, 'sm' | 'columns' | 'from' | 'unfilled'>): RecordedOrder[] {
   const day = (at: number): number => sm.sessions[from + at]!;
   return unfilled.map(({ at, slot, side, target, held, notional, reason, filledAt }) => ({
     day: day(at),
@@ -238,8 +240,13 @@ function unfilledOf({ sm, columns, from, unfilled }: Book): RecordedOrder[] {
   }));
 }
 
+interface GappedRun {
+  readonly gaps: Run['gaps'];
+  readonly portfolio: Pick<Book, 'sm'>;
+}
+
 /** Gaps of a run by day, then name. */
-export function gapsOf({ gaps, portfolio: { sm } }: Run): RecordedGaps {
+export function gapsOf({ gaps, portfolio: { sm } }: GappedRun): RecordedGaps {
   return {
     columns: Int32Array.from(gaps, ({ column }) => column),
     days: Int32Array.from(gaps, ({ session }) => sm.sessions[session]!),
@@ -247,6 +254,11 @@ export function gapsOf({ gaps, portfolio: { sm } }: Run): RecordedGaps {
   };
 }
 
-export function pricingOf({ rebalances, portfolio: { sm } }: Run): RecordedPricing {
+interface PricedRun {
+  readonly rebalances: Run['rebalances'];
+  readonly portfolio: Pick<Book, 'sm'>;
+}
+
+export function pricingOf({ rebalances, portfolio: { sm } }: PricedRun): RecordedPricing {
   return { dates: Int32Array.from(rebalances, ({ date }) => date), pricedFrom: Int32Array.from(rebalances, ({ session }) => sm.sessions[session]!) };
 }

@@ -1,7 +1,8 @@
 import { formatDay } from '../days.js';
 import { exchangeRates } from '../market/exchange-rates.js';
 import { effectTable } from '../market/growth.js';
-import { referenceAt } from '../market/market-data.js';
+import type { Day } from '../days.js';
+import { referenceAt, type MarketData } from '../market/market-data.js';
 import type { Book } from './book.js';
 import { indexTerms } from './index-run.js';
 import type { Run } from './run.js';
@@ -24,10 +25,11 @@ export function runToColumns(run: Run, { contentHash, inPlace = false }: Columns
   // Views of a strategy show what it holds itself.
   const indexRows = run.plan.strategy !== undefined || sameWeights(run) ? null : index.book;
   const names = namesHeld(run, indexRows !== null);
+  const { identifiers } = portfolio.sm;
   const rates = exchangeRates(portfolio.sm, document.currency);
   const foreign = [...names].filter((column) => !rates.isNative(column));
   const effects = effectsOf(run, names);
-  const labels = new TextEncoder().encode(JSON.stringify(labelsOf(run, names)));
+  const labels = new TextEncoder().encode(JSON.stringify(labelsOn(portfolio.sm.market, Array.from(names, (column) => identifiers[column]!), run.days.at(-1)!)));
   const record = packRecord(recordOf(run), new Map<Float64Array | Int32Array, BlockName>([
     [run.days, 'days'], [portfolio.value, 'value'], [portfolio.cash, 'cash'],
     [index.days, 'indexDays'], [index.book.value, 'indexLevel'], [index.book.divisor, 'divisor'],
@@ -38,7 +40,6 @@ export function runToColumns(run: Run, { contentHash, inPlace = false }: Columns
   const E = portfolio.events.length;
   const B = index.book.length;
   const hasCosts = plan.request.transaction_cost_bps > 0;
-  const { identifiers } = portfolio.sm;
   const f64 = (length: number) => ({ type: 'f64', length }) as const;
   const columns = createColumns(
     {
@@ -123,11 +124,11 @@ function namesHeld({ portfolio, index, rebalances }: Run, indexDiffers: boolean)
   return Int32Array.from([...held.keys()].filter((column) => held[column] === 1));
 }
 
-function labelsOf({ portfolio, days }: Run, names: Int32Array): RunLabels {
-  const { market, identifiers } = portfolio.sm;
+/** What the market calls names on a day. */
+export function labelsOn({ reference }: Pick<MarketData, 'reference'>, names: readonly string[], day: Day): RunLabels {
   const textsOf = (column: string): (string | null)[] =>
-    Array.from(names, (name) => {
-      const value = referenceAt(market.reference, identifiers[name]!, column, days.at(-1)!);
+    names.map((name) => {
+      const value = referenceAt(reference, name, column, day);
       return value === null ? null : String(value);
     });
   return { names: textsOf('NAME'), sectors: textsOf('SECTOR') };
@@ -187,7 +188,7 @@ function slotsIn({ columns }: Book, names: Int32Array): Int32Array {
 }
 
 /** Position among ascending columns of each of some others, ascending too; -1 where it is not among them. */
-function slotsOf(columns: Int32Array, others: Int32Array): Int32Array {
+export function slotsOf(columns: Int32Array, others: Int32Array): Int32Array {
   const slots = new Int32Array(others.length).fill(-1);
   for (let i = 0, slot = 0; i < others.length; i++) {
     while (slot < columns.length && columns[slot]! < others[i]!) slot++;
@@ -196,7 +197,7 @@ function slotsOf(columns: Int32Array, others: Int32Array): Int32Array {
   return slots;
 }
 
-function scatter(row: Float64Array, slots: Int32Array, into: Float64Array): void {
+export function scatter(row: Float64Array, slots: Int32Array, into: Float64Array): void {
   for (let i = 0; i < slots.length; i++) into[i] = slots[i]! < 0 ? 0 : row[slots[i]!]!;
 }
 
@@ -208,16 +209,16 @@ function writeEvents({ portfolio, trades, plan }: Run, names: Int32Array, column
     at[e] = event.at;
     scatter(event.before, slots, before.subarray(e * names.length));
   });
-  if (hasCosts) writeCosts({ portfolio, trades, plan }, names, columns);
+  if (hasCosts) columns.f64('eventCosts').set(costsOf({ portfolio, trades, plan }, names));
 }
 
-/** Costs of each name on sessions with trades, as a fraction of the value the close before; the first session has none. */
-function writeCosts({ portfolio, trades, plan }: Pick<Run, 'portfolio' | 'trades' | 'plan'>, names: Int32Array, columns: ColumnsWriter): void {
-  const costs = columns.f64('eventCosts');
+/** Costs of each name on sessions with trades, as a fraction of the value the close before; the first session has none. [E x H] */
+export function costsOf({ portfolio, trades, plan }: Pick<Run, 'portfolio' | 'trades' | 'plan'>, names: Int32Array): Float64Array {
   const rate = plan.request.transaction_cost_bps / 10_000;
   const placeOf = slotsOf(names, portfolio.columns);
   const { at, slot, notional, isFree } = trades;
   const { events, value } = portfolio;
+  const costs = new Float64Array(events.length * names.length);
   // Trades and events are both by date.
   for (let i = 0, e = 0; i < trades.count; i++) {
     const date = at[i]!;
@@ -225,13 +226,25 @@ function writeCosts({ portfolio, trades, plan }: Pick<Run, 'portfolio' | 'trades
     while (events[e]!.at < date) e++;
     costs[e * names.length + placeOf[slot[i]!]!] = (rate * Math.abs(notional[i]!)) / value[date - 1]!;
   }
+  return costs;
 }
 
-function writeRebalances({ rebalances, plan, portfolio }: Run, names: Int32Array, columns: ColumnsWriter): void {
+function writeRebalances(run: Run, names: Int32Array, columns: ColumnsWriter): void {
+  rebalanceRows(run, names, { targets: columns.f64('targets'), raw: columns.f64('raw'), capped: columns.u8('capped') });
+}
+
+/** Applied weights, weights before capping and marks of the names at their cap, [R x H] each. */
+export interface RebalanceRows {
+  readonly targets: Float64Array;
+  readonly raw: Float64Array;
+  readonly capped: Uint8Array;
+}
+
+export function rebalanceRows({ rebalances, plan, portfolio }: Pick<Run, 'rebalances' | 'plan' | 'portfolio'>, names: Int32Array, into?: RebalanceRows): RebalanceRows {
   const exposure = plan.strategy?.exposure ?? 1;
-  const targets = columns.f64('targets');
-  const raw = columns.f64('raw');
-  const capped = columns.u8('capped');
+  const cells = rebalances.length * names.length;
+  const rows = into ?? { targets: new Float64Array(cells), raw: new Float64Array(cells), capped: new Uint8Array(cells) };
+  const { targets, raw, capped } = rows;
   const placeOf = new Int32Array(portfolio.sm.names);
   for (let i = 0; i < names.length; i++) placeOf[names[i]!] = i;
   for (let r = 0; r < rebalances.length; r++) {
@@ -244,6 +257,7 @@ function writeRebalances({ rebalances, plan, portfolio }: Run, names: Int32Array
     }
     for (const column of rebalance.capped) capped[row + placeOf[column]!] = 1;
   }
+  return rows;
 }
 
 function writePrices({ portfolio }: Run, names: Int32Array, into: Float64Array): void {
@@ -260,7 +274,7 @@ function writePrices({ portfolio }: Run, names: Int32Array, into: Float64Array):
   }
 }
 
-const EFFECT_WIDTH = 6;
+export const EFFECT_WIDTH = 6;
 
 /** Rows of name, date, ratio, cash, rights and subscription price, by name then date. */
 function effectsOf({ portfolio, index }: Run, names: Int32Array): Float64Array {

@@ -10,7 +10,7 @@ import { Refusal } from '../refusal.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
 import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf, type BacktestMetrics } from '../analytics/series.js';
 import { runBenchmark, type BenchmarkRun } from './benchmark.js';
-import type { Book, BookInput, Gap, Targets } from './book.js';
+import type { Book, BookEnd, BookInput, Gap, Targets } from './book.js';
 import { createComposer, hasAnyBar, inForce, marketOn, type Composer, type Composition, type Compositions, type DeciderFactory } from './compositions.js';
 import { followBook } from './follow-book.js';
 import { constrainRebalances } from '../strategies/constrained-rebalances.js';
@@ -53,6 +53,25 @@ export interface Run {
   readonly variants: Readonly<Record<ReturnVariant, { readonly level: Float64Array; readonly divisor: Float64Array }>>;
   /** Level of the index on its weights before capping, on the dates of the index book; null without a cap. */
   readonly uncapped: Float64Array | null;
+  /** What it takes to go on after its last date, beside the ends of its books. */
+  readonly remains: RunRemains;
+}
+
+/** What is left when a run ends, of what its results do not tell. */
+export interface RunRemains {
+  /** Ends of the books that were simulated for their levels alone. */
+  readonly variants: Readonly<Partial<Record<ReturnVariant, BookEnd>>>;
+  readonly uncapped: BookEnd | null;
+  readonly findings: FindingGroups;
+}
+
+/** Findings of a run by what found them, in the order in which they are told. */
+export interface FindingGroups {
+  readonly decisions: readonly Finding[];
+  readonly solves: readonly Finding[];
+  readonly indexExits: readonly Finding[];
+  readonly portfolioExits: readonly Finding[];
+  readonly rights: readonly Finding[];
 }
 
 /** An index from its first composition to the end of the run. */
@@ -90,6 +109,9 @@ export function runBacktest(input: RunInput): Run {
   report(0.7, 'measuring');
   const benchmark = request.benchmark && runBenchmark({ composer, reference: request.benchmark, compositions, level: { days, values: level }, from, to, range });
   const parent = isDerivedDocument(document) ? parentRun(composer, document.derivation.source_index_id, days.at(-1)!) : null;
+  const findings = findingGroups({ decisions: compositions.findings, solves: simulated.warnings, index: index.book, portfolio });
+  const { variants, ends } = variantsOf(index, to);
+  const uncapped = isCapped(compositions) ? indexBook({ compositions, to, uncapped: true, isBrief: true }) : null;
   return {
     plan, document, days, level, indexLevel, portfolio, index, parent, benchmark, rebalances,
     trades: tradesOf(portfolio),
@@ -100,9 +122,10 @@ export function runBacktest(input: RunInput): Run {
     totalCosts: simulated.totalCosts,
     rebalancesWithin: rebalances.filter(({ session }) => session >= from).length,
     gaps: gapsWithin([index.book, portfolio], from),
-    findings: findingsOf(index, portfolio, simulated.warnings),
-    variants: variantsOf(index, to),
-    uncapped: isCapped(compositions) ? indexBook({ compositions, to, uncapped: true, isBrief: true }).value : null,
+    findings: toldFindings(findings),
+    variants,
+    uncapped: uncapped && uncapped.value,
+    remains: { variants: ends, uncapped: uncapped && ownEnd(uncapped), findings },
   };
 }
 
@@ -165,7 +188,7 @@ export function simulateRun({ market, calendars, plan, createDecider, engine = r
 }
 
 /** The last session at or before one on which any name has a bar. */
-function lastPriced(sm: SessionMarket, session: number): number {
+export function lastPriced(sm: SessionMarket, session: number): number {
   let last = session;
   while (last >= 0 && !hasAnyBar(sm, last)) last--;
   return last;
@@ -259,7 +282,7 @@ function rebalancesOf({ list }: Compositions, from: number): Composition[] {
 }
 
 /** Gaps of several books from a session on, each name and session once. */
-function gapsWithin(books: readonly Book[], from: number): Gap[] {
+export function gapsWithin(books: readonly Book[], from: number): Gap[] {
   const seen = new Map<string, Gap>();
   for (const { gaps } of books) {
     for (const gap of gaps) if (gap.session >= from) seen.set(`${gap.session} ${gap.column}`, gap);
@@ -270,32 +293,35 @@ function gapsWithin(books: readonly Book[], from: number): Gap[] {
 /** Warnings of one run before the rest is only counted. */
 const FINDINGS_MAX = 200;
 
-function findingsOf({ compositions, book }: IndexRun, portfolio: Book, ofSolves: readonly Finding[]): Finding[] {
-  const { sm } = compositions;
-  const warnings = new Map<string, Finding>();
-  const add = (finding: Finding): void => {
-    warnings.set(`${finding.code} ${finding.path} ${finding.message}`, finding);
-  };
-  compositions.findings.forEach(add);
-  ofSolves.forEach(add);
-  for (const { silent } of [book, portfolio]) {
-    for (const { session, column } of silent) {
-      add({
-        severity: 'warning',
-        code: 'SILENT_DELISTING',
-        message: `${sm.identifiers[column]} left on ${formatDay(sm.sessions[session]!)}: it had no bar on ${sm.barAge(session, column)} sessions of its exchange and no action ended it.`,
-        path: '',
-      });
-    }
-  }
-  for (const { session, column } of unadjustedRights(book)) {
-    add({
+interface FindingsInput {
+  readonly decisions: readonly Finding[];
+  readonly solves: readonly Finding[];
+  readonly index: Book;
+  readonly portfolio: Book;
+}
+
+export function findingGroups({ decisions, solves, index, portfolio }: FindingsInput): FindingGroups {
+  const { sm } = index;
+  const exits = ({ silent }: Book): Finding[] =>
+    silent.map(({ session, column }) => ({
       severity: 'warning',
-      code: 'RIGHTS_NOT_ADJUSTED',
-      message: `The rights issue of ${sm.identifiers[column]} on ${formatDay(sm.sessions[session]!)} has no subscription price and was not adjusted for.`,
+      code: 'SILENT_DELISTING',
+      message: `${sm.identifiers[column]} left on ${formatDay(sm.sessions[session]!)}: it had no bar on ${sm.barAge(session, column)} sessions of its exchange and no action ended it.`,
       path: '',
-    });
-  }
+    }));
+  const rights = unadjustedRights(index).map(({ session, column }): Finding => ({
+    severity: 'warning',
+    code: 'RIGHTS_NOT_ADJUSTED',
+    message: `The rights issue of ${sm.identifiers[column]} on ${formatDay(sm.sessions[session]!)} has no subscription price and was not adjusted for.`,
+    path: '',
+  }));
+  return { decisions, solves, indexExits: exits(index), portfolioExits: exits(portfolio), rights };
+}
+
+/** Findings as they are told: each once, and so many at most. */
+export function toldFindings({ decisions, solves, indexExits, portfolioExits, rights }: FindingGroups): Finding[] {
+  const warnings = new Map<string, Finding>();
+  for (const finding of [...decisions, ...solves, ...indexExits, ...portfolioExits, ...rights]) warnings.set(`${finding.code} ${finding.path} ${finding.message}`, finding);
   const all = [...warnings.values()];
   if (all.length <= FINDINGS_MAX) return all;
   const more: Finding = { severity: 'warning', code: 'MORE_FINDINGS', message: `${all.length - FINDINGS_MAX} more findings are not listed.`, path: '' };
@@ -315,17 +341,32 @@ function unadjustedRights({ sm, from, length, columns, weights }: Book): Gap[] {
   return found;
 }
 
-function variantsOf({ compositions, book }: IndexRun, to: number): Run['variants'] {
+interface Variants {
+  readonly variants: Run['variants'];
+  readonly ends: RunRemains['variants'];
+}
+
+function variantsOf({ compositions, book }: IndexRun, to: number): Variants {
   const { dividends: own, withholding_tax: tax } = compositions.treatment;
   const known = new Map<ReturnVariant, Book>([[own, book]]);
+  const ends: Partial<Record<ReturnVariant, BookEnd>> = {};
   // Without a tax the net return is the total return.
   if (tax === 0 && own !== 'price') known.set('total', book).set('net', book);
   const entries = RETURN_VARIANTS.map((variant) => {
     const same = variant === 'net' && tax === 0 ? known.get('total') : known.get(variant);
-    const { value, divisor } = same ?? indexBook({ compositions, to, variant, isBrief: true });
-    if (!same) known.set(variant, { ...book, value, divisor });
+    const { value, divisor, end } = same ?? indexBook({ compositions, to, variant, isBrief: true });
+    if (!same) {
+      known.set(variant, { ...book, value, divisor });
+      ends[variant] = ownEnd({ end });
+    }
     return [variant, { level: value, divisor }] as const;
   });
   // Object.fromEntries forgets that every variant is among the entries.
-  return Object.fromEntries(entries) as unknown as Run['variants'];
+  return { variants: Object.fromEntries(entries) as unknown as Run['variants'], ends };
+}
+
+/** The end of a book that follows no other. */
+export function ownEnd({ end }: Pick<Book, 'end'>): BookEnd {
+  if ('held' in end) return end;
+  throw new Error('a book that follows another has no holdings of its own');
 }

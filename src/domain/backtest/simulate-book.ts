@@ -1,7 +1,7 @@
 import type { Book, BookInput } from './book.js';
 import { closeSession, findGaps } from './book-close.js';
 import { driftTo } from './book-drift.js';
-import { beginStretch, openBook, writeRow } from './book-state.js';
+import { beginStretch, endOf, openBook, writeRow } from './book-state.js';
 
 /** Sessions between two looks at the cancel flag. */
 const TICK_SESSIONS = 64;
@@ -15,8 +15,8 @@ const TICK_SESSIONS = 64;
  */
 export function simulateBook(input: BookInput): Book {
   const state = openBook(input);
-  const { from, to, tick, sm } = input;
-  for (let session = from; session <= to; session++) {
+  const { from, to, tick, sm, resume } = input;
+  for (let session = resume ? from + 1 : from; session <= to; session++) {
     const at = session - from;
     if (at > 0) driftTo(state, session);
     const targets = state.targetsOn.get(session);
@@ -28,8 +28,9 @@ export function simulateBook(input: BookInput): Book {
   }
   const { columns, value, gross, paths, begins, divisor, costs, weights, cash, counts, everHeld, events, gaps, silent, orders } = state;
   if (input.isBrief) writeRow(state, to);
+  const end = endOf(state, to);
   return {
-    sm, from, length: to - from + 1, columns, value, gross, begins, divisor, costs, cash, counts, everHeld, events, gaps, silent, weights,
+    sm, from, length: to - from + 1, columns, value, gross, begins, divisor, costs, cash, counts, everHeld, events, gaps, silent, weights, end,
     path: paths,
     unfilled: orders,
   };

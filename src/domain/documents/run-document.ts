@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { FULL_RUN_REASON_NAMES } from '../backtest/full-run-reasons.js';
 
 const Artifact = z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: z.string() });
 
@@ -16,6 +17,10 @@ export const RunDocument = z.strictObject({
   run_hash: z.string(),
   store_content_hash: z.string(),
   engine_version: z.string(),
+  /** Last date of the stored run that it goes on with; null or absent for a run made whole. */
+  extended_from: z.string().nullable().optional(),
+  /** Why a stored run was not gone on with; null or absent when it was, or there was none. */
+  full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().optional(),
   request: z.unknown(),
   artifacts: z.strictObject({
     result: Artifact,
@@ -23,6 +28,10 @@ export const RunDocument = z.strictObject({
     record: Artifact.optional(),
     overview: Artifact,
     columns: Artifact,
+    /** The file that the columns begin in, of a run that goes on with a stored one. */
+    base: Artifact.optional(),
+    /** What it takes to go on with the run. */
+    checkpoint: Artifact.optional(),
     /** The plan it was made from, so that it can be made again. */
     plan: Artifact.optional(),
   }),

@@ -1,0 +1,140 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { BacktestPlan } from '#domain/backtest/plan.js';
+import { formatDay } from '#domain/days.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
+import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
+import type { BacktestInput, BacktestOutput, KeptRun } from '#jobs/tasks.js';
+import { openCalendars } from '#market/calendar-files.js';
+import { digestContent } from '#market/content.js';
+import { backtest } from '#workers/backtest.js';
+import { threadMs } from '../thread-time.js';
+
+/**
+ * The worker's time for a backtest of 500 names x 20 years, capped, total return, with costs, after one day was added to the store:
+ * the market of the new version is opened, what was before is proved to be unchanged, and everything that is stored is written.
+ * Beside it the same backtest made whole. Goal: one day <= 20 ms.
+ */
+const NAMES = 500;
+const SESSIONS = 5040;
+/** Days added one at a time, each by a thread that has not seen its version of the market. */
+const DAYS = 25;
+
+const calendars = openCalendars();
+const all = calendars.get('XNYS')!.sessions;
+const last = all.findLastIndex((day) => day <= 20_000);
+const dates = all.slice(last - SESSIONS - DAYS + 1, last + 1);
+const WHOLE = seededMarket();
+const folder = mkdtempSync(join(tmpdir(), 'bench-append-'));
+
+try {
+  for (const frequency of ['quarterly', 'monthly'] as const) await measure(frequency);
+} finally {
+  rmSync(folder, { recursive: true });
+}
+
+async function measure(frequency: 'quarterly' | 'monthly'): Promise<void> {
+  const plan = planOf(frequency);
+  const first = await versionOf(SESSIONS);
+  const wholeTimes: number[] = [];
+  let stored: BacktestOutput | undefined;
+  for (let i = 0; i < 3; i++) {
+    const { output, milliseconds } = await timed({ market: first, plan, engineVersion: 'bench' });
+    stored = output;
+    wholeTimes.push(milliseconds);
+  }
+  const times: number[] = [];
+  const others: string[] = [];
+  let bytes = 0;
+  let begun: string | undefined;
+  for (let day = 1; day <= DAYS; day++) {
+    const market = await versionOf(SESSIONS + day);
+    const kept = keep(stored!, day, begun);
+    const { output, milliseconds } = await timed({ market, plan, engineVersion: 'bench', kept });
+    if (output.extendedFrom === null) others.push(`${output.fullRunReason} in ${milliseconds.toFixed(0)} ms`);
+    else times.push(milliseconds);
+    bytes = [output.result, output.overview, output.columns, output.checkpoint].reduce((sum, file) => sum + (file?.bytes.length ?? 0), 0);
+    stored = output;
+    begun = output.extendedFrom === null ? undefined : kept.baseName;
+  }
+  times.sort((a, b) => a - b);
+  const [least, median, most] = [times[0]!, times[times.length >> 1]!, times.at(-1)!].map((value) => value.toFixed(1));
+  console.log(`${NAMES} names x ${SESSIONS} sessions, ${frequency}: one day in ${least} ms of the thread at least, ${median} in the median, ${most} at most, ${(bytes / 1e6).toFixed(1)} MB written; the whole in ${Math.min(...wholeTimes).toFixed(0)} ms; ${times.length} of ${DAYS} days gone on with${others.length > 0 ? `, ${others.join(', ')}` : ''}`);
+}
+
+/** Files of a stored run as the service keeps them: the columns begin in the file that it went on from. */
+function keep(run: BacktestOutput, day: number, begun: string | undefined): KeptRun {
+  const write = (name: string, file: { readonly bytes: Uint8Array; readonly sha256: string }) => {
+    const path = join(folder, `${name}-${day}`);
+    writeFileSync(path, file.bytes);
+    return { path, sha256: file.sha256 };
+  };
+  const columns = write('columns', run.columns);
+  return { columns: columns.path, checkpoint: write('checkpoint', run.checkpoint!), result: write('result', run.result), baseName: begun ?? `columns-${day}` };
+}
+
+async function timed(input: BacktestInput): Promise<{ readonly output: BacktestOutput; readonly milliseconds: number }> {
+  const begin = threadMs();
+  const output = await backtest(input, { report: () => {} });
+  return { output, milliseconds: threadMs() - begin };
+}
+
+function planOf(frequency: string): BacktestPlan {
+  const document = IndexDocument.parse({
+    id: 'BENCH', name: 'Bench', calendar: 'XNYS', base_date: formatDay(dates[0]!), rebalance: { frequency },
+    pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.02 } },
+  });
+  const request = { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 10 };
+  return { runId: 'BENCH', name: 'Bench', indexId: 'BENCH', documents: { BENCH: document }, request };
+}
+
+/** A version of the store with so many sessions, as a load leaves it. */
+async function versionOf(rows: number): Promise<MarketHandle> {
+  const lastDay = dates[rows - 1]!;
+  const market: MarketData = {
+    ...WHOLE,
+    dates: dates.slice(0, rows),
+    fields: new Map([...WHOLE.fields].map(([name, panel]) => [name, panel.subarray(0, rows * NAMES)])),
+    actions: WHOLE.actions.filter(({ exDay }) => exDay <= lastDay),
+  };
+  const { hash, digests } = await digestContent(market);
+  return { ...shareMarket({ ...market, contentHash: hash }), digests };
+}
+
+/** Random walks with a dividend a quarter; the same on every run. */
+function seededMarket(): MarketData {
+  let state = 0x9e3779b9;
+  const random = (): number => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+  const identifiers = Array.from({ length: NAMES }, (_, i) => `N${String(i).padStart(5, '0')}`);
+  const price = Float64Array.from(identifiers, () => 20 + 180 * random());
+  const shares = Float64Array.from(identifiers, () => Math.round(1e6 * Math.exp(4 * random())));
+  const close = new Float64Array(dates.length * NAMES);
+  const outstanding = new Float64Array(dates.length * NAMES);
+  for (let t = 0; t < dates.length; t++) {
+    for (let i = 0; i < NAMES; i++) {
+      price[i]! *= 1 + 0.0003 + 0.05 * (random() - 0.5);
+      close[t * NAMES + i] = Math.max(1, Math.round(price[i]! * 100) / 100);
+      outstanding[t * NAMES + i] = shares[i]!;
+    }
+  }
+  const actions = identifiers.flatMap((identifier, i) => {
+    const paid: CorporateAction[] = [];
+    for (let t = 20 + (i % 60); t < dates.length; t += 63) {
+      paid.push({ identifier, type: 'DIVIDEND', value: 0.2, exDay: dates[t]!, payDay: null, status: 'paid', announcedDay: null, related: null, subscriptionPrice: null });
+    }
+    return paid;
+  });
+  const rows = new Map(identifiers.map((identifier, i) => [identifier, [{ validFrom: null, values: [identifier, `S${i % 11}`, 'USD'] }]]));
+  return {
+    storeId: 'bench', contentHash: 'bench', adjustment: 'none', identifiers, dates,
+    fields: new Map([['CLOSE', close], ['SHARES_OUTSTANDING', outstanding]]),
+    reference: { columns: ['NAME', 'SECTOR', 'CURRENCY'], rows }, actions, universes: [],
+  };
+}

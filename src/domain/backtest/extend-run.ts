@@ -1,0 +1,398 @@
+import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf } from '../analytics/series.js';
+import { relativeMetrics, type RelativeMetrics } from '../analytics/relative.js';
+import { dayFrom, formatDay, type Day } from '../days.js';
+import { exchangeRates } from '../market/exchange-rates.js';
+import { effectTable } from '../market/growth.js';
+import { RETURN_VARIANTS, type ReturnVariant } from '../market/market-data.js';
+import type { Book, Gap } from './book.js';
+import { CHECKPOINT_FORMAT, keptBook, marksOf, recentOf, type KeptBook, type RunCheckpoint } from './checkpoint.js';
+import type { Composition } from './compositions.js';
+import { extendRecord, type ExtendedRecord } from './extend-record.js';
+import { CannotGoOn, goOn, type Continuation, type GoOnInput } from './go-on.js';
+import { indexTerms } from './index-run.js';
+import { kindOf, type Numbers } from './record-columns.js';
+import { createColumns, type BlockName, type ColumnsHeader, type ColumnsWriter, type RunColumns } from './run-columns.js';
+import { unfilledOf } from './run-record.js';
+import type { RunSummary } from './run-summary.js';
+import { costsOf, EFFECT_WIDTH, labelsOn, rebalanceRows, scatter, slotsOf } from './run-to-columns.js';
+import { findingGroups, gapsWithin, ownEnd, toldFindings, type FindingGroups, type RunRemains } from './run.js';
+import { tradesOf, type Trades } from './trades.js';
+
+export interface ExtendInput extends GoOnInput {
+  /** Columns of the stored run, and the name that the file they lie or begin in will have beside what is written. */
+  readonly stored: RunColumns;
+  readonly baseName: string;
+  /** Content of the market that the run goes on on. */
+  readonly contentHash: string;
+}
+
+/** A stored run with the sessions that came after it. */
+export interface ExtendedRun {
+  readonly summary: RunSummary;
+  /** Its rebalances on the new sessions, and whose positions their columns are. */
+  readonly rebalances: readonly Composition[];
+  readonly market: readonly string[];
+  /** Columns: what is new of them, and where the rest lies. */
+  readonly columns: Uint8Array<ArrayBuffer>;
+  readonly checkpoint: RunCheckpoint;
+  /** Last date of the stored run, and how many it has more. */
+  readonly extendedFrom: Day;
+  readonly sessions: number;
+}
+
+/** Sessions that a file of columns may have behind that which it begins in. */
+export const SESSIONS_BEHIND_MAX = 256;
+
+/**
+ * Goes on with a stored run: what comes out is what running the whole gives, bit for bit, but for the layout of the columns.
+ * @throws CannotGoOn
+ * @throws Refusal as the whole run would
+ * @cost O(N + T) and the new sessions; weights and prices of before are not read
+ */
+export function extendRun(input: ExtendInput): ExtendedRun {
+  const { plan, stored, checkpoint, report } = input;
+  if (sessionsBehind(stored) >= SESSIONS_BEHIND_MAX) throw new CannotGoOn('rewritten');
+  const continuation = goOn(input);
+  const { index, portfolio, rebalances, benchmark } = continuation;
+  const names = namesHeld(stored, continuation);
+  if (plan.strategy === undefined) assertSameWeights(stored, continuation); // Views of a strategy show what it holds itself.
+  report(0.5, 'measuring');
+  const whole = (block: BlockName, added: Float64Array): Float64Array => joined(stored.f64(block), added);
+  const days = joinedDays(stored.i32('days'), index.sm.sessions.slice(portfolio.from + 1, portfolio.from + portfolio.length));
+  const value = whole('value', portfolio.value.subarray(1));
+  const indexValue = whole('indexLevel', index.book.value.subarray(1));
+  const level = rebase(value, 100);
+  const indexLevel = rebase(indexValue.subarray(checkpoint.from - checkpoint.index.first), 100);
+  const metrics = backtestMetrics(level, indexLevel);
+  const trades = tradesOf(portfolio);
+  const gaps = newGaps(continuation);
+  const remains = remainsOf(input, continuation);
+  const findings = toldFindings(remains.findings);
+  const next = checkpointAfter(input, continuation, remains);
+  const record = extendRecord({
+    stored, continuation, trades, gaps,
+    plain: { runId: plan.runId, metrics, findings, unfilled: 'end' in next.portfolio ? unfilledOf(ordersOf(next.portfolio, portfolio)) : [] },
+  });
+  const relative = record.benchmark && relativeMetrics({ days, values: level }, record.benchmark);
+  const { header } = stored;
+  const first = header.dates - 1;
+  const addedRebalances = rebalances.map(({ date, session, cap, redistributed }) => ({ date: formatDay(date), at: session - portfolio.from + first, cap, redistributed }));
+  const rebalancesTold = [...header.rebalances, ...addedRebalances];
+  report(0.7, 'writing the result');
+  const columns = writeColumns({ input, continuation, names, days, level, relative, trades, record, rebalances: rebalancesTold });
+  const latest = rebalances.at(-1);
+  return {
+    rebalances, columns,
+    market: index.sm.identifiers,
+    checkpoint: next,
+    extendedFrom: checkpoint.day,
+    sessions: portfolio.length - 1,
+    summary: {
+      plan, days, level, indexLevel, metrics, findings,
+      returns: returnsOf(level),
+      drawdown: drawdownOf(level),
+      annualReturns: annualReturns(days, level),
+      totalCosts: whole('costs', portfolio.costs.subarray(1)).reduce((sum, cost) => sum + cost, 0),
+      rebalancesWithin: rebalancesTold.filter(({ at }) => at >= 0).length,
+      benchmark: relative && { relative, reference: plan.request.benchmark!, variant: benchmark ? benchmark.treatment.dividends : continuation.series!.variant },
+      identifiers: record.identifiers,
+      gaps: record.gaps,
+      pricing: record.pricing,
+      rebalancesTotal: rebalancesTold.length,
+      lastRebalance: latest ?? { date: dayFrom(header.rebalances.at(-1)!.date), weights: checkpoint.latest },
+    },
+  };
+}
+
+/** Dates that a file of columns has behind that which it begins in. */
+function sessionsBehind({ header }: RunColumns): number {
+  const days = header.blocks.days!;
+  return days.begins === undefined ? 0 : days.length - days.begins.length;
+}
+
+function joined(before: Float64Array, added: Float64Array): Float64Array {
+  const whole = new Float64Array(before.length + added.length);
+  whole.set(before);
+  whole.set(added, before.length);
+  return whole;
+}
+
+function joinedDays(before: Int32Array, added: Int32Array): Int32Array {
+  const whole = new Int32Array(before.length + added.length);
+  whole.set(before);
+  whole.set(added, before.length);
+  return whole;
+}
+
+/** Columns of the names that the stored run tells, [H]. @throws CannotGoOn when another one is held or asked for */
+function namesHeld({ header }: RunColumns, { index, portfolio, rebalances }: Continuation): Int32Array {
+  const names = Int32Array.from(header.names, index.sm.columnOf);
+  const known = new Set(names);
+  const held = [portfolio, ...(header.has_index_weights ? [index.book] : [])].flatMap(({ columns, everHeld }) => [...columns].filter((_, slot) => everHeld[slot] === 1));
+  if ([...held, ...rebalances.flatMap(({ columns }) => [...columns])].some((column) => !known.has(column))) throw new CannotGoOn('new_name');
+  return names;
+}
+
+/** @throws CannotGoOn when the whole run would show the weights of its index beside its own and the stored one does not, or the other way round */
+function assertSameWeights({ header }: RunColumns, { index: { book }, portfolio }: Continuation): void {
+  if (portfolio.weights.buffer === book.weights.buffer) return;
+  const areColumns = isEqual(portfolio.columns, book.columns);
+  const isSame = areColumns && isEqual(portfolio.weights, book.weights);
+  // What differs in columns alone may cease to, and what is the same may begin to differ.
+  if (header.has_index_weights ? isSame : !isSame) throw new CannotGoOn('parted');
+}
+
+function isEqual(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+function newGaps({ index: { book }, portfolio }: Continuation): Gap[] {
+  return gapsWithin([book, portfolio], portfolio.from + 1);
+}
+
+function remainsOf({ checkpoint: { remains: { findings } } }: ExtendInput, { index, portfolio, variants, uncapped }: Continuation): RunRemains {
+  const added = findingGroups({ decisions: index.findings, solves: [], index: index.book, portfolio });
+  const groups = Object.fromEntries(Object.entries(findings).map(([group, known]) => [group, [...known, ...added[group as keyof FindingGroups]]]));
+  return {
+    variants: Object.fromEntries(Object.entries(variants).map(([variant, book]) => [variant, ownEnd(book)])),
+    uncapped: uncapped && ownEnd(uncapped),
+    findings: groups as unknown as FindingGroups, // Object.fromEntries forgets that every group is among the entries.
+  };
+}
+
+function checkpointAfter({ checkpoint }: ExtendInput, { index, portfolio, parent, benchmark, series, rebalances }: Continuation, remains: RunRemains): RunCheckpoint {
+  const indices = [index, parent, benchmark].filter((shown) => shown !== null);
+  return {
+    format: CHECKPOINT_FORMAT,
+    day: index.sm.sessions[index.to]!,
+    since: Math.min(...indices.map(({ sm, to }) => sm.sessions[to]!)),
+    from: checkpoint.from,
+    marks: marksOf(indices.map((shown) => ({ sm: shown.sm, session: shown.to, terms: indexTerms(shown) }))),
+    index: keptAfter(checkpoint.index, index.book),
+    portfolio: 'end' in checkpoint.portfolio ? keptAfter(checkpoint.portfolio, portfolio) : followEnd(portfolio),
+    parent: parent && keptAfter(checkpoint.parent!, parent.book),
+    benchmark: benchmark && keptAfter(checkpoint.benchmark!, benchmark.book),
+    series: series?.end ?? null,
+    remains,
+    latest: rebalances.at(-1)?.weights ?? checkpoint.latest,
+    recent: new Map(indices.map((shown) => [shown.document.id, recentOf(shown.document, [...checkpoint.recent.get(shown.document.id)!, ...shown.composed], shown.to)])),
+  };
+}
+
+/** A kept book with the sessions that came after it. */
+function keptAfter(before: KeptBook, book: Book): KeptBook {
+  const shift = book.from - before.first;
+  const { orders, ...kept } = keptBook(book);
+  return { ...kept, first: before.first, orders: orders.map((order) => ({ ...order, at: order.at + shift, filledAt: order.filledAt === null ? null : order.filledAt + shift })) };
+}
+
+function followEnd({ end }: Book) {
+  if ('held' in end) throw new Error('a book that follows no other has no end of one that does');
+  return end;
+}
+
+/** The orders of a kept portfolio as a book has them. */
+function ordersOf({ first, columns, orders }: KeptBook, { sm }: Book): Pick<Book, 'sm' | 'columns' | 'from' | 'unfilled'> {
+  return { sm, columns, from: first, unfilled: orders.map((order) => ({ ...order, slot: columns.indexOf(order.slot) })) };
+}
+
+interface WriteInput {
+  readonly input: ExtendInput;
+  readonly continuation: Continuation;
+  /** Columns of the names, [H]. */
+  readonly names: Int32Array;
+  readonly days: Int32Array;
+  readonly level: Float64Array;
+  readonly relative: RelativeMetrics | null;
+  readonly trades: Trades;
+  readonly record: ExtendedRecord;
+  readonly rebalances: RunColumns['header']['rebalances'];
+}
+
+/** The columns of a run gone on with: what is new of each block, behind what is stored of it; small blocks and those in another order are written anew. */
+function writeColumns(write: WriteInput): Uint8Array<ArrayBuffer> {
+  const { input: { stored, baseName, contentHash }, continuation, names, days, level, relative, record, rebalances } = write;
+  const { portfolio, index, uncapped } = continuation;
+  const { header } = stored;
+  const { dates: before, index_dates: indexBefore } = header;
+  const blocks = blocksBehind(stored, baseName);
+  const { append, replace } = blocks;
+  append('days', days.subarray(before));
+  append('level', level.subarray(before));
+  for (const block of ['value', 'gross', 'costs', 'cash'] as const) append(block, portfolio[block].subarray(1));
+  append('weights', rowsOf(portfolio, names));
+  append('indexWeights', header.has_index_weights ? rowsOf(index.book, names) : NONE);
+  appendEvents(write, append);
+  appendRebalances(write, append);
+  append('price', pricesOf(portfolio, names));
+  const effects = effectsAfter(write);
+  if (effects) replace('effects', effects);
+  else append('effects', NONE);
+  if (header.blocks.rates) replace('rates', ratesOf(write));
+  append('indexDays', index.sm.sessions.slice(index.from + 1, index.to + 1));
+  append('indexLevel', index.book.value.subarray(1));
+  append('divisor', index.book.divisor.subarray(1));
+  for (const { variant, book } of variantsAfter(continuation)) {
+    append(VARIANT_BLOCKS[variant].level, book.value.subarray(1));
+    append(VARIANT_BLOCKS[variant].divisor, book.divisor.subarray(1));
+  }
+  if (uncapped) append('uncapped', uncapped.value.subarray(1));
+  if (relative) {
+    replace('benchmarkDays', relative.days);
+    replace('benchmarkLevel', relative.level);
+  }
+  replace('labels', new TextEncoder().encode(JSON.stringify(labelsOn(index.sm.market, header.names, days.at(-1)!))));
+  replace('record', record.description);
+  append('recordF64', ...record.added.f64);
+  append('recordI32', ...record.added.i32);
+  append('recordU8', ...record.added.u8);
+  const { version: _version, blocks: _blocks, base: _base, ...told } = header;
+  return blocks.write({ ...told, store_content_hash: contentHash, dates: days.length, index_dates: indexBefore + index.book.length - 1, rebalances });
+}
+
+const NONE = new Float64Array(0);
+
+const VARIANT_BLOCKS = {
+  price: { level: 'levelPrice', divisor: 'divisorPrice' },
+  total: { level: 'levelTotal', divisor: 'divisorTotal' },
+  net: { level: 'levelNet', divisor: 'divisorNet' },
+} as const;
+
+/** The book of each variant, as the whole run tells them. */
+function variantsAfter({ index, variants }: Continuation): { readonly variant: ReturnVariant; readonly book: Book }[] {
+  const { dividends: own, withholding_tax: tax } = index.treatment;
+  const total = own !== 'price' && tax === 0 ? index.book : (variants.total ?? index.book);
+  const bookOf = (variant: ReturnVariant): Book => (variant === own ? index.book : variant === 'net' && tax === 0 ? total : variant === 'total' ? total : variants[variant]!);
+  return RETURN_VARIANTS.map((variant) => ({ variant, book: bookOf(variant) }));
+}
+
+interface BlocksBehind {
+  /** More of a block, behind what is stored of it; nothing where there is no such block. */
+  append(name: BlockName, ...added: readonly Numbers[]): void;
+  /** A block in place of the stored one. */
+  replace(name: BlockName, values: Numbers): void;
+  write(header: ColumnsHeader): Uint8Array<ArrayBuffer>;
+}
+
+function blocksBehind(stored: RunColumns, baseName: string): BlocksBehind {
+  const { header } = stored;
+  const pieces = new Map<BlockName, readonly Numbers[]>();
+  const begins: { [K in BlockName]?: { readonly offset: number; readonly length: number } } = {};
+  return {
+    append(name, ...added) {
+      const block = header.blocks[name];
+      if (!block) return;
+      const begun = header.base === undefined ? { offset: block.offset, length: block.length } : block.begins;
+      if (begun) begins[name] = begun;
+      pieces.set(name, [stored[block.type](name, begun?.length ?? 0), ...added]);
+    },
+    replace(name, values) {
+      pieces.set(name, [values]);
+    },
+    write(told) {
+      const sizes = Object.fromEntries([...pieces].map(([name, parts]) => [name, { type: kindOf(parts[0]!), length: parts.reduce((sum, { length }) => sum + length, 0) }]));
+      const columns = createColumns(told, sizes, undefined, { base: baseName, begins });
+      for (const [name, parts] of pieces) {
+        let at = 0;
+        for (const part of parts) {
+          writeInto(columns, name, part, at);
+          at += part.length;
+        }
+      }
+      return columns.bytes;
+    },
+  };
+}
+
+function writeInto(columns: ColumnsWriter, name: BlockName, part: Numbers, at: number): void {
+  columns[kindOf(part)](name).set(part, at);
+}
+
+/** Weights of the new sessions by the names of the columns. */
+function rowsOf({ columns, weights, length }: Book, names: Int32Array): Float64Array {
+  const rows = new Float64Array((length - 1) * names.length);
+  const slots = slotsOf(columns, names);
+  for (let t = 1; t < length; t++) scatter(weights.subarray(t * columns.length, (t + 1) * columns.length), slots, rows.subarray((t - 1) * names.length));
+  return rows;
+}
+
+function appendEvents({ input: { plan, stored }, continuation: { portfolio }, names, trades }: WriteInput, append: BlocksBehind['append']): void {
+  const first = stored.header.dates - 1;
+  const { events, columns } = portfolio;
+  const slots = slotsOf(columns, names);
+  const before = new Float64Array(events.length * names.length);
+  events.forEach((event, e) => scatter(event.before, slots, before.subarray(e * names.length)));
+  append('eventAt', Int32Array.from(events, ({ at }) => at + first));
+  append('before', before);
+  append('eventCosts', costsOf({ portfolio, trades, plan }, names));
+}
+
+function appendRebalances({ input: { plan }, continuation: { portfolio, rebalances }, names }: WriteInput, append: BlocksBehind['append']): void {
+  const { targets, raw, capped } = rebalanceRows({ portfolio, rebalances, plan }, names);
+  append('targets', targets);
+  append('raw', raw);
+  append('capped', capped);
+}
+
+/** CLOSE of the new sessions. */
+function pricesOf({ sm, from, length }: Book, names: Int32Array): Float64Array {
+  const close = sm.market.fields.get('CLOSE')!;
+  const rows = new Float64Array((length - 1) * names.length);
+  for (let t = 1; t < length; t++) {
+    for (let i = 0; i < names.length; i++) rows[(t - 1) * names.length + i] = sm.valueAt(close, from + t, names[i]!);
+  }
+  return rows;
+}
+
+/** All effects with those of the new sessions among them, by name then date; null when there are no new ones. */
+function effectsAfter({ input: { stored }, continuation: { index, portfolio }, names }: WriteInput): Float64Array | null {
+  const { effects, starts } = effectTable(index.sm, indexTerms(index));
+  const placeOf = new Map([...names].map((column, place) => [column, place]));
+  const first = stored.header.dates - 1;
+  const added: number[][] = [];
+  for (let t = 1; t < portfolio.length; t++) {
+    for (let e = starts[portfolio.from + t]!; e < starts[portfolio.from + t + 1]!; e++) {
+      const { column, ratio, cash, rights, subscription } = effects[e]!;
+      const place = placeOf.get(column);
+      if (place !== undefined) added.push([place, first + t, ratio, cash, rights, subscription]);
+    }
+  }
+  if (added.length === 0) return null;
+  added.sort((a, b) => a[0]! - b[0]! || a[1]! - b[1]!);
+  const before = stored.f64('effects');
+  const all = new Float64Array(before.length + EFFECT_WIDTH * added.length);
+  let from = 0;
+  let to = 0;
+  for (const row of added) {
+    const until = endOfName(before, from, row[0]!);
+    all.set(before.subarray(from, until), to);
+    all.set(row, to + until - from);
+    to += until - from + EFFECT_WIDTH;
+    from = until;
+  }
+  all.set(before.subarray(from), to);
+  return all;
+}
+
+/** Position behind the last row of a name, among rows by name. */
+function endOfName(rows: Float64Array, from: number, place: number): number {
+  let at = from;
+  while (at < rows.length && rows[at]! <= place) at += EFFECT_WIDTH;
+  return at;
+}
+
+/** Exchange rates of the whole run, by name. */
+function ratesOf({ input: { stored }, continuation: { index, portfolio }, names }: WriteInput): Float64Array {
+  const { foreign, dates } = stored.header;
+  const before = stored.f64('rates');
+  const rates = exchangeRates(index.sm, index.document.currency);
+  const length = dates + portfolio.length - 1;
+  const all = new Float64Array(Object.keys(foreign).length * length);
+  for (const [place, row] of Object.entries(foreign)) {
+    all.set(before.subarray(row * dates, (row + 1) * dates), row * length);
+    all.set(rates.seriesOf(names[Number(place)]!).subarray(portfolio.from + 1, portfolio.from + portfolio.length), row * length + dates);
+  }
+  return all;
+}

@@ -1,0 +1,15 @@
+/** Why a stored run is not gone on with and the whole is run instead. */
+export const FULL_RUN_REASONS = {
+  definition_changed: 'the index, a document it reaches, the request (but for a later end) or the engine is not that of the stored run',
+  no_checkpoint: 'what the stored run left to go on from is not there or cannot be read',
+  names_changed: 'the store holds other names or fields than it did',
+  history_changed: 'something that the store tells of the days up to the last one of the stored run has changed',
+  no_new_session: 'the stored run reaches as far already',
+  rebalance: 'a rebalance on the new sessions is decided from more than the latest compositions',
+  new_name: 'the run comes to hold a name that it never held',
+  parted: 'portfolio and index begin or cease to hold the same',
+  rewritten: 'the stored run has been gone on with so often that it is written anew',
+} as const;
+export type FullRunReason = keyof typeof FULL_RUN_REASONS;
+
+export const FULL_RUN_REASON_NAMES = Object.keys(FULL_RUN_REASONS) as [FullRunReason, ...FullRunReason[]]; // Object.keys knows texts alone.

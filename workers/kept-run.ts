@@ -1,0 +1,160 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { deserialize, serialize } from 'node:v8';
+import { CHECKPOINT_FORMAT, type RunCheckpoint } from '#domain/backtest/checkpoint.js';
+import { extendRun, type ExtendedRun } from '#domain/backtest/extend-run.js';
+import { CannotGoOn } from '#domain/backtest/go-on.js';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
+import type { BacktestPlan } from '#domain/backtest/plan.js';
+import { openColumns, type BlockName, type RunColumns } from '#domain/backtest/run-columns.js';
+import { canonicalJson } from '#domain/canonical-json.js';
+import { openMarketSince, type MarketHandle } from '#domain/market/handle.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { Refusal } from '#domain/refusal.js';
+import type { KeptRun, TaskControl } from '#jobs/tasks.js';
+import { prefixDiffers, prefixOf, reachesBack, settledDay, type MarketPrefix } from '#market/prefix.js';
+import { SNAPSHOT_CELLS_MAX, cellsOf, type ResultSnapshots, type SnapshotsPlace } from '#views/run-json.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { openedMarket } from './open-markets.js';
+import { openedCalendars } from './opened-calendars.js';
+import { withRunFile } from './run-file.js';
+
+/** What is kept beside the columns of a run, so that it can be gone on with. */
+export interface KeptState {
+  readonly format: number;
+  /** SHA-256 over plan and engine version, whatever the end of the request. */
+  readonly identity: string;
+  /** What the market told up to the last date of the run. */
+  readonly prefix: MarketPrefix;
+  readonly checkpoint: RunCheckpoint;
+  /** Where the result has its snapshots. */
+  readonly snapshots: SnapshotsPlace;
+  /** SHA-256 of the columns that going on reads. */
+  readonly columns: string;
+}
+
+/** The identity of a run that may only reach further: everything it is made from but the market and the end. */
+export function identityOf(plan: BacktestPlan, engineVersion: string): string {
+  const { request, ...rest } = plan;
+  return createHash('sha256').update(canonicalJson({ ...rest, request: { ...request, end: null }, engineVersion, format: CHECKPOINT_FORMAT })).digest('hex');
+}
+
+export interface StateInput {
+  readonly plan: BacktestPlan;
+  readonly engineVersion: string;
+  readonly handle: MarketHandle;
+  readonly market: MarketData;
+  readonly checkpoint: RunCheckpoint;
+  readonly snapshots: SnapshotsPlace;
+  /** Digest of its columns. */
+  readonly columns: string;
+}
+
+/** The state of a run as bytes; null on a market whose content cannot be told apart by its parts. */
+export function keepState({ plan, engineVersion, handle, market, checkpoint, snapshots, columns }: StateInput): Uint8Array | null {
+  if (handle.digests === undefined) return null;
+  const state: KeptState = {
+    format: CHECKPOINT_FORMAT,
+    identity: identityOf(plan, engineVersion),
+    prefix: prefixOf(market, handle.digests, checkpoint.day),
+    checkpoint, snapshots,
+    columns,
+  };
+  return serialize(state);
+}
+
+/** Blocks whose stored values later dates are measured with. */
+const READ_BLOCKS: readonly BlockName[] = ['days', 'value', 'costs', 'indexLevel', 'record'];
+
+/** SHA-256 of the columns that later dates are measured with. */
+export function digestOf(columns: RunColumns): string {
+  const hash = createHash('sha256');
+  for (const name of READ_BLOCKS) hash.update(columns[columns.header.blocks[name]!.type](name));
+  return hash.digest('hex');
+}
+
+export interface GoneOn extends ExtendedRun {
+  readonly snapshots: ResultSnapshots;
+  /** What it takes to go on with it again, once its result is written. */
+  keep(snapshots: SnapshotsPlace): Uint8Array | null;
+}
+
+export interface GoOnOrder {
+  readonly engine: Engine;
+  readonly handle: MarketHandle;
+  readonly plan: BacktestPlan;
+  readonly engineVersion: string;
+  readonly kept: KeptRun;
+}
+
+/**
+ * The stored run with the sessions that came after it.
+ * @throws CannotGoOn
+ * @throws Refusal as the whole run would
+ */
+export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrder, control: TaskControl): GoneOn {
+  const state = readState(kept);
+  if (state.identity !== identityOf(plan, engineVersion)) throw new CannotGoOn('definition_changed');
+  if (handle.digests === undefined) throw new CannotGoOn('no_checkpoint');
+  const { checkpoint } = state;
+  const after = Math.min(checkpoint.since, settledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));
+  const market = openMarketSince(handle, after);
+  const changed = prefixDiffers(prefixOf(market, handle.digests, checkpoint.day), state.prefix);
+  if (changed !== null) throw new CannotGoOn(changed === 'names' ? 'names_changed' : 'history_changed');
+  if (reachesBack(market, checkpoint.day)) throw new CannotGoOn('history_changed');
+  return reading(() =>
+    withRunFile(kept.columns, (stored, readBase) => {
+      if (digestOf(stored) !== state.columns) throw new CannotGoOn('no_checkpoint');
+      const run = extendRun({
+        plan, checkpoint, stored, market,
+        calendars: openedCalendars(),
+        wholeMarket: () => openedMarket(handle),
+        createDecider: indexDeciders(engine),
+        report: (fraction, message) => control.report(0.8 * fraction, message),
+        baseName: kept.baseName,
+        contentHash: handle.contentHash,
+      });
+      const result = readKept(kept.result);
+      const { from, to, cells } = state.snapshots;
+      if (cells + cellsOf(run.rebalances) > SNAPSHOT_CELLS_MAX) throw new CannotGoOn('rewritten');
+      const columns = digestOf(openColumns((start, end) => run.columns.slice(start, end), () => readBase));
+      return {
+        ...run,
+        snapshots: { text: result.subarray(from, to), cells, added: run.rebalances, identifiers: run.market },
+        keep: (snapshots) => keepState({ plan, engineVersion, handle, market, checkpoint: run.checkpoint, snapshots, columns }),
+      };
+    }),
+  );
+}
+
+/** A stored file that cannot be read does not keep a run from being made whole. */
+function reading<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (thrown) {
+    throw thrown instanceof Refusal && thrown.code === 'DOCUMENT_UNREADABLE' ? new CannotGoOn('no_checkpoint') : thrown;
+  }
+}
+
+function readState({ checkpoint }: KeptRun): KeptState {
+  const bytes = readKept(checkpoint);
+  try {
+    const state = deserialize(bytes) as KeptState; // Written by keepState, which its hash has shown.
+    if (state.format === CHECKPOINT_FORMAT) return state;
+  } catch {
+    // A newer runtime wrote it.
+  }
+  throw new CannotGoOn('no_checkpoint');
+}
+
+/** @throws CannotGoOn when a file is gone or has another content than was written */
+function readKept({ path, sha256 }: KeptRun['result']): Uint8Array {
+  let bytes: Uint8Array;
+  try {
+    bytes = readFileSync(path);
+  } catch {
+    throw new CannotGoOn('no_checkpoint');
+  }
+  if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw new CannotGoOn('no_checkpoint');
+  return bytes;
+}

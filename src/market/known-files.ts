@@ -6,7 +6,8 @@ import type { FileDigest } from './read-source.js';
 export interface KnownFile extends FileDigest {
   readonly dataset: Dataset;
   readonly path: string;
-  readonly identity: string;
+  /** Null when it was written too shortly before to be recognised by it. */
+  readonly identity: string | null;
 }
 
 /**
@@ -15,14 +16,17 @@ export interface KnownFile extends FileDigest {
  */
 const SETTLED_AFTER_MS = 2000;
 
-/** The files of a folder that can be recognised later. @param listedAt before any of them was read, ms since 1970 */
+/** The files of a folder as they are to be recognised later. @param listedAt before any of them was read, ms since 1970 */
 export function knownFiles(files: DatasetFiles, digests: readonly FileDigest[], listedAt: number): KnownFile[] {
   const digestOf = new Map(digests.map((digest) => [digest.label, digest]));
   return DATASETS.flatMap((dataset) => files[dataset].flatMap(({ path, label, identity, changedAt }): KnownFile[] => {
     const digest = digestOf.get(label);
-    return digest === undefined || changedAt > listedAt - SETTLED_AFTER_MS ? [] : [{ ...digest, dataset, path, identity }];
+    return digest === undefined ? [] : [{ ...digest, dataset, path, identity: changedAt > listedAt - SETTLED_AFTER_MS ? null : identity }];
   }));
 }
+
+/** Digests of the files of tables by label. */
+export type KnownTables = Readonly<Partial<Record<Dataset, Readonly<Record<string, string>>>>>;
 
 /** What of a folder is still to be read when some of its files are known. */
 export interface Unread {
@@ -32,6 +36,8 @@ export interface Unread {
   readonly unchanged: readonly KnownFile[];
   /** Tables none of whose files has come, gone or changed. */
   readonly kept: readonly Dataset[];
+  /** Digests that the other tables' files had, of those of which none has come or gone: they may have been written again as they were. */
+  readonly digests: KnownTables;
 }
 
 /** @cost O(files) */
@@ -43,15 +49,20 @@ export function unreadFiles(files: DatasetFiles, known: readonly KnownFile[]): U
   };
   const unread: Record<Dataset, readonly SourceFile[]> = { ...files, market: files.market.filter((file) => asKnown('market', file) === undefined) };
   const kept: Dataset[] = [];
+  const digests: Partial<Record<Dataset, Record<string, string>>> = {};
   const unchanged = files.market.flatMap((file) => asKnown('market', file) ?? []);
   for (const dataset of DATASETS) {
     if (dataset === 'market') continue;
     const same = files[dataset].flatMap((file) => asKnown(dataset, file) ?? []);
-    const held = known.filter((file) => file.dataset === dataset).length;
-    if (same.length !== files[dataset].length || same.length !== held) continue;
+    const held = known.filter((file) => file.dataset === dataset);
+    if (same.length !== files[dataset].length || same.length !== held.length) {
+      const labels = new Set(held.map(({ label }) => label));
+      if (held.length === files[dataset].length && files[dataset].every(({ label }) => labels.has(label))) digests[dataset] = Object.fromEntries(held.map(({ label, sha256 }) => [label, sha256]));
+      continue;
+    }
     unread[dataset] = [];
     unchanged.push(...same);
     kept.push(dataset);
   }
-  return { files: unread, unchanged, kept };
+  return { files: unread, unchanged, kept, digests };
 }

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ImportAnswer, MarketTaskReport, MarketTaskRequest } from './market-tasks.js';
+import type { Dataset } from './datasets.js';
 import { digestContent, type MarketContent } from './content.js';
 import { createProblems, type Problems } from './problems.js';
 import { readSource, type FileDigest, type SourceRead } from './read-source.js';
@@ -60,6 +61,7 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
     end: content.dates.at(-1) ?? null,
     rows,
     files,
+    kept: made.kept ?? [],
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
     warnings: problems.findings(),
   };
@@ -77,6 +79,7 @@ async function share(content: MarketContent, files: readonly string[]): Promise<
 interface Made {
   readonly content: MarketContent;
   readonly rows: SourceRead['rows'];
+  readonly kept?: readonly Dataset[];
   readonly files: () => Promise<readonly FileDigest[]>;
   /** False when it turned out that nobody will serve it. */
   readonly isServed?: boolean;

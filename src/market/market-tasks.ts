@@ -8,6 +8,7 @@ import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { ContentDigests } from '#domain/market/handle.js';
 import type { ErrorDetail } from '#domain/refusal.js';
 import type { FileDigest } from './read-source.js';
+import type { KnownTables } from './known-files.js';
 import type { SharedLayout } from './shared-file.js';
 import type { SyntheticSpec } from './synthetic/spec.js';
 
@@ -17,7 +18,7 @@ import type { SyntheticSpec } from './synthetic/spec.js';
  */
 export interface MarketTasks {
   /** Reads the files of a store. */
-  readFiles: { readonly files: DatasetFiles; readonly after: Day | null };
+  readFiles: { readonly files: DatasetFiles; readonly after: Day | null; readonly known?: KnownTables };
   /** Reads the tables of a database. */
   readDatabase: { readonly place: DatabasePlace; readonly tables: TableNames; readonly after: Day | null };
   /** Reads the body of an import and writes what it brings as a store, once its header was answered. */
@@ -58,6 +59,8 @@ export interface ContentSummary {
   /** Bytes of the files it was read from or written to. */
   readonly bytes: number;
   readonly files: readonly FileDigest[];
+  /** Tables that were not read, for their files are, byte for byte, those that were known. */
+  readonly kept?: readonly Dataset[];
   /** Doubts about the content; at most 201. */
   readonly warnings: readonly Finding[];
 }

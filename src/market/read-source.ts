@@ -15,6 +15,7 @@ import { DATASETS, type Dataset } from './datasets.js';
 import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName, type DuckDb } from './duckdb.js';
 import { identityOfFile, type DatasetFiles, type SourceFile } from './folder.js';
 import { JsonLinesFault, readJsonLines } from './json-lines.js';
+import type { KnownTables } from './known-files.js';
 import { createMarketRows } from './market-rows.js';
 import { noPanels } from './panels.js';
 import { columnsOf, marketColumns, scanOf } from './parquet.js';
@@ -36,6 +37,8 @@ export interface SourceRead {
   readonly content: MarketContent;
   readonly rows: Readonly<Record<Dataset, number>>;
   readonly files: readonly FileDigest[];
+  /** Tables that were not read, for their files are those that were known. */
+  readonly kept?: readonly Dataset[];
 }
 
 /** Bytes of a gzipped file after decompression, per byte before: text does not compress further. */
@@ -49,29 +52,32 @@ type Progress = (fraction: number, message: string) => void;
 export interface ReadOptions {
   /** Only bars of later days are wanted; there may be none. Null: all, and at least one. */
   readonly after: Day | null;
+  /** Tables that need not be read when their files have these digests. */
+  readonly known?: KnownTables;
 }
 
 /**
  * Reads the files of a store into one content, telling everything that is wrong with them.
  * @returns undefined, and told, when anything is wrong.
  */
-export async function readSource(files: DatasetFiles, problems: Problems, onProgress: Progress, { after }: ReadOptions = { after: null }): Promise<SourceRead | undefined> {
+export async function readSource(files: DatasetFiles, problems: Problems, onProgress: Progress, { after, known = {} }: ReadOptions = { after: null }): Promise<SourceRead | undefined> {
   const paths = DATASETS.flatMap((dataset) => files[dataset].flatMap(({ format, path }) => (format === 'parquet' ? [path] : [])));
   let duck: Promise<DuckDb> | undefined;
-  const reading: Reading = { digests: [], problems, duck: () => (duck ??= openDuckDb({ files: paths })) };
+  const reading: Reading = { digests: [], kept: [], problems, known, duck: () => (duck ??= openDuckDb({ files: paths })) };
   try {
     onProgress(0, 'reading market');
     const market = await readMarket(files.market, reading, after, (fraction) => onProgress(0.8 * fraction, 'reading market'));
     onProgress(0.8, 'reading tables');
-    const reference = await readTable(files.reference, createReferenceRows(problems), reading);
-    const actions = await readTable(files.corporate_actions, createActionRows(problems), reading);
-    const universes = await readTable(files.universes, createUniverseRows(problems), reading);
+    const reference = await readTable('reference', files.reference, createReferenceRows(problems), reading);
+    const actions = await readTable('corporate_actions', files.corporate_actions, createActionRows(problems), reading);
+    const universes = await readTable('universes', files.universes, createUniverseRows(problems), reading);
     for (const { label } of await changedFiles(files)) problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file changed while it was read.' });
     if (problems.errors > 0 || market === undefined) return undefined;
     return {
       content: { ...market.panels, reference: reference.table, actions: actions.table, universes: universes.table },
       rows: { market: market.rows, reference: reference.rows, corporate_actions: actions.rows, universes: universes.rows },
       files: reading.digests,
+      kept: reading.kept,
     };
   } finally {
     await duck?.then((open) => open.close(), () => {}); // one that did not open is told of where it was wanted
@@ -81,7 +87,9 @@ export async function readSource(files: DatasetFiles, problems: Problems, onProg
 /** What the datasets of one source have in common while they are read. */
 interface Reading {
   readonly digests: FileDigest[];
+  readonly kept: Dataset[];
   readonly problems: Problems;
+  readonly known: KnownTables;
   /** The reader of all its Parquet files. */
   duck(): Promise<DuckDb>;
 }
@@ -116,9 +124,10 @@ async function readMarket(files: readonly SourceFile[], reading: Reading, after:
 }
 
 async function readTable<T extends ReferenceTable | readonly CorporateAction[] | readonly Membership[]>(
-  files: readonly SourceFile[], rows: TableRows<T>, reading: Reading,
+  dataset: Dataset, files: readonly SourceFile[], rows: TableRows<T>, reading: Reading,
 ): Promise<{ readonly table: T; readonly rows: number }> {
-  if (files[0]?.format === 'parquet') await readParquetTable(files, rows, reading);
+  if (await isAsKnown(dataset, files, reading)) reading.kept.push(dataset);
+  else if (files[0]?.format === 'parquet') await readParquetTable(files, rows, reading);
   else {
     const { digests, problems } = reading;
     for (const file of files) {
@@ -130,6 +139,21 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
     }
   }
   return { table: rows.toTable(), rows: rows.rows };
+}
+
+/** Whether the files of a table are, byte for byte, those that were known; their digests are added then. */
+async function isAsKnown(dataset: Dataset, files: readonly SourceFile[], { known, digests }: Reading): Promise<boolean> {
+  const expected = known[dataset];
+  if (expected === undefined) return false;
+  const found: FileDigest[] = [];
+  try {
+    await digestFiles(files, found);
+  } catch {
+    return false; // what is wrong with a file is told by who reads it
+  }
+  if (found.some(({ label, sha256 }) => expected[label] !== sha256)) return false;
+  digests.push(...found);
+  return true;
 }
 
 interface RowReaders {

@@ -9,7 +9,7 @@ import { folderFiles, type DatasetFiles } from '#market/folder.js';
 import { knownFiles, unreadFiles, type KnownFile } from '#market/known-files.js';
 import type { Locations } from '#market/locations.js';
 import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#market/market-process.js';
-import type { ContentSummary } from '#market/market-tasks.js';
+import type { ContentSummary, MarketTasks } from '#market/market-tasks.js';
 import type { ServedMarket } from '#market/markets.js';
 import { createProblems, type Problems } from '#market/problems.js';
 import { servedMarket } from '#market/served-markets.js';
@@ -76,7 +76,7 @@ export function createStoreLoading({ locations, databases, timestamp }: StoreLoa
   }
 
   /** Reads some files of a folder, all of which must be there and no other when they were read. */
-  async function readFiles(source: Source, listed: DatasetFiles, input: { readonly files: DatasetFiles; readonly after: Day | null }, options: MarketTaskOptions): Promise<MarketTaskResult> {
+  async function readFiles(source: Source, listed: DatasetFiles, input: MarketTasks['readFiles'], options: MarketTaskOptions): Promise<MarketTaskResult> {
     const result = await runMarketTask('readFiles', input, options);
     if (result.kind === 'refused') return result;
     const problems = createProblems();
@@ -107,7 +107,7 @@ export function createStoreLoading({ locations, databases, timestamp }: StoreLoa
     if (files === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
     const unread = unreadFiles(files, known);
     let { kept, unchanged } = unread;
-    let result = await readFiles(source, files, { files: unread.files, after }, options);
+    let result = await readFiles(source, files, { files: unread.files, after, known: unread.digests }, options);
     if (result.kind === 'refused' && unchanged.length > 0) {
       // What is wrong is told as of the whole folder: a column may be missing in one file that another has.
       kept = [];
@@ -121,7 +121,7 @@ export function createStoreLoading({ locations, databases, timestamp }: StoreLoa
       kind: 'added',
       summary: { ...summary, files: digests, bytes: digests.reduce((sum, { bytes }) => sum + bytes, 0) },
       handle: handle!, // it was to be loaded
-      kept,
+      kept: [...kept, ...(summary.kept ?? [])],
       files: [...unchanged, ...knownFiles(files, summary.files, listedAt)],
     };
   }

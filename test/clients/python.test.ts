@@ -10,6 +10,8 @@ const isPythonHere = spawnSync('python3', ['--version']).error === undefined;
 if (!isPythonHere) console.log('The Python client is not run: this machine has no python3.');
 const has = (module: string) => spawnSync('python3', ['-c', `import ${module}`]).status === 0;
 const hasPandas = isPythonHere && has('pandas');
+const hasArrow = hasPandas && has('pyarrow');
+if (isPythonHere && hasPandas && !hasArrow) console.log('The Python client is not run with pyarrow: this machine has none.');
 if (isPythonHere && !hasPandas) console.log('The Python client is not run with pandas: this machine has none.');
 
 const CLIENTS = resolve('src/clients/python');
@@ -108,6 +110,21 @@ print(json.dumps(codes))`);
   test('prices a future as worked by hand', async () => {
     const said = await told('print(d.price_future(spot=4000, as_of="2024-01-02", expiry="2024-03-15", risk_free_rate=0.05, dividend_yield=0.015, borrow_rate=0.002)["fair_value"])');
     expect(said).toBeCloseTo(4000 * Math.exp((0.05 - 0.015 - 0.002) * 0.2), 9);
+  });
+
+  test.skipIf(!hasArrow)('prices that travel as Arrow are the frame that JSON makes', async () => {
+    const said = await told(`
+import pandas, divisor
+d = Divisor()
+name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
+heard = []
+send = d._send
+d._send = lambda *words: (heard.append(words[-1]), send(*words))[1]
+arrow = d.prices(name, start="2020-01-02", columns=["CLOSE", "VOLUME"])
+divisor.pyarrow = None
+plain = d.prices(name, start="2020-01-02", columns=["CLOSE", "VOLUME"])
+print(json.dumps([heard[0], heard[1] == heard[0], list(arrow.columns), len(arrow), isinstance(arrow.index, pandas.DatetimeIndex), list(arrow.index) == list(plain.index), bool((arrow["CLOSE"] == plain["CLOSE"]).all()), list(map(str, arrow.dtypes)) == list(map(str, plain.dtypes))]))`);
+    expect(said).toEqual(['application/vnd.apache.arrow.stream', false, ['CLOSE', 'VOLUME'], 253, true, true, true, true]);
   });
 
   test.skipIf(!hasPandas)('hands over series and tables as pandas objects, and takes frames', async () => {

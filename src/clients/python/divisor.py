@@ -18,6 +18,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import sys
 import time
 import urllib.error
@@ -40,6 +41,7 @@ except ImportError:
 __all__ = ["Divisor", "DivisorError", "JobFailed", "JobCancelled", "Unreachable", "Series", "Table", "progress_bar"]
 
 ARROW = "application/vnd.apache.arrow.stream"
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 #: Longest wait of one question about a job; the service allows 60. It answers at a change of state.
 POLL_SECONDS = 30
@@ -200,11 +202,15 @@ class Divisor:
     def prices(self, identifier: str, **query: Any) -> Any:
         """Market data of one name. Query: start, end, interval, columns, adjust."""
         path = f"/data/prices/{_word(identifier)}"
-        if not self._frames or pyarrow is None:
+        if not self._frames:
             return self.request("GET", path, query=query)["prices"]
+        if pyarrow is None:
+            frame = self.request("GET", path, query=query)["prices"]
+            # JSON writes 100.0 as 100: a column of such would be one of integers.
+            return frame.astype({name: "float64" for name in frame.select_dtypes("integer").columns})
         table, _ = self._arrow(path, query)
         frame = table.to_pandas()
-        return frame.set_index(frame.columns[0])
+        return _dated(frame.set_index(frame.columns[0]))
 
     def reference(self, identifiers: Iterable[str], fields: Optional[Iterable[str]] = None, as_of: Union[str, date, None] = None) -> dict:
         """Reference data by identifier; names the store does not hold are left out."""
@@ -330,7 +336,7 @@ class Divisor:
                 return Series(value)
             return pandas.Series(value["data"], index=pandas.to_datetime(value["index"]), name=value["name"], dtype="float64")
         if value.keys() == {"index", "columns", "data"}:
-            return pandas.DataFrame(**value) if self._frames else Table(value)
+            return _dated(pandas.DataFrame(**value)) if self._frames else Table(value)
         return {key: self._ready(member) for key, member in value.items()}
 
     def _patiently(self, question: Callable[[], Any]) -> Any:
@@ -365,6 +371,14 @@ def _error_of(refused: urllib.error.HTTPError) -> Exception:
         return DivisorError(json.loads(content)["error"], refused.code, refused.headers)
     except (ValueError, KeyError, TypeError):
         return Unreachable(f"{refused.url} answered {refused.code} without an error envelope: is it this service?")
+
+
+def _dated(frame: Any) -> Any:
+    """A frame whose rows are dates, as text or as Python's own, gets the index that pandas works with."""
+    labels = frame.index
+    if len(labels) == 0 or not all(hasattr(label, "isoformat") or (isinstance(label, str) and DATE.fullmatch(label)) for label in labels):
+        return frame
+    return frame.set_axis(pandas.to_datetime(labels).astype("datetime64[ns]").rename(None))
 
 
 def _word(text: str) -> str:

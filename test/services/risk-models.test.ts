@@ -15,8 +15,14 @@ const DAYS = Array.from({ length: 420 }, (_, i) => new Date(Date.UTC(2023, 0, 2 
   .filter((date) => date.getUTCDay() % 6 !== 0)
   .map((date) => date.toISOString().slice(0, 10));
 
-/** Closes of four names with a common factor; `700` and `1398` have ids that objects would put out of order, LATE lists late, FLAT never moves. */
+/**
+ * Closes of four names with a common factor; `700` and `1398` have ids that objects would put out of order, LATE lists late, FLAT never moves,
+ * TWIN is AAA again, and GAPS is BBB
+ * without a print every fiftieth day.
+ */
 const NAMES = ['1398', '700', 'AAA', 'BBB', 'FLAT', 'LATE'];
+const SHADOWS = ['GAPS', 'TWIN'];
+const isGap = (t: number): boolean => t % 50 === 7;
 const prices = closes();
 
 function closes(): Record<string, (number | null)[]> {
@@ -31,7 +37,7 @@ function closes(): Record<string, (number | null)[]> {
       series[name]!.push(name === 'LATE' && t < 200 ? null : moved);
     });
   });
-  return series;
+  return { ...series, TWIN: [...series['AAA']!], GAPS: series['BBB']!.map((close, t) => (isGap(t) ? null : close)) };
 }
 
 /** The contract's estimate of names without gaps, matrix by matrix. */
@@ -51,7 +57,7 @@ beforeAll(async () => {
   service = await runService();
   const folder = join(service.root, 'market');
   await mkdir(folder, { recursive: true });
-  const rows = NAMES.flatMap((name) => DAYS.flatMap((day, t) => (prices[name]![t] === null ? [] : [`${name},${day},${prices[name]![t]}`])));
+  const rows = [...NAMES, ...SHADOWS].flatMap((name) => DAYS.flatMap((day, t) => (prices[name]![t] === null ? [] : [`${name},${day},${prices[name]![t]}`])));
   await writeFile(join(folder, 'market.csv'), `identifier,date,CLOSE\n${rows.join('\n')}\n`);
   const { status, body } = await service.ask('POST', '/data/stores', { store_id: 'market', name: 'Market', kind: 'folder', location: folder, activate: true });
   expect(status, JSON.stringify(body)).toBe(201);
@@ -124,6 +130,37 @@ describe('an estimate', () => {
     expect(model.volatilities['FLAT']).toBe(0);
     expect(model.correlation.data).toEqual([[1, 0], [0, 1]]);
     expect(model.diagnostics).toMatchObject({ average_correlation: 0, condition_number: 1e300, smallest_eigenvalue: 0 });
+  });
+
+  test('of one name is its variance, whatever the intensity', async () => {
+    await estimated('one', { identifiers: ['AAA'] });
+    const model = await view('one');
+    const expected = byDefinition(['AAA', 'BBB'])[0]![0]!;
+    expect(Math.abs((model.covariance.data[0]![0] as number) / expected - 1)).toBeLessThanOrEqual(1e-12);
+    expect(model.correlation.data).toEqual([[1]]);
+    expect(model.diagnostics).toMatchObject({ assets: 1, average_correlation: 0, condition_number: 1, positive_semi_definite: true });
+  });
+
+  test('of two names that are one is singular, and says so', async () => {
+    await estimated('twins', { identifiers: ['AAA', 'TWIN'], intensity: 0 });
+    const model = await view('twins');
+    const [[own, common], [, other]] = model.covariance.data as number[][] as [[number, number], [number, number]];
+    expect([common, other]).toEqual([own, own]);
+    expect(model.correlation.data).toEqual([[1, 1], [1, 1]]);
+    expect(model.diagnostics).toMatchObject({ condition_number: 1e300, positive_semi_definite: true, repaired: false });
+  });
+
+  test('loses two returns of every name for each hole of one', async () => {
+    await estimated('gaps', { identifiers: ['AAA', 'GAPS'] });
+    const holes = DAYS.filter((_, t) => isGap(t)).length;
+    expect((await view('gaps')).diagnostics.observations).toBe(DAYS.length - 1 - 2 * holes);
+  });
+
+  test('takes twenty returns and not nineteen', async () => {
+    const job = await estimated('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[19] });
+    expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
+    await estimated('short', { identifiers: ['AAA', 'BBB'], start: DAYS[0], end: DAYS[20] });
+    expect((await view('short')).diagnostics.observations).toBe(20);
   });
 
   test('takes its window, its half-life and its method', async () => {

@@ -49,21 +49,25 @@ export async function digestContent(content: MarketContent, known: KnownDigests 
   const blocks = new Uint8Array(Math.ceil(dates.length / BLOCK_DAYS) * DIGEST_BYTES);
   const whole = known.blocks === undefined ? 0 : Math.floor(known.blocks.days / BLOCK_DAYS); // the last one may have gained days
   if (known.blocks !== undefined) blocks.set(known.blocks.digests.subarray(0, whole * DIGEST_BYTES));
+  let hashed = 0;
   for (let block = whole; block * DIGEST_BYTES < blocks.length; block++) {
     const from = block * BLOCK_DAYS;
     const to = Math.min(from + BLOCK_DAYS, dates.length);
     const hash = createHash('sha256').update(dates.subarray(from, to));
     for (const panel of panels) hash.update(panel.subarray(from * identifiers.length, to * identifiers.length));
     blocks.set(hash.digest(), block * DIGEST_BYTES);
-    if (block % RESTING_BLOCKS === 0) await setImmediate();
+    hashed += (to - from) * identifiers.length * panels.length * Float64Array.BYTES_PER_ELEMENT;
+    if (hashed < RESTING_BYTES) continue;
+    hashed = 0;
+    await setImmediate();
   }
   const tables = known.tables ?? createHash('sha256').update(canonicalTables({ reference, actions, universes })).digest();
   const hash = createHash('sha256').update(canonicalJson({ format: FORMAT, days: dates.length, identifiers, fields: names })).update(blocks).update(tables).digest('hex');
   return { hash, digests: { blocks, tables, history: historyDigests(content, known.history) } };
 }
 
-/** Blocks between two rests of the thread: some ten milliseconds of a store of 500 names. */
-const RESTING_BLOCKS = 8;
+/** Bytes hashed between two rests of the thread: some ten milliseconds. */
+const RESTING_BYTES = 16 << 20;
 
 /** Days of the first and the last bar; null for a store without any. */
 export function datesHeld({ dates }: Pick<MarketData, 'dates'>): { readonly start: number; readonly end: number } | null {

@@ -8,7 +8,7 @@ import { documentsOf, EFFECTS, isSettled, leftovers, openSubject, type Effect, t
 /**
  * Every effect on several documents and files is cut at each of its calls to the disk: once by the end of the process, once by a
  * fault of the disk. Whatever the call, all of it has happened or nothing, nothing names what is not there, and after a restart
- * nothing is left over and a job has come to its end. `SOAK=1` goes through every call of the longest of them too, otherwise every third.
+ * nothing is left over and a job has come to its end. `SOAK=1` goes through every call of the longest of them too, otherwise some of its later ones.
  */
 const IS_SOAK = process.env['SOAK'] !== undefined;
 /** Effects of so few calls are cut at each of them in every run. */
@@ -41,7 +41,7 @@ function copyHome(from: string, to: string): void {
 }
 
 /** Whether the copy before a call is also started on. */
-const isTried = (call: number, calls: number): boolean => IS_SOAK || calls <= SHORT_MAX || call % 3 === 0 || call >= calls - 1;
+const isTried = (call: number, calls: number): boolean => IS_SOAK || calls <= SHORT_MAX || call % 6 === 0 || call >= calls - 1;
 
 async function prepared(effect: Effect): Promise<string> {
   const home = join(await newFolder(), 'home');
@@ -101,7 +101,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
     const folder = await newFolder();
     let isReached = true;
     let refusals = 0;
-    for (let refused = 1; isReached; refused += refused < SHORT_MAX || IS_SOAK ? 1 : 3) {
+    for (let refused = 1; isReached; refused += refused < SHORT_MAX || IS_SOAK ? 1 : 5) {
       const home = join(folder, String(refused));
       copyHome(base, home);
       const subject = await openSubject(home);

@@ -222,6 +222,7 @@ function writeColumns(write: WriteInput): Uint8Array<ArrayBuffer> {
   append('days', days.subarray(before));
   append('level', level.subarray(before));
   for (const block of ['value', 'gross', 'costs', 'cash'] as const) append(block, portfolio[block].subarray(1));
+  append('breaks', portfolio.begins.subarray(1));
   append('weights', rowsOf(portfolio, names));
   append('indexWeights', header.has_index_weights ? rowsOf(index.book, names) : NONE);
   appendEvents(write, append);

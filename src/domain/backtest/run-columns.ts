@@ -69,6 +69,7 @@ export const BLOCKS = {
   gross: 'growth of the portfolio over each session before costs, [T]',
   costs: 'costs paid, in money, [T]',
   cash: 'fraction of the portfolio in cash, [T]',
+  breaks: '1 where more than growth happened to the portfolio by the close: names came, went or were traded, [T]',
   weights: 'portfolio weights after each close, [T x H]',
   indexWeights: 'index weights after each close where they differ, [T x H]',
   eventAt: 'positions of the sessions on which more than drift happened, [E]',

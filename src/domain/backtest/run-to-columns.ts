@@ -61,7 +61,7 @@ export function runToColumns(run: Run, { contentHash, inPlace = false }: Columns
       benchmark: benchmark && { id: benchmark.reference.id, kind: benchmark.reference.kind },
     },
     {
-      days: { type: 'i32', length: T }, level: f64(T), value: f64(T), gross: f64(T), costs: f64(T), cash: f64(T),
+      days: { type: 'i32', length: T }, level: f64(T), value: f64(T), gross: f64(T), costs: f64(T), cash: f64(T), breaks: { type: 'u8', length: T },
       weights: f64(T * H),
       ...(indexRows ? { indexWeights: f64(T * H) } : {}),
       eventAt: { type: 'i32', length: E }, before: f64(E * H),
@@ -85,6 +85,7 @@ export function runToColumns(run: Run, { contentHash, inPlace = false }: Columns
   columns.f64('gross').set(portfolio.gross);
   columns.f64('costs').set(portfolio.costs);
   columns.f64('cash').set(portfolio.cash);
+  columns.u8('breaks').set(portfolio.begins);
   if (columns.bytes.buffer !== portfolio.weights.buffer) copyRows({ book: portfolio, names, into: columns.f64('weights'), from: 0, count: T });
   if (indexRows) copyRows({ book: indexRows, names, into: columns.f64('indexWeights'), from: portfolio.from - indexRows.from, count: T });
   writeEvents(run, names, columns, hasCosts);

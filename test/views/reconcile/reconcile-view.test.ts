@@ -59,6 +59,16 @@ test('a record that was overwritten is found, and the rest still told', () => {
   expect(found).toEqual(['record']);
 });
 
+test('a price that was changed is found between two trades', () => {
+  const document = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: '2024-01-02', rebalance: { frequency: 'none' }, pipeline: { weighting: { type: 'EqualWeight' } } });
+  const bytes = runToColumns(run(market, document), { contentHash: 's' });
+  const { header } = openColumns((start, end) => bytes.slice(start, end));
+  const failed = (): string[] => reconcileView(openColumns((start, end) => bytes.slice(start, end)), [], null).checks.filter(({ holds }) => !holds).map(({ name }) => name);
+  expect(failed()).toEqual([]);
+  new Float64Array(bytes.buffer, header.blocks.price!.offset, 8)[4]! += 1;
+  expect(failed()).toEqual(['drift']);
+});
+
 test('any run reconciles, on markets with every kind of corporate action', () => {
   fc.assert(
     fc.property(randomMarket, randomDocument, randomRequest, ({ market: any }, definition, request) => {
@@ -67,7 +77,7 @@ test('any run reconciles, on markets with every kind of corporate action', () =>
       const bytes = runToColumns(found, { contentHash: 's' });
       const { checks } = reconcileView(openColumns((start, end) => bytes.slice(start, end)), [], null);
       expect(checks.filter(({ holds }) => !holds)).toEqual([]);
-      expect(checks.map(({ name }) => name)).toEqual(expect.arrayContaining(['returns', 'weights', 'contributions', 'initial capital', 'transaction costs']));
+      expect(checks.map(({ name }) => name)).toEqual(expect.arrayContaining(['returns', 'weights', 'drift', 'contributions', 'initial capital', 'transaction costs']));
     }),
     { numRuns: 150 },
   );

@@ -151,3 +151,15 @@ test('an artifact dropped shortly before the service stops is gone after it', as
   expect(await readdir(home.artifacts)).toEqual([]);
   await home.close();
 });
+
+test('bytes under a second name stay when the first one goes, and cannot be had when they are gone or cut', async () => {
+  const artifacts = await openArtifacts(await newFolder());
+  const ref = await artifacts.write(CONTENT, SHA256);
+  const second = await artifacts.link(ref, artifacts.newName());
+  await artifacts.remove([ref.name]);
+  expect(second).toMatchObject({ bytes: 700_001, sha256: SHA256 });
+  expect(Buffer.compare(await artifacts.read(second), CONTENT)).toBe(0);
+  await expect(artifacts.link(ref, artifacts.newName())).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
+  await truncate(artifacts.path(second), 5);
+  await expect(artifacts.link(second, artifacts.newName())).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
+});

@@ -82,6 +82,38 @@ describe('the rows of a class mean what the class says', () => {
     if (!free) expect(isAtEnd).toBe(true);
   });
 
+  test('an active share below the one of the nearest weights binds at its limit', () => {
+    const exposure = { type: 'FactorExposure', params: { field: 'X', lower: 0.4 } };
+    const share = (rows: object[]) => {
+      const problem = smallProblem({ names: NAMES, seed: 21, rows });
+      const outcome = solveProblem(solvers, problem);
+      if (outcome.kind !== 'solved') throw new Error(outcome.kind);
+      return l1([...outcome.solution.weights], [...problem.index]) / 2;
+    };
+    const limit = 0.95 * share([exposure]);
+    expect(share([exposure, { type: 'ActiveShare', params: { limit } }])).toBeCloseTo(limit, 10);
+  });
+
+  test.each([
+    ['PositionBounds', { upper: 0.08 }],
+    ['GroupBounds', { field: 'SECTOR', upper: 0.22 }],
+    ['Turnover', { limit: 0.2, reference: 'previous' }],
+    ['TradeSize', { upper: 0.05, reference: 'previous' }],
+    ['EffectiveNumber', { minimum: 15 }],
+    ['WeightedAverage', { field: 'X', upper: 35 }],
+  ])('%s %j: soft, it is kept at a high price and given up at a low one', (type, params) => {
+    const weightsAt = (soft: number | null) => {
+      const outcome = solveProblem(solvers, smallProblem({ names: NAMES, seed: 21, hasPrevious: true, rows: soft === -1 ? [] : [{ type, params: { ...params, soft } }] }));
+      if (outcome.kind !== 'solved') throw new Error(outcome.kind);
+      return [...outcome.solution.weights];
+    };
+    const hard = weightsAt(null);
+    const free = weightsAt(-1);
+    expect(l1(hard, free)).toBeGreaterThan(1e-3);
+    expect(l1(weightsAt(1e3), hard)).toBeLessThan(1e-6);
+    expect(l1(weightsAt(1e-9), free)).toBeLessThan(1e-5);
+  });
+
   test('a missing datapoint counts as the mean, as nought, or not at all', () => {
     const values = Float64Array.of(10, NaN, 30, 40);
     const index = Float64Array.of(0.4, 0.3, 0.2, 0.1);

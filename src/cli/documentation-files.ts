@@ -1,8 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { API } from '#contract/api.js';
 import type { ExampleAnswers } from '#contract/examples.js';
 import { openApiDocument } from '#contract/openapi.js';
-import type { DocumentationSources } from '#http/routes/documentation.js';
+import type { BuiltDocument, DocumentationSources } from '#http/routes/documentation.js';
 import type { GuidePage } from '#views/documentation/guide-page.js';
 import { engineVersion, PACKAGE_ROOT } from './version.js';
 
@@ -11,12 +11,28 @@ export function documentationSources(): DocumentationSources {
   return {
     openApi: () => openApiDocument(API, engineVersion(), readAnswers()),
     guide: readGuide,
+    built(what) {
+      const etags = builtEtags();
+      if (etags === undefined) return undefined;
+      const file = new URL(`${etags[what]}.identity`, BUILT);
+      return existsSync(file) ? { bytes: new Uint8Array(readFileSync(file)), etag: etags[what] } : undefined;
+    },
     coded(etag, coding) {
       // Named by the bytes that were coded: a build of other pages is never taken for this one.
-      const file = new URL(`dist/documentation/${etag}.${coding}`, PACKAGE_ROOT);
+      const file = new URL(`${etag}.${coding}`, BUILT);
       return existsSync(file) ? new Uint8Array(readFileSync(file)) : undefined;
     },
   };
+}
+
+const BUILT = new URL('dist/documentation/', PACKAGE_ROOT);
+
+/** Undefined where the sources were compiled since: what the build made is then of another contract. */
+function builtEtags(): Readonly<Record<BuiltDocument, string>> | undefined {
+  const file = new URL('built.json', BUILT);
+  const compiled = new URL('dist/src/contract/api.js', PACKAGE_ROOT);
+  if (!existsSync(file) || statSync(file).mtimeMs < statSync(compiled).mtimeMs) return undefined;
+  return JSON.parse(readFileSync(file, 'utf8')) as Readonly<Record<BuiltDocument, string>>;
 }
 
 /** What a service answered to the examples of its operations, as it ships. */

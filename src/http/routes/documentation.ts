@@ -13,19 +13,26 @@ export interface DocumentationSources {
   readonly openApi: () => OpenApiDocument;
   /** Pages of the guide in reading order, the first one named by the empty word. */
   readonly guide: () => readonly GuidePage[];
+  /** What the build has made of the contract, undefined where it has made nothing of this one. */
+  readonly built: (what: BuiltDocument) => Page | undefined;
   /** A page in a coding, by its etag; undefined where the build has not made it. */
   readonly coded: (etag: string, coding: Coding) => Uint8Array<ArrayBuffer> | undefined;
 }
 
-/** Each document is built at its first request, and never again. */
+/** The contract for programs, and for people. */
+export type BuiltDocument = 'contract' | 'reference';
+
+/** Each document is read, or made where the build has not, at its first request and never again. @cost of making the contract some 200 ms */
 export function documentationHandlers(sources: DocumentationSources): Handlers<typeof documentationRoutes> {
   const openApi = once(sources.openApi);
   const guide = once(sources.guide);
   const json = once(() => {
+    const built = sources.built('contract');
+    if (built !== undefined) return built;
     const bytes = new TextEncoder().encode(JSON.stringify(openApi()));
     return { bytes, etag: createHash('sha256').update(bytes).digest('hex') };
   });
-  const reference = once(() => referencePage(openApi(), guide()));
+  const reference = once(() => sources.built('reference') ?? referencePage(openApi(), guide()));
   const pages = once(() => new Map(guide().map((page) => [page.name, guidePage(page, guide())])));
 
   const coded = memoised(sources.coded);

@@ -220,6 +220,19 @@ describe('a derived index', () => {
     }
   });
 
+  test('keeps its weights with a warning where its rows cannot hold, and has no run where they never did', async () => {
+    const still = [{ id: 'still', type: 'Turnover', params: { limit: 0, reference: 'previous' } }, { id: 'near', type: 'RelativePositionBounds', params: { lower: 0.999, upper: 1.001 } }];
+    expect((await derive('STILL', { constraints: still })).status).toBe(200);
+    expect((await derive('NEVER', { constraints: [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.05 } }] })).status).toBe(200);
+    const run = async (id: string) => service.finished((await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {})).body.job_id);
+    const held = ((await run('STILL')).result as { findings: { code: string; severity: string }[] }).findings.filter(({ code }) => code === 'REBALANCE_HELD');
+    expect(held.length).toBeGreaterThan(2);
+    expect(held.every(({ severity }) => severity === 'warning')).toBe(true);
+    const { error } = await run('NEVER');
+    expect(error).toMatchObject({ code: 'EMPTY_INDEX' });
+    expect(error!.message).toContain('Row pos and the full-investment budget cannot hold together');
+  });
+
   test('whose rows cannot hold is refused as a preview with its conflict', async () => {
     expect((await derive('TIGHT', { constraints: [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.05 } }] })).status).toBe(200);
     const refusal = await service.refusal('POST', '/indices/TIGHT/preview', { as_of: '2024-06-03' });

@@ -1,4 +1,5 @@
 import { Agent, request } from 'node:http';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 
 /** A request as it goes out, in words a person can read and a test can print. */
 export interface WireRequest {
@@ -68,7 +69,7 @@ export function openWire(url: string, connections: number): Wire {
         const isStream = incoming.headers['content-type']?.startsWith('text/event-stream') === true;
         const finish = (isCut: boolean) => {
           clearTimeout(timer);
-          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: Buffer.concat(chunks), isCut, ms: performance.now() - began });
+          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: inflated(Buffer.concat(chunks), incoming.headers['content-encoding']), isCut, ms: performance.now() - began });
         };
         incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
         incoming.on('end', () => finish(false));
@@ -85,6 +86,13 @@ export function openWire(url: string, connections: number): Wire {
       outgoing.end();
     });
   }
+}
+
+/** A body as it was before it was compressed for a client that accepts that. */
+function inflated(body: Buffer, encoding: string | undefined): Buffer {
+  if (body.length === 0) return body;
+  if (encoding === 'gzip') return gunzipSync(body);
+  return encoding === 'br' ? brotliDecompressSync(body) : body;
 }
 
 class StaleConnection extends Error {

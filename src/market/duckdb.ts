@@ -62,6 +62,7 @@ export async function* chunksOf(connection: DuckDBConnection, sql: string): Asyn
       const chunk = await coming;
       if (chunk === null || chunk.rowCount === 0) return;
       coming = result.fetchChunk();
+      coming.catch(() => {}); // thrown when its turn comes
       yield chunk;
     }
   } finally {

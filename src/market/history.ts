@@ -22,6 +22,7 @@ type Tables = Pick<MarketData, 'dates' | 'reference' | 'actions' | 'universes'>;
  */
 export function historyDigests({ dates, ...tables }: Tables, known?: KnownBlocks): Uint8Array {
   const blocks = Math.ceil(dates.length / BLOCK_DAYS);
+  if (blocks === 0) return new Uint8Array(0); // tables without a bar, as a refresh may bring
   const whole = known === undefined ? 0 : Math.floor(known.days / BLOCK_DAYS); // the last one may have gained days
   const after = whole === 0 ? -Infinity : dates[whole * BLOCK_DAYS - 1]!;
   const ends = Int32Array.from({ length: blocks }, (_, block) => dates[Math.min(dates.length, (block + 1) * BLOCK_DAYS) - 1]!);

@@ -51,6 +51,10 @@ export interface Engine {
   square(x: Float64Array, out: Float64Array): void;
   /** `algebra/scale-rows` */
   scaleRows(x: Float64Array, columns: number, factors: Float64Array): void;
+  /** `algebra/centre-columns`; the same bits on every engine. */
+  centreColumns(x: Float64Array, weights: Float64Array | undefined, means: Float64Array): void;
+  /** `algebra/column-squares`; the same bits on every engine. */
+  columnSquares(x: Float64Array, out: Float64Array): void;
   /** `algebra/rank-one-update` */
   rankOneUpdate(out: Float64Array, x: Float64Array, update: RankOneUpdate): void;
   /** `sums/pairwise-sum`, of all values */

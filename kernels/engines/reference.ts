@@ -1,4 +1,6 @@
+import { centreColumns } from '../algebra/centre-columns.js';
 import { cholesky } from '../algebra/cholesky.js';
+import { columnSquares } from '../algebra/column-squares.js';
 import { gemm } from '../algebra/gemm.js';
 import { gemv, gemvTransposed } from '../algebra/gemv.js';
 import { rankOneUpdate } from '../algebra/rank-one-update.js';
@@ -33,6 +35,8 @@ export const referenceEngine: Engine = {
   symmetricEigen,
   square,
   scaleRows,
+  centreColumns,
+  columnSquares,
   rankOneUpdate,
   pairwiseSum: (values) => pairwiseSum(values),
   navPath,

@@ -30,6 +30,9 @@ export interface KernelExports {
   endTeam(): void;
   followTeam(board: number, scratch: number): void;
   square(x: number, n: number, out: number): void;
+  columnSums(x: number, rows: number, columns: number, weights: number, out: number): void;
+  columnSquares(x: number, rows: number, columns: number, out: number): void;
+  subtractRow(x: number, rows: number, columns: number, means: number): void;
   scaleRows(x: number, rows: number, columns: number, factors: number): void;
   rankOneUpdate(c: number, n: number, x: number, decay: number, factor: number): void;
   pairwiseSum(values: number, n: number): number;

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { assertCentre } from '../algebra/centre-columns.js';
+import { assertColumns } from '../algebra/column-squares.js';
 import { assertProduct, type ProductShape } from '../algebra/gemm.js';
 import { assertEigen, orientRow, scaleOf, symmetricEigen, symmetricEigenvalues } from '../algebra/symmetric-eigen.js';
 import { columnsOf } from '../algebra/triangular-solve.js';
@@ -193,6 +195,30 @@ export function wasmEngine({ arena = createArena(), threads = () => 1 }: WasmEng
         const px = operands.input(x);
         const [py, write] = operands.output(out);
         kernels.square(px, x.length, py);
+        write();
+      });
+    },
+
+    centreColumns(x, weights, means) {
+      const rows = assertCentre(x, weights, means);
+      run(() => {
+        const [px, writeRows] = operands.inPlace(x);
+        const [pm, writeMeans] = operands.inPlace(means);
+        const sums = arena.view(pm, means.length);
+        kernels.columnSums(px, rows, means.length, weights === undefined ? 0 : operands.input(weights), pm);
+        if (weights === undefined) for (let i = 0; i < sums.length; i++) sums[i]! /= rows;
+        kernels.subtractRow(px, rows, means.length, pm);
+        writeRows();
+        writeMeans();
+      });
+    },
+
+    columnSquares(x, out) {
+      const rows = assertColumns(x, out);
+      run(() => {
+        const px = operands.input(x);
+        const [po, write] = operands.output(out);
+        kernels.columnSquares(px, rows, out.length, po);
         write();
       });
     },

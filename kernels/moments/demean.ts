@@ -1,4 +1,11 @@
+import { centreColumns as plainCentreColumns } from '../algebra/centre-columns.js';
 import { assert } from '../assert.js';
+import type { Engine } from '../engines/engine.js';
+
+/** What an engine must offer to centre a panel. */
+export type CentringEngine = Pick<Engine, 'centreColumns'>;
+
+const PLAIN: CentringEngine = { centreColumns: plainCentreColumns };
 
 /** What a covariance needs to know about the weights of its observations. */
 export interface Demeaned {
@@ -15,35 +22,20 @@ export interface Demeaned {
  * @param assets   Columns of `x`, at least 1.
  * @param weights  [observations] summing to 1, or undefined for equal weights (factors 1/(observations - 1), ddof 1).
  * @param means    [assets], overwritten with the column means.
+ * @param engine   Engine that centres (plain loops when absent).
  * @returns        Factors v_t = w_t / (1 - sum w^2) and their dispersion: covariance S_ij = sum_t v_t x_ti x_tj is unbiased.
  * @throws         KernelFault on a shape mismatch or fewer than two observations.
  * @cost           two passes over the panel; no scratch beyond the factors.
  * @source         ISO/GUM reliability weights; equal weights give the textbook ddof 1.
  */
-export function demean(x: Float64Array, assets: number, weights: Float64Array | undefined, means: Float64Array): Demeaned {
+export function demean(x: Float64Array, assets: number, weights: Float64Array | undefined, means: Float64Array, { centreColumns }: CentringEngine = PLAIN): Demeaned {
   const observations = x.length / assets;
   assert(assets >= 1 && Number.isInteger(observations), `x: ${x.length} values over ${assets} assets`);
   assert(observations >= 2, `observations: ${observations}, at least 2 needed`);
   assert(weights === undefined || weights.length === observations, `weights: ${weights?.length} for ${observations} observations`);
   assert(means.length === assets, `means: ${means.length} for ${assets} assets`);
-  columnMeans(x, assets, weights, means);
-  for (let t = 0, row = 0; t < observations; t++, row += assets) subtractRow(x, row, means);
+  centreColumns(x, weights, means);
   return factorsOf(observations, weights);
-}
-
-/** Sums each column first to last: the order of one pair never depends on where the names stand. */
-function columnMeans(x: Float64Array, assets: number, weights: Float64Array | undefined, means: Float64Array): void {
-  const observations = x.length / assets;
-  means.fill(0);
-  for (let t = 0, row = 0; t < observations; t++, row += assets) {
-    const weight = weights === undefined ? 1 : weights[t]!;
-    for (let i = 0; i < assets; i++) means[i]! += weight * x[row + i]!;
-  }
-  if (weights === undefined) for (let i = 0; i < assets; i++) means[i]! /= observations;
-}
-
-function subtractRow(x: Float64Array, row: number, means: Float64Array): void {
-  for (let i = 0; i < means.length; i++) x[row + i]! -= means[i]!;
 }
 
 function factorsOf(observations: number, weights: Float64Array | undefined): Demeaned {

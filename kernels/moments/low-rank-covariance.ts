@@ -4,8 +4,9 @@ import { demean } from './demean.js';
 import { ledoitWolfIntensity, targetDistances, type Distances } from './ledoit-wolf.js';
 import { targetOf, type ShrinkageTarget, type Target } from './shrinkage-target.js';
 
-/** What an engine must offer to shrink a covariance that is never formed. */
+/** What an engine must offer to work with a covariance that is never formed, and to estimate it. */
 type PanelEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'gemv' | 'gemvTransposed' | 'scaleRows' | 'allocate' | 'scope'>;
+type EstimatingEngine = PanelEngine & Pick<Engine, 'centreColumns' | 'columnSquares'>;
 
 /** How a covariance is estimated from a panel of returns. */
 export interface Shrinkage {
@@ -50,15 +51,16 @@ export interface LowRankCovariance {
  * @source           Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; mean correlation in one pass:
  *                   sum_ij r_ij = sum_t (sum_i x_ti / s_i)^2.
  */
-export function lowRankCovariance(engine: PanelEngine, panel: Float64Array, assets: number, shrinkage: Shrinkage): LowRankCovariance {
-  const demeaned = demean(panel, assets, shrinkage.weights, new Float64Array(assets));
+export function lowRankCovariance(engine: EstimatingEngine, panel: Float64Array, assets: number, shrinkage: Shrinkage): LowRankCovariance {
+  const demeaned = demean(panel, assets, shrinkage.weights, new Float64Array(assets), engine);
   engine.scaleRows(panel, assets, demeaned.rowFactors);
   const observations = demeaned.rowFactors.length;
-  const variances = variancesOf(panel, assets);
+  const variances = new Float64Array(assets);
+  engine.columnSquares(panel, variances);
   const target = targetOf(shrinkage.target, variances, meanCorrelation(panel, variances));
   let { intensity } = shrinkage;
   if (intensity === null) {
-    intensity = shrinkage.method === 'shape' ? assets / (assets + observations) : ledoitWolfIntensity(panel, target, distancesOf(engine, panel, observations, target), demeaned);
+    intensity = shrinkage.method === 'shape' ? assets / (assets + observations) : ledoitWolfIntensity(panel, target, distancesOf(engine, { panel, observations, target, variances }), demeaned);
   }
   assert(intensity >= 0 && intensity <= 1, `intensity: ${intensity}, outside [0, 1]`);
   return { panel, observations, assets, intensity, target, scale: shrinkage.scale, variances };
@@ -133,15 +135,6 @@ function mirrorSquare(out: Float64Array, n: number, ib: number, jb: number): voi
   }
 }
 
-/** Column sums of squares, each in the order of the rows. */
-function variancesOf(panel: Float64Array, assets: number): Float64Array {
-  const variances = new Float64Array(assets);
-  for (let row = 0; row < panel.length; row += assets) {
-    for (let i = 0; i < assets; i++) variances[i]! += panel[row + i]! * panel[row + i]!;
-  }
-  return variances;
-}
-
 /** Mean off-diagonal correlation; a name without variance counts with correlation 0. */
 function meanCorrelation(panel: Float64Array, variances: Float64Array): number {
   const assets = variances.length;
@@ -159,7 +152,7 @@ function meanCorrelation(panel: Float64Array, variances: Float64Array): number {
 }
 
 /** |S|^2 and |F - S|^2, by the smaller of X'X and XX': both have the same squares. */
-function distancesOf(engine: PanelEngine, panel: Float64Array, observations: number, target: Target): Distances {
+function distancesOf(engine: PanelEngine, { panel, observations, target, variances }: Pick<LowRankCovariance, 'panel' | 'observations' | 'target' | 'variances'>): Distances {
   const assets = target.own.length;
   return engine.scope(() => {
     if (assets <= observations) {
@@ -169,12 +162,12 @@ function distancesOf(engine: PanelEngine, panel: Float64Array, observations: num
     }
     const gram = engine.allocate(observations * observations);
     engine.gemm({ rows: observations, inner: assets, columns: observations, transposeB: true }, panel, panel, gram);
-    return distancesByGram(gram, panel, target);
+    return distancesByGram(gram, panel, target, variances);
   });
 }
 
 /** |F - S|^2 = |F|^2 - 2 <F, S> + |S|^2, the last from the T x T products of the rows. */
-function distancesByGram(gram: Float64Array, panel: Float64Array, target: Target): Distances {
+function distancesByGram(gram: Float64Array, panel: Float64Array, target: Target, variances: Float64Array): Distances {
   const assets = target.own.length;
   let frobenius2 = 0;
   for (let k = 0; k < gram.length; k++) frobenius2 += gram[k]! * gram[k]!;
@@ -184,7 +177,6 @@ function distancesByGram(gram: Float64Array, panel: Float64Array, target: Target
     for (let i = 0; i < assets; i++) sum += panel[row + i]! * target.scale[i]!;
     along += sum * sum;
   }
-  const variances = variancesOf(panel, assets);
   let length2 = 0; // |s|^2
   let ownOwn = 0;
   let ownCommon = 0;

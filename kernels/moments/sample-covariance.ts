@@ -1,3 +1,4 @@
+import { centreColumns } from '../algebra/centre-columns.js';
 import { scaleRows } from '../algebra/scale-rows.js';
 import { symmetricRankK } from '../algebra/symmetric-rank-k.js';
 import { assert } from '../assert.js';
@@ -5,9 +6,9 @@ import type { Engine } from '../engines/engine.js';
 import { demean, type Demeaned } from './demean.js';
 
 /** What a covariance needs of an engine. */
-export type RankKProduct = Pick<Engine, 'symmetricRankK' | 'scaleRows'>;
+export type RankKProduct = Pick<Engine, 'symmetricRankK' | 'scaleRows' | 'centreColumns'>;
 
-const PLAIN: RankKProduct = { symmetricRankK, scaleRows };
+const PLAIN: RankKProduct = { symmetricRankK, scaleRows, centreColumns };
 
 /**
  * Sample covariance of a panel of returns, ddof 1, or its weighted form.
@@ -28,8 +29,8 @@ export function sampleCovariance(
   options: { readonly weights?: Float64Array; readonly engine?: RankKProduct } = {},
 ): Demeaned {
   assert(out.length === assets * assets, `out: ${out.length} values for ${assets} assets`);
-  const demeaned = demean(x, assets, options.weights, new Float64Array(assets));
   const engine = options.engine ?? PLAIN;
+  const demeaned = demean(x, assets, options.weights, new Float64Array(assets), engine);
   engine.scaleRows(x, assets, demeaned.rowFactors);
   engine.symmetricRankK(x, assets, out);
   return demeaned;

@@ -9,4 +9,4 @@ export { symmetricEigen, symmetricEigenScratch, symmetricEigenvalues, symmetricE
 export { symmetricRankK, symmetricRankKScratch } from './symmetric-rank-k';
 export { endTeam, followTeam, leadTeam, teamBoardBytes } from './team';
 export { solveLower, solveLowerTransposed, triangularSolveScratch } from './triangular-solve';
-export { addTransposed, gemv, rankOneUpdate, scaleRows, square, symv } from './vectors';
+export { addTransposed, columnSquares, columnSums, gemv, rankOneUpdate, scaleRows, square, subtractRow, symv } from './vectors';

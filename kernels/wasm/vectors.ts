@@ -220,6 +220,61 @@ export function scaleRows(x: usize, rows: i32, columns: i32, factors: usize): vo
   }
 }
 
+/** out := sums of the columns of a [rows x columns] panel, row t times weight t where there are weights. Every column first row to last. */
+export function columnSums(x: usize, rows: i32, columns: i32, weights: usize, out: usize): void {
+  memory.fill(out, 0, <usize>columns << 3);
+  for (let t = 0; t < rows; t++) {
+    const w = weights === 0 ? f64x2.splat(1) : v128.load_splat<f64>(weights + (<usize>t << 3));
+    let at = out;
+    let j = 0;
+    for (; j + 2 <= columns; j += 2) {
+      v128.store(at, f64x2.add(v128.load(at), f64x2.mul(w, v128.load(x))));
+      at += 16;
+      x += 16;
+    }
+    if (j < columns) {
+      store<f64>(at, load<f64>(at) + f64x2.extract_lane(w, 0) * load<f64>(x));
+      x += 8;
+    }
+  }
+}
+
+/** Every row of a [rows x columns] panel less the means, in place. */
+export function subtractRow(x: usize, rows: i32, columns: i32, means: usize): void {
+  for (let t = 0; t < rows; t++) {
+    let at = means;
+    let j = 0;
+    for (; j + 2 <= columns; j += 2) {
+      v128.store(x, f64x2.sub(v128.load(x), v128.load(at)));
+      at += 16;
+      x += 16;
+    }
+    if (j < columns) {
+      store<f64>(x, load<f64>(x) - load<f64>(at));
+      x += 8;
+    }
+  }
+}
+
+/** out := sums of the squares of the columns of a [rows x columns] panel, every column first row to last. */
+export function columnSquares(x: usize, rows: i32, columns: i32, out: usize): void {
+  memory.fill(out, 0, <usize>columns << 3);
+  for (let t = 0; t < rows; t++) {
+    let at = out;
+    let j = 0;
+    for (; j + 2 <= columns; j += 2) {
+      const value = v128.load(x);
+      v128.store(at, f64x2.add(v128.load(at), f64x2.mul(value, value)));
+      at += 16;
+      x += 16;
+    }
+    if (j < columns) {
+      store<f64>(at, load<f64>(at) + load<f64>(x) * load<f64>(x));
+      x += 8;
+    }
+  }
+}
+
 /** out = x * x, entry by entry. */
 export function square(x: usize, n: i32, out: usize): void {
   let i = 0;

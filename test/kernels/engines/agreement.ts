@@ -162,6 +162,21 @@ export function testAgreement(engine: Engine): void {
     expectClose([engine.pairwiseSum(x)], [plain.pairwiseSum(x)], 1e-12, x.reduce((total, value) => total + Math.abs(value), 1e-300));
   });
 
+  test.each([[2, 1], [2, 2], [7, 3], [40, 8], [61, 33]])('centres the columns of a panel of %i x %i and sums their squares, with the bits of the definition', (rows, columns) => {
+    const weights = Float64Array.from({ length: rows }, (_, t) => (2 * (t + 1)) / (rows * (rows + 1)));
+    for (const weighted of [undefined, weights]) {
+      const [centred, expectedCentred] = outOf(rows * columns, (each, out) => {
+        out.set(randomPanel(rows, columns));
+        each.centreColumns(out, weighted, new Float64Array(columns));
+      });
+      expect([...centred]).toEqual([...expectedCentred]);
+      const [means, expectedMeans] = outOf(columns, (each, out) => each.centreColumns(randomPanel(rows, columns), weighted, out));
+      expect([...means]).toEqual([...expectedMeans]);
+    }
+    const [squares, expectedSquares] = outOf(columns, (each, out) => each.columnSquares(randomPanel(rows, columns), out));
+    expect([...squares]).toEqual([...expectedSquares]);
+  });
+
   test.each([1, 2, 3, 8, 33])('updates a symmetric matrix of order %i by an outer product', (n) => {
     const before = randomSymmetric(n).map((value, at) => (at % n < Math.floor(at / n) ? Number.NaN : value));
     const [actual, expected] = outOf(n * n, (each, out) => {

@@ -21,11 +21,15 @@ export interface ManagedFolders {
    * known before the next start, which removes what no store names. Never rejects.
    */
   discardFailed(folder: string, storeId: string, failure: unknown): Promise<void>;
-  /** At start: removes every marked folder that no store names, as a crash leaves them. */
+  /** At start: removes every marked folder that no store names, as a crash leaves them, but for those made here since. */
   sweep(named: ReadonlySet<string>): Promise<void>;
 }
 
 export function createManagedFolders(root: string): ManagedFolders {
+  /** Folders and drafts made before the sweep: work may begin before what a crash left has been removed. */
+  const own = new Set<string>();
+  let isSwept = false;
+
   async function discard(folder: string): Promise<void> {
     const trash = join(dirname(folder), `${TRASH}${randomBytes(8).toString('hex')}`);
     await rename(folder, trash);
@@ -43,6 +47,7 @@ export function createManagedFolders(root: string): ManagedFolders {
       const suffix = randomBytes(4).toString('hex');
       const folder = join(root, `${storeId}.${suffix}`);
       const draft = join(root, `${DRAFT}${suffix}`);
+      if (!isSwept) own.add(folder).add(draft);
       try {
         await mkdir(draft, { recursive: true, mode: 0o700 });
         await writeFile(join(draft, MARK), JSON.stringify({ format: 1, store_id: storeId }), { mode: 0o600, flush: true });
@@ -62,9 +67,12 @@ export function createManagedFolders(root: string): ManagedFolders {
     async sweep(named) {
       for (const name of await readdir(root).catch(() => [])) {
         const folder = join(root, name);
+        if (own.has(folder)) continue;
         if (name.startsWith(TRASH) || name.startsWith(DRAFT)) await rm(folder, { recursive: true, force: true });
         else if (!named.has(folder) && (await markedFor(folder)) !== undefined) await discard(folder);
       }
+      isSwept = true;
+      own.clear();
     },
   };
 }

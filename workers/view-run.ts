@@ -1,10 +1,6 @@
 import type { RunColumns } from '#domain/backtest/run-columns.js';
 import type { FactorRiskInput, GroupsViewInput, ReconcileInput, RunViewInput, Task, WeightsViewInput } from '#jobs/tasks.js';
-import { createComposer, inForce } from '#domain/backtest/compositions.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
-import { indexBook } from '#domain/backtest/index-run.js';
 import type { Day } from '#domain/days.js';
-import type { Book } from '#domain/backtest/book.js';
 import { referenceAt, type MarketData, type ReferenceValue } from '#domain/market/market-data.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
 import type { Engine } from '#kernels/engines/engine.js';
@@ -20,11 +16,11 @@ import { reconcileView } from '#views/reconcile/reconcile-view.js';
 import type { MeasuredRisk } from '#views/reconcile/risk-checks.js';
 import { riskDecomposition } from '#views/risk-decomposition.js';
 import { weightsView } from '#views/weights-view.js';
+import { benchmarkBook, benchmarkWeights } from './benchmark-books.js';
 import { outputBytes } from './hand-over.js';
 import { openedMarket } from './open-markets.js';
 import { heldByName, measureRisk, positionsOf, readHeld, riskWindow } from './held-risk.js';
 import { onEngine } from './numerics.js';
-import { openedCalendars } from './opened-calendars.js';
 import { hashFile, withRunFile } from './run-file.js';
 
 /** A view of stored runs: read by ranges from their columns, serialised here. */
@@ -132,30 +128,6 @@ const UNCLASSIFIED = 'UNCLASSIFIED';
 
 function groupOf(value: ReferenceValue): string {
   return value === null || value === '' ? UNCLASSIFIED : String(value);
-}
-
-interface BenchmarkInput {
-  readonly indexId: string;
-  readonly documents: NonNullable<WeightsViewInput['benchmark']>['documents'];
-  readonly market: MarketData | null;
-  readonly day: Day;
-  readonly isBrief?: boolean;
-}
-
-/** An index as a book up to a day, run from its definition. */
-function benchmarkBook(engine: Engine, { indexId, documents, market, day, isBrief = false }: BenchmarkInput): Book {
-  if (!market) throw new Refusal('NO_DATA_SOURCE', 'No data store is active to run the benchmark on.');
-  const composer = createComposer({ market, calendars: openedCalendars(), documents, until: day, createDecider: indexDeciders(engine) });
-  const compositions = composer.compositions(indexId);
-  const session = lastAtMost(compositions.sm.sessions, day);
-  if (!inForce(compositions.list, session)) throw new Refusal('NO_DATA_AT_DATE', `The benchmark ${indexId} has no composition at that date.`);
-  return indexBook({ compositions, to: session, isBrief });
-}
-
-/** Weights that an index holds on a day. */
-function benchmarkWeights(engine: Engine, input: BenchmarkInput): ReadonlyMap<string, number> {
-  const { sm, columns, weights } = benchmarkBook(engine, { ...input, isBrief: true });
-  return new Map([...columns].flatMap((column, slot): [string, number][] => (weights[slot]! > 0 ? [[sm.identifiers[column]!, weights[slot]!]] : [])));
 }
 
 /** Latest shares outstanding of a name on or before a day, null where the market does not tell. */

@@ -59,7 +59,7 @@ export function factorRiskOf(engine: Engine, window: ReturnWindow, { weights, be
     const panel = engine.allocate(sessions.length * columns.length);
     readReturns(window, coverage, panel);
     if (model === 'statistical') return principalFactors(engine, panel, columns.length, factors);
-    return sectorFactors(panel, Array.from(columns, (column) => sectorOf(window, column)));
+    return sectorFactors(engine, panel, Array.from(columns, (column) => sectorOf(window, column)));
   });
   return decompose(model, fitted, Float64Array.from(columns, (column) => active.get(column)!));
 }

@@ -1,6 +1,6 @@
 import { compareText } from '../findings.js';
 import type { FactorModel } from './factor-risk.js';
-import { annualCovariance, annualVariances } from './annual-moments.js';
+import { annualCovariance, annualVariances, type MomentEngine } from './annual-moments.js';
 
 /** The factor every name is exposed to with 1. */
 const MARKET = 'MARKET';
@@ -11,7 +11,7 @@ const MARKET = 'MARKET';
  * @param panel [T x n] returns; spent: becomes the residuals.
  * @param sectors sector of each name, [n].
  */
-export function sectorFactors(panel: Float64Array, sectors: readonly string[]): FactorModel {
+export function sectorFactors(engine: MomentEngine, panel: Float64Array, sectors: readonly string[]): FactorModel {
   const n = sectors.length;
   const labels = [...new Set(sectors)].toSorted(compareText);
   const sectorAt = Int32Array.from(sectors, (sector) => labels.indexOf(sector));
@@ -28,7 +28,7 @@ export function sectorFactors(panel: Float64Array, sectors: readonly string[]): 
     factors: [MARKET, ...labels.map((label) => (label === MARKET ? `SECTOR ${label}` : label))],
     exposures,
     covariance: annualCovariance(factorReturns, K),
-    specific: annualVariances(panel, n),
+    specific: annualVariances(engine, panel, n),
   };
 }
 

@@ -1,0 +1,92 @@
+import type { Book } from '#domain/backtest/book.js';
+import { createComposer, inForce } from '#domain/backtest/compositions.js';
+import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { indexBook } from '#domain/backtest/index-run.js';
+import type { Day } from '#domain/days.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { Refusal } from '#domain/refusal.js';
+import { lastAtMost } from '#domain/search.js';
+import type { WeightsViewInput } from '#jobs/tasks.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { openedCalendars } from './opened-calendars.js';
+
+export interface BenchmarkInput {
+  readonly indexId: string;
+  readonly documents: NonNullable<WeightsViewInput['benchmark']>['documents'];
+  readonly market: MarketData | null;
+  readonly day: Day;
+}
+
+/** Books that a thread keeps, and bytes of weights that one may have. */
+const BOOKS_MAX = 2;
+const BOOK_BYTES_MAX = 64 * 2 ** 20;
+
+/** Books up to the last session of their market, the one asked for longest ago first. */
+const books = new Map<string, Book>();
+const markets = new WeakMap<MarketData, number>();
+let marketsSeen = 0;
+
+/**
+ * An index as a book that reaches a day, run from its definition. What comes after the day changes nothing before it, so that one
+ * book serves every day that is asked for.
+ * @throws Refusal NO_DATA_SOURCE, NO_DATA_AT_DATE and what running the index refuses
+ * @cost of running the index, once for a definition and a market
+ */
+export function benchmarkBook(engine: Engine, input: BenchmarkInput): Book {
+  const market = requireMarket(input);
+  const key = `${numberOf(market)} ${JSON.stringify([input.indexId, input.documents])}`;
+  const kept = books.get(key);
+  const book = kept ?? wholeBook(engine, { ...input, market }) ?? bookUntil(engine, { ...input, market });
+  books.delete(key);
+  const isWhole = book.from + book.length === book.sm.sessions.length;
+  if (isWhole && book.weights.byteLength <= BOOK_BYTES_MAX) books.set(key, book);
+  if (books.size > BOOKS_MAX) books.delete(books.keys().next().value!);
+  if (book.from > lastAtMost(book.sm.sessions, input.day)) throw tooEarly(input.indexId);
+  return book;
+}
+
+/** Weights that an index holds on a day. @throws Refusal as `benchmarkBook` */
+export function benchmarkWeights(engine: Engine, input: BenchmarkInput): ReadonlyMap<string, number> {
+  const { sm, columns, weights, from } = benchmarkBook(engine, input);
+  const row = (lastAtMost(sm.sessions, input.day) - from) * columns.length;
+  return new Map([...columns].flatMap((column, slot): [string, number][] => (weights[row + slot]! > 0 ? [[sm.identifiers[column]!, weights[row + slot]!]] : [])));
+}
+
+interface ServedInput extends BenchmarkInput {
+  readonly market: MarketData;
+}
+
+/** Undefined where something that comes after the day is refused: the day itself need not be. */
+function wholeBook(engine: Engine, input: ServedInput): Book | undefined {
+  try {
+    return bookUntil(engine, { ...input, day: input.market.dates.at(-1)! });
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return undefined;
+    throw thrown;
+  }
+}
+
+function bookUntil(engine: Engine, { indexId, documents, market, day }: ServedInput): Book {
+  const composer = createComposer({ market, calendars: openedCalendars(), documents, until: day, createDecider: indexDeciders(engine) });
+  const compositions = composer.compositions(indexId);
+  const session = lastAtMost(compositions.sm.sessions, day);
+  if (!inForce(compositions.list, session)) throw tooEarly(indexId);
+  return indexBook({ compositions, to: session });
+}
+
+function tooEarly(indexId: string): Refusal {
+  return new Refusal('NO_DATA_AT_DATE', `The benchmark ${indexId} has no composition at that date.`);
+}
+
+function requireMarket({ market }: BenchmarkInput): MarketData {
+  if (!market) throw new Refusal('NO_DATA_SOURCE', 'No data store is active to run the benchmark on.');
+  return market;
+}
+
+/** Markets are told apart by the order they came in. */
+function numberOf(market: MarketData): number {
+  const known = markets.get(market);
+  if (known !== undefined) return known;
+  markets.set(market, ++marketsSeen);
+  return marketsSeen;
+}

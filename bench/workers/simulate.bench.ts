@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { createPool } from '#jobs/pool.js';
 import type { SimulationStart } from '#jobs/tasks.js';
 import { momentsOf, planSimulation, SimulationRequest, tallyBytes } from '#domain/simulation/simulation.js';
@@ -15,6 +16,7 @@ const growth = seededPanel(2520).map((value) => 1 + value);
 const moments = momentsOf(growth);
 const dates = Array.from({ length: HORIZON }, (_, t) => `session ${t}`);
 const signal = new AbortController().signal;
+setMaxListeners(0, signal); // One for each part.
 
 const SIZES = [100_000, 1_000_000] as const;
 

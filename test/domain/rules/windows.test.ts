@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { deviation, medianOf, product, STATISTICS, type Statistic } from '#domain/rules/datapoints/aggregates.js';
+import { glanceAt } from '#domain/rules/datapoints/glance.js';
 import type { Series } from '#domain/rules/datapoints/series.js';
 import { createTally } from '#domain/rules/datapoints/tally.js';
 import { createTrail } from '#domain/rules/datapoints/trail.js';
@@ -79,9 +80,12 @@ describe('a statistic over trailing sessions', () => {
   test.for(cases)('is the $name of the values in the window whatever was asked before (of a panel: $inPanel)', ({ fast, slow, inPanel }) => {
     fc.assert(
       fc.property(panels, questions, fc.nat(SESSIONS - 1), fc.constantFrom(200, 1_000_000), (cells, asked, absent, cellsMax) => {
-        const trail = createTrail(seriesOf(cells, { inPanel, absent }), NAMES, cellsMax);
+        const series = seriesOf(cells, { inPanel, absent });
+        const trail = createTrail(series, NAMES, cellsMax);
         for (const { end, length, observationsMin, columns } of asked) {
-          const found = overWindow(trail, fast, { end, length, observationsMin }, Int32Array.from(columns));
+          const at = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
+          const found = overWindow(trail, fast, ...at);
+          expect(overWindow(glanceAt(series, cellsMax), fast, ...at)).toEqual(found);
           columns.forEach((column, k) => {
             const values = valuesIn(cells, { column, end, length, absent });
             const expected = values.length < Math.max(1, observationsMin) ? NaN : slow(values);
@@ -94,13 +98,18 @@ describe('a statistic over trailing sessions', () => {
     );
   });
 
-  test('does not depend on how many names are laid out at once, to the last bit', () => {
+  test('does not depend on how many names are laid out at once or on what is kept, to the last bit', () => {
     fc.assert(
       fc.property(panels, questions, (cells, asked) => {
-        const [roomy, tight] = [1_000_000, 1].map((cellsMax) => createTrail(seriesOf(cells, { inPanel: true, absent: -1 }), NAMES, cellsMax));
+        const series = seriesOf(cells, { inPanel: true, absent: -1 });
+        const trail = createTrail(series, NAMES);
+        const others = [createTrail(series, NAMES, 1), glanceAt(series), glanceAt(series, 100), glanceAt(series, 1)];
         for (const { end, length, observationsMin, columns } of asked) {
           const at = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
-          for (const { fast } of Object.values(DEFINITIONS)) expect(overWindow(roomy!, fast, ...at)).toEqual(overWindow(tight!, fast, ...at));
+          for (const { fast } of Object.values(DEFINITIONS)) {
+            const found = overWindow(trail, fast, ...at);
+            for (const other of others) expect(overWindow(other, fast, ...at)).toEqual(found);
+          }
         }
       }),
       { numRuns: 20 },

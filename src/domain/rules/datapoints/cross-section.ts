@@ -8,11 +8,13 @@ import { deviation, product, STATISTICS, type Statistic } from './aggregates.js'
 import { equalWeightedReturns, betas } from './beta.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
 import { requestKey, type DerivedName, type FieldRequest } from './field-request.js';
+import { glanceAt } from './glance.js';
 import { datedGroups, groupsOfValues, type DatedGroups, type Grouping } from './groups.js';
+import type { WindowReader } from './laid-out.js';
 import { referenceKind, resolve, type ValueKind } from './resolution.js';
 import { createSeriesBook, type Series, type SeriesBook, type SeriesTerms } from './series.js';
 import { createTally, type Tally } from './tally.js';
-import { createTrail, type Trail } from './trail.js';
+import { createTrail } from './trail.js';
 import { transformed } from './transforms.js';
 import { countOver, halfOf, overWindow } from './windows.js';
 
@@ -70,9 +72,10 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
   const spells = new Map<string, readonly (readonly ReferenceSpell[])[]>();
   const groups = new Map<string, DatedGroups>();
   const kinds = new Map<string, ValueKind>();
-  const trails = new Map<Series, Trail>();
+  const trails = new Map<Series, WindowReader>();
   const tallies = new Map<Series, Tally>();
   let dividends: DividendHistory | undefined;
+  let firstSession: number | undefined;
   const shared: Shared = {
     sm,
     book,
@@ -92,7 +95,9 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       kinds.set(name, known);
       return known;
     },
-    trailOf(series) {
+    windowsOf(series, session) {
+      // Most questions are about one decision: only from the second on are windows kept for those to come.
+      if (session === firstSession) return glanceAt(series);
       const known = trails.get(series) ?? createTrail(series, sm.names);
       trails.set(series, known);
       return known;
@@ -104,7 +109,12 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
     },
     dividends: () => (dividends ??= dividendHistory(sm.market)),
   };
-  return { at: (session, universe) => crossSection(shared, session, universe) };
+  return {
+    at(session, universe) {
+      firstSession ??= session;
+      return crossSection(shared, session, universe);
+    },
+  };
 }
 
 interface Shared {
@@ -114,7 +124,8 @@ interface Shared {
   spellsOf(name: string): readonly (readonly ReferenceSpell[])[];
   groupsOf(name: string): DatedGroups;
   referenceKindOf(name: string): ValueKind;
-  trailOf(series: Series): Trail;
+  /** Windows for a decision on a session. */
+  windowsOf(series: Series, session: number): WindowReader;
   tallyOf(series: Series): Tally;
   dividends(): DividendHistory;
 }
@@ -150,14 +161,14 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     }
     if (source.kind === 'windowed') {
       const length = field.window ?? DEFAULT_WINDOW;
-      return overWindow(shared.trailOf(source.series), source.statistic, { end, length, observationsMin: halfOf(length) }, columns);
+      return overWindow(shared.windowsOf(source.series, session), source.statistic, { end, length, observationsMin: halfOf(length) }, columns);
     }
     const series = convert ? book.inIndexCurrency(source.series) : source.series;
     if (field.aggregate !== 'last') {
       const length = field.window!;
       const window = { end, length, observationsMin: halfOf(length) };
       if (field.aggregate === 'count') return countOver(shared.tallyOf(series), window, columns);
-      return overWindow(shared.trailOf(series), STATISTICS[field.aggregate], window, columns);
+      return overWindow(shared.windowsOf(series, session), STATISTICS[field.aggregate], window, columns);
     }
     return latestValues({ sm, series, end, columns, maxStaleSessions: terms.maxStaleSessions, rebase: source.isClose });
   };
@@ -194,7 +205,7 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     statistic(field, statistic, observationsMin, columns) {
       const series = seriesOf(shared, field);
       if (GROWTH_BASED.has(field.name)) terms.requireRates(session, columns);
-      return overWindow(shared.trailOf(series), statistic, { end: session - field.lag, length: field.window!, observationsMin }, columns);
+      return overWindow(shared.windowsOf(series, session), statistic, { end: session - field.lag, length: field.window!, observationsMin }, columns);
     },
     growth(columns) {
       terms.requireRates(session, columns);

@@ -1,3 +1,4 @@
+import { allOf } from '../ranking.js';
 import type { Series } from './series.js';
 
 /** How many values each name has over a window that moves through time: only the sessions that enter and leave it are read. */
@@ -14,7 +15,7 @@ export interface Tally {
 /** @param names Columns of the market. */
 export function createTally(series: Series, names: number): Tally {
   const counts = new Int32Array(names);
-  const columns = Int32Array.from(counts, (_, column) => column);
+  const columns = allOf(counts);
   const row = new Float64Array(series.panel === undefined ? names : 0);
   let first = 0;
   let last = -1;

@@ -1,6 +1,6 @@
 import type { Statistic } from './aggregates.js';
+import type { WindowReader } from './laid-out.js';
 import type { Tally } from './tally.js';
-import type { Trail } from './trail.js';
 
 export interface Window {
   /** Last session of the window. */
@@ -23,13 +23,13 @@ export function halfOf(length: number): number {
  * @returns       [n]
  * @cost          length * n cells read
  */
-export function overWindow(trail: Trail, statistic: Statistic, { end, length, observationsMin }: Window, columns: Int32Array): Float64Array {
+export function overWindow(reader: WindowReader, statistic: Statistic, { end, length, observationsMin }: Window, columns: Int32Array): Float64Array {
   const result = new Float64Array(columns.length).fill(NaN);
   const enough = Math.max(1, observationsMin);
   const from = Math.max(0, end - length + 1);
   const sessions = end - from + 1;
   if (sessions < enough) return result;
-  trail.windows(from, end, columns, ({ cells, starts, first }) => {
+  reader.windows(from, end, columns, ({ cells, starts, first }) => {
     statistic({ cells, starts, length: sessions, enough }, result.subarray(first, first + starts.length));
   });
   return result;

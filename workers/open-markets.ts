@@ -1,5 +1,6 @@
 import { openMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import { weighPanels } from '#market/weight.js';
 
 /** Versions of stores that a thread keeps open: the served one, and the one before it while work on it ends. */
 const OPEN_MAX = 2;
@@ -21,6 +22,7 @@ export function keepOpen(market: MarketData): void {
   open.delete(keyOf(market));
   open.set(keyOf(market), market);
   if (open.size > OPEN_MAX) open.delete(open.keys().next().value!);
+  weighPanels([...market.fields.values()].map(({ buffer }) => buffer));
 }
 
 const keyOf = ({ storeId, adjustment, contentHash }: Pick<MarketHandle, 'storeId' | 'adjustment' | 'contentHash'>) => `${storeId} ${adjustment} ${contentHash}`;

@@ -1,17 +1,47 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { folderFiles } from '#market/folder.js';
-import { createLocations } from '#market/locations.js';
-import { runMarketTask } from '#market/market-process.js';
-import { createProblems } from '#market/problems.js';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** One load, as the process tells that serves it. Times in ms, memory in MiB. */
+export interface LoadReport {
+  readonly ms: number;
+  /** Longest time the event loop was away. */
+  readonly stall: number;
+  /** Most that its thread worked between two turns. */
+  readonly work: number;
+  readonly panels: number;
+  /** Most memory in place so far. */
+  readonly peak: number;
+  readonly rows: number;
+}
+
+/** DuckDB alone, from an open database on. */
+export interface AloneReport {
+  readonly ms: number;
+  readonly peak: number;
+}
 
 /**
  * From files to panels that can be served, with every check and the content hash, and beside it DuckDB alone filling the
  * same panels without any. Rows are those of real stores: 500 names x 5040 days and 3000 names x 2520 days, six columns.
+ * Each round has a process of its own that loads the file again and again, and one of DuckDB alone of the same niceness: the first load
+ * stands beside that process as a whole, for both start what they need; the others beside what it does once its database is open.
  */
-const REPEATS = 3;
+const ROUNDS = 5;
+const LOADS = 3;
+
+/** What the process that serves may take beside panels, MiB. */
+const BESIDE_PANELS_MAX = 200;
+
+/** Longest time its event loop may be away, ms. */
+const STALL_MAX = 50;
+
+/** Most of the time of DuckDB alone. */
+const RATIO_MAX = 1.3;
+
 const SIZES = [
   { name: '2.5 million rows', names: 500, days: 5040 },
   { name: '7.5 million rows', names: 3000, days: 2520 },
@@ -27,7 +57,6 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** Writes the files in a process of its own, so that the peak memory told here is that of reading alone. */
 async function write({ names, days, name }: (typeof SIZES)[number]): Promise<string[]> {
   const targets = [['zstd', 'market.parquet', "FORMAT parquet, CODEC 'zstd'"], ['snappy', 'market.parquet', "FORMAT parquet, CODEC 'snappy'"], ['csv', 'market.csv', 'FORMAT csv']] as const;
   const written: string[] = [];
@@ -54,73 +83,60 @@ async function write({ names, days, name }: (typeof SIZES)[number]): Promise<str
 }
 
 async function measure(size: string, file: string): Promise<void> {
-  const times: number[] = [];
-  let stall = 0;
-  let rows = 0;
-  for (let repeat = 0; repeat < REPEATS; repeat++) {
-    const watch = watchLoop();
+  const isParquet = file.endsWith('.parquet');
+  const loads: LoadReport[][] = [];
+  const alone: { readonly inside: number; readonly whole: number }[] = [];
+  for (let round = 0; round < (isParquet ? ROUNDS : 1); round++) {
+    loads.push(await reportsOf<LoadReport>('load-store.js', [dirname(file), String(LOADS)]));
+    if (!isParquet) continue;
     const start = performance.now();
-    const problems = createProblems();
-    const place = join(file, '..');
-    const files = await folderFiles(place, {}, createLocations([folder]), problems);
-    const result = await runMarketTask('readFiles', { files, after: null }, { load: { storeId: 'bench', adjustment: 'none' } });
-    if (result.kind !== 'accepted') throw new Error(JSON.stringify(result.findings[0]));
-    times.push(performance.now() - start);
-    stall = Math.max(stall, watch());
-    rows = result.summary.rows.market;
+    const [report] = await reportsOf<AloneReport>('duckdb-alone.js', [file]);
+    alone.push({ inside: report!.ms, whole: performance.now() - start });
   }
-  const alone = file.endsWith('.parquet') ? duckDbAlone(file) : undefined;
+  const firsts = loads.map(([first]) => first!);
+  const others = loads.flatMap((round) => round.slice(1));
+  const { panels, rows } = firsts[0]!;
   const megabytes = (await stat(file)).size / 1e6;
-  const median = times.toSorted((a, b) => a - b)[REPEATS >> 1]!;
-  const beside = alone === undefined ? '' : `  DuckDB alone ${alone.toFixed(0)} ms (${(median / alone).toFixed(2)}x)`;
-  console.log(
-    `${size.padEnd(17)} ${file.split(' ').at(-1)!.padEnd(22)} ${megabytes.toFixed(0).padStart(4)} MB  min ${Math.min(...times).toFixed(0)} ms  median ${median.toFixed(0)} ms  ` +
-      `${(rows / median / 1000).toFixed(1)} M rows/s  longest stall ${stall.toFixed(0)} ms  peak RSS here ${(process.resourceUsage().maxRSS / 1024).toFixed(0)} MiB${beside}`,
-  );
+  const warm = timesOf(others.map(({ ms }) => ms));
+  console.log(`${size} ${file.split(' ').at(-1)!}, ${megabytes.toFixed(0)} MB: ${(rows / warm.median / 1000).toFixed(1)} M rows/s`);
+  const cold = timesOf(firsts.map(({ ms }) => ms));
+  compare('first load', cold, alone.map(({ whole }) => whole));
+  compare('others', warm, alone.map(({ inside }) => inside));
+  const reports = loads.flat();
+  const beside = Math.max(...firsts.map(({ peak }) => peak)) - panels;
+  const besideTwo = Math.max(...others.map(({ peak }) => peak)) - 2 * panels;
+  console.log(`  peak RSS ${beside.toFixed(0)} MiB beside panels of ${panels.toFixed(0)} MiB, ${besideTwo.toFixed(0)} MiB beside two versions of them${judged(Math.max(beside, besideTwo), BESIDE_PANELS_MAX)}`);
+  const stalls = reports.map(({ stall }) => stall).toSorted((a, b) => a - b);
+  const work = Math.max(...reports.map((report) => report.work));
+  console.log(`  event loop away at most ${stalls.at(-1)!.toFixed(0)} ms (median of loads ${stalls[stalls.length >> 1]!.toFixed(0)}), of which it worked at most ${work.toFixed(0)} ms${judged(stalls.at(-1)!, STALL_MAX)}`);
 }
 
-/** Longest time the event loop was away, ms. */
-function watchLoop(): () => number {
-  let longest = 0;
-  let last = performance.now();
-  const timer = setInterval(() => {
-    const now = performance.now();
-    longest = Math.max(longest, now - last - 5);
-    last = now;
-  }, 5);
-  return () => {
-    clearInterval(timer);
-    return longest;
-  };
+function compare(what: string, ours: Times, alone: readonly number[]): void {
+  const told = ({ min, median }: Times) => `min ${min.toFixed(0)} ms  median ${median.toFixed(0)} ms`;
+  if (alone.length === 0) return console.log(`  ${what.padEnd(10)} ${told(ours)}`);
+  const theirs = timesOf(alone);
+  const ratio = ours.median / theirs.median;
+  console.log(`  ${what.padEnd(10)} ${told(ours)}  DuckDB alone ${told(theirs)}  ${ratio.toFixed(2)}x of the median, ${(ours.min / theirs.min).toFixed(2)}x of the minimum${judged(ratio, RATIO_MAX)}`);
 }
 
-/** Wall time of a process that fills the same panels with DuckDB and does nothing else. */
-function duckDbAlone(file: string): number {
-  const script = `
-    const { DuckDBInstance } = require('@duckdb/node-api');
-    (async () => {
-      const c = await (await DuckDBInstance.create(':memory:')).connect();
-      const source = \`read_parquet('${file}')\`;
-      await c.run(\`create temp table axis as select name, (row_number() over (order by name) - 1)::INTEGER as n from (select distinct identifier as name from \${source})\`);
-      const days = (await (await c.run(\`select distinct date - DATE '1970-01-01' from \${source}\`)).getColumns())[0].map(Number).sort((a, b) => a - b);
-      const names = Number((await (await c.run('select count(*) from axis')).getRows())[0][0]);
-      const rowOf = new Map(days.map((day, t) => [day, t]));
-      const fields = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VWAP', 'VOLUME'];
-      const panels = fields.map(() => new Float64Array(days.length * names).fill(NaN));
-      const r = await c.stream(\`select (date - DATE '1970-01-01')::INTEGER, axis.n, \${fields.map((f) => \`coalesce(\${f}::DOUBLE, 'NaN'::DOUBLE)\`)} from \${source} s join axis on axis.name = s.identifier\`);
-      for (;;) {
-        const chunk = await r.fetchChunk();
-        if (!chunk || chunk.rowCount === 0) break;
-        const d = chunk.getColumnVector(0).items, n = chunk.getColumnVector(1).items;
-        const cells = new Int32Array(chunk.rowCount);
-        for (let i = 0; i < cells.length; i++) cells[i] = rowOf.get(d[i]) * names + n[i];
-        fields.forEach((_, f) => { const v = chunk.getColumnVector(2 + f).items, p = panels[f]; for (let i = 0; i < cells.length; i++) p[cells[i]] = v[i]; });
-      }
-    })();`;
-  const times = Array.from({ length: REPEATS }, () => {
-    const start = performance.now();
-    execFileSync(process.execPath, ['-e', script]);
-    return performance.now() - start;
-  });
-  return times.toSorted((a, b) => a - b)[REPEATS >> 1]!;
+const judged = (value: number, limit: number) => (value <= limit ? '' : `  (more than ${limit})`);
+
+interface Times {
+  readonly min: number;
+  readonly median: number;
+}
+
+function timesOf(times: readonly number[]): Times {
+  const sorted = times.toSorted((a, b) => a - b);
+  return { min: sorted[0]!, median: sorted[sorted.length >> 1]! };
+}
+
+/** What a script beside this one reports in a process of its own. */
+async function reportsOf<T>(script: string, args: readonly string[]): Promise<T[]> {
+  const reports: T[] = [];
+  const child = fork(fileURLToPath(new URL(script, import.meta.url)), args);
+  child.on('message', (report) => reports.push(report as T)); // the only messages of the script
+  const [status] = (await once(child, 'close')) as [number | null];
+  if (status !== 0) throw new Error(`${script} ended with ${status}`);
+  return reports;
 }

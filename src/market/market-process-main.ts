@@ -7,11 +7,8 @@ import { digestContent, type MarketContent } from './content.js';
 import { createProblems, type Problems } from './problems.js';
 import { readSource, type FileDigest, type SourceRead } from './read-source.js';
 import { prepareDuckDb, reasonOf } from './duckdb.js';
-import { performImport } from './perform-import.js';
 import { isFull, writeWhereRoomIs } from './shared-file.js';
-import { generateMarket } from './synthetic/generate-market.js';
 import { warnOfMarket } from './market-warnings.js';
-import { writeMarket } from './write-market.js';
 
 prepareDuckDb();
 
@@ -86,8 +83,9 @@ interface Made {
 }
 
 async function perform({ task, input, options }: MarketTaskRequest, problems: Problems): Promise<Made | undefined> {
-  const written = (folder: string, content: MarketContent) => () =>
-    writeMarket(folder, content, (fraction) => onProgress(0.6 + 0.3 * fraction, 'writing')).catch((cause: unknown) => {
+  // What reading files does not need is loaded by who needs it: the first load waits for this process to start.
+  const written = (folder: string, content: MarketContent) => async () =>
+    (await import('./write-market.js')).writeMarket(folder, content, (fraction) => onProgress(0.6 + 0.3 * fraction, 'writing')).catch((cause: unknown) => {
       throw new WriteFault(`The data could not be written: ${reasonOf(cause)}`, { cause });
     });
   switch (task) {
@@ -101,10 +99,12 @@ async function perform({ task, input, options }: MarketTaskRequest, problems: Pr
       return read && { ...read, files: async () => read.files };
     }
     case 'importBody': {
+      const { performImport } = await import('./perform-import.js');
       const made = await performImport(await readFile(options.bodyFile!), problems, ask);
       return made && { ...made, files: written(made.folder, made.content) };
     }
     case 'generate': {
+      const { generateMarket } = await import('./synthetic/generate-market.js');
       const content = generateMarket(input.spec, (fraction) => onProgress(0.6 * fraction, 'drawing prices'));
       return { content, rows: rowsOf(content), files: written(input.folder, content) };
     }

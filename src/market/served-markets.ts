@@ -4,6 +4,7 @@ import { Refusal } from '#domain/refusal.js';
 import type { KnownFile } from './known-files.js';
 import { lookupOf } from './market-lookup.js';
 import type { Markets, ServedMarket } from './markets.js';
+import { weighPanels } from './weight.js';
 
 /** The one place that knows which market is served: a reference that is replaced in one assignment. */
 export interface ServedMarkets extends Markets {
@@ -35,6 +36,7 @@ export function createServedMarkets(): ServedMarkets {
 
 /** A loaded market ready to be served, with its lookup; those who ask for the one served meanwhile do not wait for it. */
 export async function servedMarket(handle: MarketHandle, loadedAt: string, files: readonly KnownFile[] = []): Promise<ServedMarket> {
+  weighPanels(handle.fields.map(({ values }) => values));
   const market = await openMarketGently(handle, setImmediate);
   lookupOf(market);
   return { handle, market, loadedAt, files };
@@ -42,6 +44,7 @@ export async function servedMarket(handle: MarketHandle, loadedAt: string, files
 
 /** A later version of a market with the same identifiers and tables, ready to be served. */
 export function servedAgain(handle: MarketHandle, { handle: { tables }, market: held }: ServedMarket, loadedAt: string, files: readonly KnownFile[]): ServedMarket {
+  weighPanels(handle.fields.map(({ values }) => values));
   const market = reopenMarket(handle, held);
   lookupOf(market);
   return { handle: { ...handle, tables }, market, loadedAt, files };

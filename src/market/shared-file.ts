@@ -3,6 +3,7 @@ import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { allOver } from './all-over.js';
 import { roomyMemory, takenDays } from './panels.js';
+import { weighPanels } from './weight.js';
 
 /** Where the parts of a market lie in a file that one process writes and another reads into shared memory. */
 export interface SharedLayout {
@@ -95,6 +96,7 @@ export async function readSharedFile(path: string, layout: SharedLayout, signal?
       const values = roomyMemory(days, days === 0 ? 0 : bytes / (days * Float64Array.BYTES_PER_ELEMENT));
       return { name, values, extent: { offset, bytes } };
     });
+    weighPanels(fields.map(({ values }) => values));
     // Most of the time goes into memory that is touched for the first time, by each lane on a core of its own.
     await allOver([0, 1].map(async (lane) => {
       for (let f = lane; f < fields.length; f += 2) await read(fields[f]!.extent, fields[f]!.values);

@@ -1,0 +1,50 @@
+import { setTimeout } from 'node:timers/promises';
+import { folderFiles } from '#market/folder.js';
+import { createLocations } from '#market/locations.js';
+import { runMarketTask } from '#market/market-process.js';
+import { createProblems } from '#market/problems.js';
+import { servedMarket } from '#market/served-markets.js';
+import { threadMs } from '../thread-time.js';
+import { peakMegabytes } from './peak-memory.js';
+import type { LoadReport } from './read-store.bench.js';
+
+/**
+ * A process that serves and loads a store some times, one version after the other, as a server does that is told to read it again:
+ * the first load starts the process that reads, the others find one waiting.
+ */
+
+/** Time for the process of the next load to start, ms. */
+const PAUSE_MS = 700;
+
+const [folder, loads] = [process.argv[2]!, Number(process.argv[3])];
+let served: Awaited<ReturnType<typeof servedMarket>> | undefined;
+for (let load = 0; load < loads; load++) {
+  const watch = watchLoop();
+  const start = performance.now();
+  const files = await folderFiles(folder, {}, createLocations([folder]), createProblems());
+  const result = await runMarketTask('readFiles', { files, after: null }, { load: { storeId: 'bench', adjustment: 'none' } });
+  if (result.kind !== 'accepted' || result.handle === null) throw new Error(JSON.stringify(result));
+  served = await servedMarket(result.handle, '');
+  const ms = performance.now() - start;
+  const panels = ([...served.market.fields.values()].reduce((sum, { byteLength }) => sum + byteLength, 0)) / (1 << 20);
+  const report: LoadReport = { ms, ...watch(), panels, peak: peakMegabytes(), rows: result.summary.rows.market };
+  process.send!(report); // forked by the benchmark
+  await setTimeout(PAUSE_MS);
+}
+process.disconnect();
+
+/** Longest time the event loop was away, and the most that its thread worked between two turns, ms. */
+function watchLoop(): () => Pick<LoadReport, 'stall' | 'work'> {
+  let [stall, work] = [0, 0];
+  let [last, busy] = [performance.now(), threadMs()];
+  const timer = setInterval(() => {
+    stall = Math.max(stall, performance.now() - last - 5);
+    work = Math.max(work, threadMs() - busy);
+    busy = threadMs();
+    last = performance.now();
+  }, 5);
+  return () => {
+    clearInterval(timer);
+    return { stall, work };
+  };
+}

@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { spread } from '../percentiles.js';
+import { startService, type RunningService } from './service.js';
+
+/**
+ * What clients wait for previews of an index with eight rules on ten years of 500 and of 3,000 names, one request after the other:
+ * the first of a store, fifty at dates all over it, the same again, and fifty of a document that is edited before each.
+ * Limits: p50 15 ms and 60 ms.
+ */
+const PREVIEWS = 50;
+
+const YEARS = { start: '2010-01-04', end: '2019-12-31' };
+
+const rules = (count: number) => [
+  { id: 'history', type: 'HistoryFilter', params: { sessions: 252, coverage: 0.9 } },
+  { id: 'price', type: 'PriceFilter', params: { minimum: 1 } },
+  { id: 'liquid', type: 'LiquidityFilter', params: { minimum: 1_000, window: 60 } },
+  { id: 'calm', type: 'VolatilityFilter', params: { window: 252, maximum: 2 } },
+  { id: 'winners', type: 'MomentumFilter', params: { window: 252, skip: 21, minimum: -0.5 } },
+  { id: 'sectors', type: 'GroupLimit', params: { field: 'SECTOR', maximum: 200 } },
+  { id: 'value', type: 'ExpressionFilter', params: { expression: { node: 'comparison', field: { node: 'field', name: 'VALUE_TRADED', transform: 'percentile' }, comparison: 'ge', value: 0.1 } } },
+  { id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count } },
+];
+
+const indexOf = (count: number) => ({
+  id: 'EIGHT', name: 'Eight rules', calendar: 'XNYS', base_date: '2011-06-01', rebalance: { frequency: 'monthly' },
+  pipeline: { selection: rules(count), weighting: { type: 'MarketCapWeight', params: {}, cap: 0.05 } },
+});
+
+for (const { names, limitMs } of [{ names: 500, limitMs: 15 }, { names: 3000, limitMs: 60 }]) {
+  const service = await startService();
+  try {
+    await measureMarket(service, names, limitMs);
+  } finally {
+    await service.stop();
+  }
+}
+
+async function measureMarket(service: RunningService, names: number, limitMs: number): Promise<void> {
+  await send(service, 'POST', '/data/synthetic', { store_id: 'market', seed: 7, assets: names, ...YEARS });
+  await finished(service, 'generate:market');
+  await send(service, 'POST', '/indices', indexOf(300));
+  await send(service, 'PUT', '/indices/EIGHT', indexOf(300));
+  const dates = Array.from({ length: PREVIEWS }, (_, k) => dateAfter('2011-06-01', ((k * 37) % PREVIEWS) * 62));
+  const stored = (date: string): Question => ({ path: '/indices/EIGHT/preview', body: { as_of: date } });
+  console.log(`${names} names x 10 years (p50 limit ${limitMs} ms)`);
+  await measure(service, 'the first', [stored('2019-06-03')]);
+  await measure(service, 'at other dates', dates.map(stored));
+  await measure(service, 'the same again', dates.map(stored));
+  await measure(service, 'of an edited document', dates.map((date, k) => ({ path: '/indices/preview', body: { document: indexOf(250 + k), as_of: date } })));
+}
+
+interface Question {
+  readonly path: string;
+  readonly body: unknown;
+}
+
+async function measure(service: RunningService, what: string, questions: readonly Question[]): Promise<void> {
+  const times: number[] = [];
+  const hash = createHash('sha256');
+  const before = processorTime(service);
+  for (const { path, body } of questions) {
+    const begun = performance.now();
+    const bytes = await send(service, 'POST', path, body);
+    times.push(performance.now() - begun);
+    hash.update(bytes);
+  }
+  const processor = (processorTime(service) - before) / questions.length;
+  const told = times.length === 1 ? `${times[0]!.toFixed(0)} ms` : spread(times);
+  console.log(`  ${what.padEnd(24)} ${told}   ${processor.toFixed(1).padStart(5)} ms of processor   answers ${hash.digest('hex').slice(0, 12)}`);
+}
+
+/** Time of all threads of the service, which other work on the machine hardly adds to. */
+function processorTime({ pid }: RunningService): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
+  const TICK_MS = 10;
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}
+
+function dateAfter(date: string, days: number): string {
+  const DAY_MS = 86_400_000;
+  return new Date(Date.parse(date) + days * DAY_MS).toISOString().slice(0, 10);
+}
+
+async function send({ url }: RunningService, method: string, path: string, body: unknown): Promise<Uint8Array> {
+  const answer = await fetch(url + path, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  const bytes = new Uint8Array(await answer.arrayBuffer());
+  if (!answer.ok) throw new Error(`${path} answers ${answer.status}: ${new TextDecoder().decode(bytes)}`);
+  return bytes;
+}
+
+async function finished({ url }: RunningService, jobId: string): Promise<void> {
+  for (;;) {
+    const { status, error } = (await (await fetch(`${url}/jobs/${jobId}?wait=30`)).json()) as { status: string; error: unknown }; // the service's own answer
+    if (status === 'succeeded') return;
+    if (!['queued', 'running'].includes(status)) throw new Error(`${jobId} ended ${status}: ${JSON.stringify(error)}`);
+  }
+}

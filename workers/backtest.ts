@@ -15,7 +15,7 @@ import type { KeptRun, Task, TaskControl, TaskInput, TaskOutput } from '#jobs/ta
 import type { RunStamp } from '#views/provenance-json.js';
 import { runOverviewJson, snapshotsOf, writeOverview, writeResult } from '#views/run-json.js';
 import { outputBytes } from './hand-over.js';
-import { digestOf, goOnFrom, keepState } from './kept-run.js';
+import { digestOf, goOnFrom, keepState, keptSnapshots } from './kept-run.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
@@ -36,10 +36,10 @@ function runOn(engine: Engine, input: TaskInput<'backtest'>, control: TaskContro
 
 function wholeRun(engine: Engine, input: TaskInput<'backtest'>, control: TaskControl, fullRunReason: FullRunReason | null): TaskOutput<'backtest'> {
   const { plan, engineVersion, market: handle } = input;
-  const { outputs, run, snapshots, runHash, storeContentHash, runAt, start, end } = runForStore(engine, { ...input, extension: { extendedFrom: null, fullRunReason } }, control);
+  const { outputs, run, written, runHash, storeContentHash, runAt, start, end } = runForStore(engine, { ...input, extension: { extendedFrom: null, fullRunReason } }, control);
   const { result, overview, columns } = outputs;
   const digest = digestOf(openColumns((from, to) => columns.slice(from, to)));
-  const state = keepState({ plan, engineVersion, handle, market: openedMarket(handle), checkpoint: checkpointOf(run), snapshots, columns: digest });
+  const state = keepState({ plan, engineVersion, handle, market: openedMarket(handle), checkpoint: checkpointOf(run), snapshots: keptSnapshots(written), columns: digest });
   return {
     result: outputBytes(result),
     overview: outputBytes(overview),
@@ -55,10 +55,10 @@ function extendedRun(engine: Engine, { market: handle, plan, engineVersion, kept
   const { summary, columns } = run;
   const extension = { extendedFrom: formatDay(run.extendedFrom), fullRunReason: null };
   const stamp = { ...stampOf({ plan, engineVersion, storeContentHash: handle.contentHash }), ...extension };
-  const { bytes: result, snapshots } = writeResult(summary, stamp, run.snapshots);
-  const state = run.keep(snapshots);
+  const written = writeResult(summary, stamp, run.snapshots);
+  const state = run.keep(written);
   return {
-    result: outputBytes(result),
+    result: outputBytes(written.bytes),
     overview: outputBytes(writeOverview(summary)),
     columns: outputBytes(columns),
     checkpoint: state && outputBytes(state),
@@ -90,10 +90,10 @@ export function runForStore(engine: Engine, { market: handle, plan, engineVersio
   const made = stampOf({ plan, engineVersion, storeContentHash: market.contentHash });
   const stamp = given ?? { ...made, ...extension };
   const columns = runToColumns(run, { contentHash: stamp.storeContentHash, inPlace: true });
-  const { bytes: result, snapshots } = writeResult(summaryOf(run), stamp, snapshotsOf(run));
+  const written = writeResult(summaryOf(run), stamp, snapshotsOf(run));
   return {
-    run, snapshots,
-    outputs: { result, overview: runOverviewJson(run), columns },
+    run, written,
+    outputs: { result: written.bytes, overview: runOverviewJson(run), columns },
     runAt: made.runAt,
     start: formatDay(run.days[0]!),
     end: formatDay(run.days.at(-1)!),

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { deserialize, serialize } from 'node:v8';
+import { crc32 } from 'node:zlib';
 import { CHECKPOINT_FORMAT, type RunCheckpoint } from '#domain/backtest/checkpoint.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend-run.js';
 import { CannotGoOn } from '#domain/backtest/go-on.js';
@@ -13,11 +14,11 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import type { KeptRun, TaskControl } from '#jobs/tasks.js';
 import { prefixDiffers, prefixOf, reachesBack, settledDay, type MarketPrefix } from '#market/prefix.js';
-import { SNAPSHOT_CELLS_MAX, cellsOf, type ResultSnapshots, type SnapshotsPlace } from '#views/run-json.js';
+import { SNAPSHOT_CELLS_MAX, cellsOf, type ResultSnapshots, type SnapshotsPlace, type StoredSnapshots, type WrittenResult } from '#views/run-json.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
-import { withRunFile } from './run-file.js';
+import { readStretch, withRunFile } from './run-file.js';
 
 /** What is kept beside the columns of a run, so that it can be gone on with. */
 export interface KeptState {
@@ -28,9 +29,19 @@ export interface KeptState {
   readonly prefix: MarketPrefix;
   readonly checkpoint: RunCheckpoint;
   /** Where the result has its snapshots. */
-  readonly snapshots: SnapshotsPlace;
+  readonly snapshots: KeptSnapshots;
   /** SHA-256 of the columns that going on reads. */
   readonly columns: string;
+}
+
+/** Where a result has its snapshots, and the CRC-32 of their text: megabytes that would take longer to hash than all else to do. */
+export interface KeptSnapshots extends SnapshotsPlace {
+  readonly checksum: number;
+}
+
+/** The snapshots of a result as they are kept. */
+export function keptSnapshots({ bytes, snapshots }: WrittenResult): KeptSnapshots {
+  return { ...snapshots, checksum: crc32(bytes.subarray(snapshots.from, snapshots.to)) };
 }
 
 /** The identity of a run that may only reach further: everything it is made from but the market and the end. */
@@ -45,7 +56,7 @@ export interface StateInput {
   readonly handle: MarketHandle;
   readonly market: MarketData;
   readonly checkpoint: RunCheckpoint;
-  readonly snapshots: SnapshotsPlace;
+  readonly snapshots: KeptSnapshots;
   /** Digest of its columns. */
   readonly columns: string;
 }
@@ -76,7 +87,7 @@ export function digestOf(columns: RunColumns): string {
 export interface GoneOn extends ExtendedRun {
   readonly snapshots: ResultSnapshots;
   /** What it takes to go on with it again, once its result is written. */
-  keep(snapshots: SnapshotsPlace): Uint8Array | null;
+  keep(written: WrittenResult): Uint8Array | null;
 }
 
 export interface GoOnOrder {
@@ -114,17 +125,34 @@ export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrde
         baseName: kept.baseName,
         contentHash: handle.contentHash,
       });
-      const result = readKept(kept.result);
-      const { from, to, cells } = state.snapshots;
+      const { cells } = state.snapshots;
       if (cells + cellsOf(run.rebalances) > SNAPSHOT_CELLS_MAX) throw new CannotGoOn('rewritten');
       const columns = digestOf(openColumns((start, end) => run.columns.slice(start, end), () => readBase));
       return {
         ...run,
-        snapshots: { text: result.subarray(from, to), cells, added: run.rebalances, identifiers: run.market },
-        keep: (snapshots) => keepState({ plan, engineVersion, handle, market, checkpoint: run.checkpoint, snapshots, columns }),
+        snapshots: { stored: storedSnapshots(kept, state.snapshots), added: run.rebalances, identifiers: run.market },
+        keep: (written) => keepState({ plan, engineVersion, handle, market, checkpoint: run.checkpoint, snapshots: keptAfter(written, state.snapshots), columns }),
       };
     }),
   );
+}
+
+/** The snapshots of a stored run. Reading them throws CannotGoOn when they are gone or have another content than was written. */
+function storedSnapshots({ result }: KeptRun, { from, to, cells, checksum }: KeptSnapshots): StoredSnapshots {
+  return {
+    cells,
+    bytes: to - from,
+    readInto: (room) =>
+      reading(() => {
+        readStretch(result.path, from, room);
+        if (crc32(room) !== checksum) throw new CannotGoOn('no_checkpoint');
+      }),
+  };
+}
+
+/** The snapshots of a result that begin with stored ones. */
+function keptAfter({ bytes, snapshots }: WrittenResult, { from, to, checksum }: KeptSnapshots): KeptSnapshots {
+  return { ...snapshots, checksum: crc32(bytes.subarray(snapshots.from + to - from, snapshots.to), checksum) };
 }
 
 /** A stored file that cannot be read does not keep a run from being made whole. */
@@ -148,7 +176,7 @@ function readState({ checkpoint }: KeptRun): KeptState {
 }
 
 /** @throws CannotGoOn when a file is gone or has another content than was written */
-function readKept({ path, sha256 }: KeptRun['result']): Uint8Array {
+function readKept({ path, sha256 }: KeptRun['checkpoint']): Uint8Array {
   let bytes: Uint8Array;
   try {
     bytes = readFileSync(path);

@@ -33,15 +33,35 @@ function openFile(path: string): number {
   }
 }
 
+/**
+ * Fills room with the bytes of a stored file from a position on.
+ * @throws Refusal DOCUMENT_UNREADABLE when the file is gone or too short
+ */
+export function readStretch(path: string, start: number, room: Uint8Array): void {
+  const file = openFile(path);
+  try {
+    const count = readInto(file, start, room);
+    if (count < room.length) throw new Refusal('DOCUMENT_UNREADABLE', `The stored run cannot be read: its file has ${count} bytes from ${start} on, ${room.length} are needed.`);
+  } finally {
+    closeSync(file);
+  }
+}
+
 function readRange(file: number, start: number, end: number): Uint8Array {
   const bytes = new Uint8Array(end - start);
+  const done = readInto(file, start, bytes);
+  return done === bytes.length ? bytes : bytes.slice(0, done);
+}
+
+/** @returns how many bytes there were */
+function readInto(file: number, start: number, room: Uint8Array): number {
   let done = 0;
-  while (done < bytes.length) {
-    const count = readSync(file, bytes, done, bytes.length - done, start + done);
+  while (done < room.length) {
+    const count = readSync(file, room, done, room.length - done, start + done);
     if (count === 0) break;
     done += count;
   }
-  return done === bytes.length ? bytes : bytes.slice(0, done);
+  return done;
 }
 
 /** Bytes hashed at a time. */

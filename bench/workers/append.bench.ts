@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
+import { openColumns } from '#domain/backtest/run-columns.js';
 import { formatDay } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
@@ -45,7 +46,7 @@ async function measure(frequency: 'quarterly' | 'monthly'): Promise<void> {
     stored = output;
     wholeTimes.push(milliseconds);
   }
-  const times: number[] = [];
+  const times: Record<Sort, number[]> = { held: [], rebalanced: [] };
   const others: string[] = [];
   let bytes = 0;
   let begun: string | undefined;
@@ -54,14 +55,30 @@ async function measure(frequency: 'quarterly' | 'monthly'): Promise<void> {
     const kept = keep(stored!, day, begun);
     const { output, milliseconds } = await timed({ market, plan, engineVersion: 'bench', kept });
     if (output.extendedFrom === null) others.push(`${output.fullRunReason} in ${milliseconds.toFixed(0)} ms`);
-    else times.push(milliseconds);
+    else times[rebalancesOf(output) > rebalancesOf(stored!) ? 'rebalanced' : 'held'].push(milliseconds);
     bytes = [output.result, output.overview, output.columns, output.checkpoint].reduce((sum, file) => sum + (file?.bytes.length ?? 0), 0);
     stored = output;
     begun = output.extendedFrom === null ? undefined : kept.baseName;
   }
-  times.sort((a, b) => a - b);
-  const [least, median, most] = [times[0]!, times[times.length >> 1]!, times.at(-1)!].map((value) => value.toFixed(1));
-  console.log(`${NAMES} names x ${SESSIONS} sessions, ${frequency}: one day in ${least} ms of the thread at least, ${median} in the median, ${most} at most, ${(bytes / 1e6).toFixed(1)} MB written; the whole in ${Math.min(...wholeTimes).toFixed(0)} ms; ${times.length} of ${DAYS} days gone on with${others.length > 0 ? `, ${others.join(', ')}` : ''}`);
+  const whole = Math.min(...wholeTimes).toFixed(0);
+  console.log(`${NAMES} names x ${SESSIONS} sessions, ${frequency}: ${(bytes / 1e6).toFixed(1)} MB written for one day, the whole in ${whole} ms of the thread${others.length > 0 ? `; not gone on with: ${others.join(', ')}` : ''}`);
+  console.log(`  a day without a rebalance ${sentence(times.held)}`);
+  console.log(`  a day with one            ${sentence(times.rebalanced)}`);
+}
+
+/** Days by what happened on them. */
+type Sort = 'held' | 'rebalanced';
+
+function sentence(times: readonly number[]): string {
+  if (times.length === 0) return 'was not among them';
+  const sorted = times.toSorted((a, b) => a - b);
+  const [least, median, most] = [sorted[0]!, sorted[sorted.length >> 1]!, sorted.at(-1)!].map((value) => value.toFixed(1));
+  return `in ${least} ms of the thread at least, ${median} in the median, ${most} at most, of ${times.length}`;
+}
+
+/** Rebalances that the columns of a run tell. */
+function rebalancesOf({ columns: { bytes } }: BacktestOutput): number {
+  return openColumns((from, to) => bytes.slice(from, to)).header.rebalances.length;
 }
 
 /** Files of a stored run as the service keeps them: the columns begin in the file that it went on from. */

@@ -19,14 +19,22 @@ export function runResultJson(run: Run, stamp: RunStamp): Uint8Array<ArrayBuffer
 
 /** The snapshots of a result: text that is there already, and what comes behind it. */
 export interface ResultSnapshots {
-  /** Snapshots as they lie in another result, without brackets. */
-  readonly text: Uint8Array;
-  /** Weights in them. */
-  readonly cells: number;
+  readonly stored: StoredSnapshots;
   readonly added: readonly Snapshot[];
   /** Whose positions the columns of the added ones are. */
   readonly identifiers: readonly string[];
 }
+
+/** Snapshots as they lie in another result, without brackets: their text goes from there to its place without one between. */
+export interface StoredSnapshots {
+  readonly bytes: number;
+  /** Weights in them. */
+  readonly cells: number;
+  /** Writes the text into room of its length. */
+  readInto(room: Uint8Array): void;
+}
+
+const NO_SNAPSHOTS: StoredSnapshots = { bytes: 0, cells: 0, readInto: () => {} };
 
 /** Where the snapshots lie in a result, without brackets. */
 export interface SnapshotsPlace {
@@ -42,11 +50,12 @@ export interface WrittenResult {
 
 /** The snapshots of a run, the most recent that fit. */
 export function snapshotsOf({ rebalances, portfolio }: Run): ResultSnapshots {
-  return { text: new Uint8Array(0), cells: 0, added: servedSnapshots(rebalances), identifiers: portfolio.sm.identifiers };
+  return { stored: NO_SNAPSHOTS, added: servedSnapshots(rebalances), identifiers: portfolio.sm.identifiers };
 }
 
-export function writeResult(summary: RunSummary, stamp: RunStamp, { text, cells, added, identifiers }: ResultSnapshots): WrittenResult {
-  const json = createJsonWriter(resultBytes(summary, cells + cellsOf(added)));
+export function writeResult(summary: RunSummary, stamp: RunStamp, { stored, added, identifiers }: ResultSnapshots): WrittenResult {
+  const cells = cellsOf(added);
+  const json = createJsonWriter(stored.bytes + resultBytes(summary, cells));
   const { days } = summary;
   json.raw('{"annual_returns":{');
   summary.annualReturns.forEach(([year, value], i) => {
@@ -66,8 +75,8 @@ export function writeResult(summary: RunSummary, stamp: RunStamp, { text, cells,
   writeGapsAndPricing(json, summary);
   json.raw(',"rebalances":[');
   const from = json.mark();
-  json.token(text);
-  writeSnapshotList(json, identifiers, added, text.length);
+  stored.readInto(json.room(stored.bytes));
+  writeSnapshotList(json, identifiers, added, stored.bytes);
   const to = json.mark();
   json.raw(`],"rebalances_total":${summary.rebalancesTotal}`);
   writeSeries(json, { key: 'returns', name: 'returns', dates: daysText(days.subarray(1)), values: summary.returns });
@@ -75,7 +84,7 @@ export function writeResult(summary: RunSummary, stamp: RunStamp, { text, cells,
   json.number(summary.totalCosts);
   writeProvenance(json, summary.findings, stamp);
   json.raw('}');
-  return { bytes: json.bytes(), snapshots: { from, to, cells: cells + cellsOf(added) } };
+  return { bytes: json.bytes(), snapshots: { from, to, cells: stored.cells + cells } };
 }
 
 /** OverviewView, under the id and the name the run is stored by. */

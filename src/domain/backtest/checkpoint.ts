@@ -36,7 +36,7 @@ export interface RunCheckpoint {
 }
 
 /** Changes with everything that a checkpoint holds. */
-export const CHECKPOINT_FORMAT = 1;
+export const CHECKPOINT_FORMAT = 2;
 
 export type RecentComposition = Pick<Composition, 'session' | 'columns'>;
 

@@ -1,6 +1,6 @@
 import { growthOf } from '../market/growth.js';
 import type { ReturnVariant } from '../market/market-data.js';
-import type { SessionMarket } from '../market/session-market.js';
+import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { relativeMetrics, type DatedSeries, type RelativeMetrics } from '../analytics/relative.js';
 import type { Book } from './book.js';
@@ -98,8 +98,8 @@ function growLevels(sm: SessionMarket, growth: Float64Array, { column, from, to 
   const levels = new Float64Array(to - from + 1).fill(Number.NaN);
   let level = begin;
   for (let session = from; session <= to; session++) {
-    const hasBar = sm.lastBar[session * sm.names + column] === session;
-    if (level === level) level *= growth[session * sm.names + column]!;
+    const hasBar = sm.lastBar[panelRow(sm, session) + column] === session;
+    if (level === level) level *= growth[panelRow(sm, session) + column]!;
     else if (hasBar) level = 1;
     if (hasBar) levels[session - from] = level;
   }

@@ -1,6 +1,6 @@
 import { formatDay } from '../days.js';
 import { requireRate } from '../market/exchange-rates.js';
-import type { SessionMarket } from '../market/session-market.js';
+import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import type { Gap, Move, Targets } from './book.js';
 import { fillableOn, fillOrder, frozenSlots, openOrder } from './book-orders.js';
@@ -19,7 +19,7 @@ export function findGaps(state: BookState, session: number, targets: Targets | u
     if (isHeldColumn(state, column)) missing.push(column);
   }
   for (const column of targets?.columns ?? []) {
-    if (sm.lastBar[session * sm.names + column] !== session && !missing.includes(column)) missing.push(column);
+    if (sm.lastBar[panelRow(sm, session) + column] !== session && !missing.includes(column)) missing.push(column);
   }
   state.missing = missing.sort((a, b) => a - b);
   for (const column of missing) {

@@ -1,6 +1,7 @@
 import { formatDay } from '../days.js';
 import { requireRate } from '../market/exchange-rates.js';
 import { effectOn } from '../market/growth.js';
+import { panelRow } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { eventsOn, exitFactor, valueInUnitsOf } from './book-events.js';
 import { beginStretch, dropAll, hold, isHeldColumn, placeOf, rowOf, writeRow, type BookState } from './book-state.js';
@@ -29,7 +30,7 @@ export function driftTo(state: BookState, session: number): void {
 
 /** Value of the book since the stretch began. Four sums go side by side, so that no addition waits for the one before. */
 function growUnits({ index, sm, units, heldColumns, isOneRun, count, stretchCash }: BookState, session: number): number {
-  const row = session * sm.names;
+  const row = panelRow(sm, session);
   if (isOneRun) return growRun(index, row + heldColumns[0]!, { units, count, stretchCash });
   const fours = count & ~3;
   let a = stretchCash;
@@ -96,7 +97,8 @@ function growThroughEvents(state: BookState, session: number): number {
   const row = rowOf(state, session);
   state.rowSession = session;
   if (input.isBrief) weights.fill(0, row, row + columns.length);
-  for (let k = 0; k < state.count; k++) weights[row + held[k]!] = units[k]! * index[session * sm.names + heldColumns[k]!]!;
+  const from = panelRow(sm, session);
+  for (let k = 0; k < state.count; k++) weights[row + held[k]!] = units[k]! * index[from + heldColumns[k]!]!;
   state.today = eventsOn(state, session);
   noteRenamed(state, session);
   for (const [column, proceeds] of state.today?.exits ?? []) {
@@ -132,7 +134,7 @@ function enterChildren(state: BookState, session: number): void {
   for (const { parent, child, units: perUnit } of state.today?.spinOffs ?? []) {
     const place = placeOf(state, parent);
     if (place < 0) continue;
-    const money = stretchValue * units[place]! * index[(session - 1) * sm.names + parent]!;
+    const money = stretchValue * units[place]! * index[panelRow(sm, session - 1) + parent]!;
     const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
     const ratio = effectOn(effects, session, parent)?.ratio ?? 1;
     state.children.push({ slot: slotOf[child]!, column: child, since: session, units: (money / price) * ratio * perUnit });
@@ -155,7 +157,7 @@ function reinvested(state: BookState, session: number): number {
     const { column, ratio, cash, rights, subscription } = effects[e]!;
     const place = placeOf(state, column);
     if (place < 0) continue;
-    const weight = state.rowSession === session ? weights[rowOf(state, session) + slotOf[column]!]! : (units[place]! * index[session * sm.names + column]!) / path;
+    const weight = state.rowSession === session ? weights[rowOf(state, session) + slotOf[column]!]! : (units[place]! * index[panelRow(sm, session) + column]!) / path;
     if (cash > 0) kept -= (weight * cash) / (sm.carriedClose(session, column) + cash);
     if (rights > 0) kept += (weight * ratio * rights * subscription) / sm.carriedClose(session - 1, column);
   }

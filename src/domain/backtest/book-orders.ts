@@ -1,3 +1,4 @@
+import { panelRow } from '../market/session-market.js';
 import type { BookInput } from './book.js';
 import { drop, hold, rowOf, type BookState, type Order } from './book-state.js';
 
@@ -21,7 +22,7 @@ export function frozenSlots({ input, columns, session, slots, before, asked }: F
   for (let k = 0; k < slots.length; k++) {
     const slot = slots[k]!;
     const column = columns[slot]!;
-    const hasBar = sm.lastBar[session * sm.names + column] === session;
+    const hasBar = sm.lastBar[panelRow(sm, session) + column] === session;
     const distance = Math.abs(asked[slot]! - before[slot]!);
     if (fills === 'priceable' && !hasBar && !sm.isPriceable(session, column, treatment.max_stale_sessions)) {
       frozen.add(slot);
@@ -44,7 +45,7 @@ export function openOrder(state: BookState, { session, slot, target, held }: Ope
   const { input, sm, columns, value } = state;
   const at = session - input.from;
   const column = columns[slot]!;
-  const bar = sm.lastBar[session * sm.names + column]!;
+  const bar = sm.lastBar[panelRow(sm, session) + column]!;
   const order: Order = {
     at, slot, target, held,
     side: target > held ? 'buy' : 'sell',
@@ -61,7 +62,7 @@ export function fillableOn({ sm, columns, waiting }: BookState, session: number)
   if (waiting.length === 0) return waiting;
   return waiting.filter(({ slot }) => {
     const column = columns[slot]!;
-    return sm.lastBar[session * sm.names + column] === session && !sm.hasEnded(session, column);
+    return sm.lastBar[panelRow(sm, session) + column] === session && !sm.hasEnded(session, column);
   });
 }
 

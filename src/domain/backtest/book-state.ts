@@ -1,13 +1,14 @@
 import { absencesOf, type Absences } from '../market/absences.js';
 import { exchangeRates } from '../market/exchange-rates.js';
 import { effectTable, valueIndexOf, type EffectTable } from '../market/growth.js';
+import { panelRow } from '../market/session-market.js';
 import type { BookEnd, BookEvent, BookInput, BookResume, Gap, Targets, UnfilledOrder } from './book.js';
 import type { EventTerms, SessionEvents } from './book-events.js';
 import { bookNames } from './book-names.js';
 
 export interface BookState extends EventTerms {
   readonly input: BookInput;
-  /** Value index, [S x N]. */
+  /** Value index, [S - first x N]. */
   readonly index: Float64Array;
   readonly effects: EffectTable;
   /** Effects that the value index has in it, when those differ. */
@@ -196,7 +197,7 @@ export function writeRow(state: BookState, session: number): void {
   const { input, index, sm, units, heldColumns, held, count, weights, columns, path } = state;
   if (state.rowSession === session) return;
   state.rowSession = session;
-  const from = session * sm.names;
+  const from = panelRow(sm, session);
   const row = rowOf(state, session);
   if (input.isBrief) weights.fill(0, row, row + columns.length);
   if (state.isOneRun) {
@@ -213,12 +214,13 @@ export function beginStretch(state: BookState, session: number): void {
   const { input, index, sm, units, heldColumns, held, places, count, weights, columns, value, cash } = state;
   const at = session - input.from;
   const row = rowOf(state, session);
+  const from = panelRow(sm, session);
   for (let k = 0; k < count; k++) {
     const slot = held[k]!;
     const column = columns[slot]!;
     heldColumns[k] = column;
     places[slot] = k;
-    units[k] = weights[row + slot]! / index[session * sm.names + column]!;
+    units[k] = weights[row + slot]! / index[from + column]!;
   }
   state.isOneRun = isOneRunOf(heldColumns, count);
   state.begins[at] = 1;

@@ -4,7 +4,7 @@ import { isDerivedDocument, type IndexDocument, type TreatmentSpec } from '../do
 import type { Finding } from '../findings.js';
 import { exchangeRates } from '../market/exchange-rates.js';
 import type { MarketData, Membership } from '../market/market-data.js';
-import { alignMarket, type SessionMarket } from '../market/session-market.js';
+import { alignMarket, panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { rebalanceDates, type RebalanceDate } from '../schedule/schedule.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
@@ -185,7 +185,7 @@ function universeOn(composer: Composer, membersOf: (universe: string) => readonl
   }
   const columns = new Int32Array(sm.names);
   let count = 0;
-  const bars = session * sm.names;
+  const bars = panelRow(sm, session);
   for (let column = 0; column < sm.names; column++) {
     if (candidates[column] && sm.lastBar[bars + column]! >= 0 && sm.isPriceable(session, column, staleMax)) columns[count++] = column;
   }
@@ -248,7 +248,7 @@ function firstPriced(composer: Composer, { indexId, last }: { readonly indexId: 
   const sm = composer.market(indexId);
   for (let session = firstAtLeast(sm.sessions, dayFrom(document.base_date)); session <= last; session++) {
     if (sm.rowOf[session]! < 0) continue;
-    const bars = session * sm.names;
+    const bars = panelRow(sm, session);
     for (const column of composer.universe(indexId, session)) if (sm.lastBar[bars + column] === session) return session;
   }
   throw new Refusal('NO_DATA_IN_RANGE', `The store holds no price of the universe of ${indexId} from ${document.base_date} on.`);
@@ -310,9 +310,11 @@ function pricedSession(sm: SessionMarket, session: number, first: number): numbe
 }
 
 /** Whether any name of the store has a bar on a session. */
-export function hasAnyBar({ lastBar, rowOf, names }: SessionMarket, session: number): boolean {
+export function hasAnyBar(sm: SessionMarket, session: number): boolean {
+  const { lastBar, rowOf, names } = sm;
   if (rowOf[session]! < 0) return false;
-  for (let column = 0; column < names; column++) if (lastBar[session * names + column] === session) return true;
+  const bars = panelRow(sm, session);
+  for (let column = 0; column < names; column++) if (lastBar[bars + column] === session) return true;
   return false;
 }
 

@@ -1,6 +1,7 @@
 import type { BacktestMetrics } from '../analytics/series.js';
 import type { Finding } from '../findings.js';
 import { LIMITS } from '../limits.js';
+import { panelRow } from '../market/session-market.js';
 import type { Book } from './book.js';
 import type { Composition } from './compositions.js';
 import { latestPositions, tradePrices } from './portfolio.js';
@@ -250,7 +251,7 @@ export function gapsOf({ gaps, portfolio: { sm } }: GappedRun): RecordedGaps {
   return {
     columns: Int32Array.from(gaps, ({ column }) => column),
     days: Int32Array.from(gaps, ({ session }) => sm.sessions[session]!),
-    pricedFrom: Int32Array.from(gaps, ({ session, column }) => sm.sessions[sm.lastBar[session * sm.names + column]!]!),
+    pricedFrom: Int32Array.from(gaps, ({ session, column }) => sm.sessions[sm.lastBar[panelRow(sm, session) + column]!]!),
   };
 }
 

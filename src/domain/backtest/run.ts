@@ -5,7 +5,7 @@ import { formatDay } from '../days.js';
 import { isDerivedDocument, type IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { RETURN_VARIANTS, type MarketData, type ReturnVariant } from '../market/market-data.js';
-import type { SessionMarket } from '../market/session-market.js';
+import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
 import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf, type BacktestMetrics } from '../analytics/series.js';
@@ -204,7 +204,7 @@ interface FirstInput {
 function firstOfRun(composer: Composer, { indexId, start, first, to }: FirstInput): number {
   const sm = composer.market(indexId);
   let from = Math.max(first, firstAtLeast(sm.sessions, start));
-  const isPriced = (session: number) => composer.universe(indexId, session).some((column) => sm.lastBar[session * sm.names + column] === session);
+  const isPriced = (session: number) => composer.universe(indexId, session).some((column) => sm.lastBar[panelRow(sm, session) + column] === session);
   while (from <= to && from > first && !isPriced(from)) from++;
   if (from < to) return from;
   const count = Math.max(0, to - from + 1);

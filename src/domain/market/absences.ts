@@ -1,4 +1,4 @@
-import type { SessionMarket } from './session-market.js';
+import { panelRow, type SessionMarket } from './session-market.js';
 
 /** Known names without a bar, by session. */
 export interface Absences {
@@ -28,7 +28,7 @@ function findAbsences(sm: SessionMarket): Absences {
   const columns: number[] = [];
   const starts = new Int32Array(sessions.length + 1);
   for (let s = sm.mark ? sm.mark.session + 1 : 0; s < sessions.length; s++) {
-    const row = s * names;
+    const row = panelRow(sm, s);
     for (let i = 0; i < names; i++) {
       const bar = lastBar[row + i]!;
       if (bar !== s && bar >= 0 && sm.barAge(s, i) <= AGE_MAX) columns.push(i);

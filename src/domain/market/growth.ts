@@ -2,7 +2,7 @@ import type { TreatmentSpec } from '../documents/index-document.js';
 import { ACTION_KINDS, type ReturnVariant } from './market-data.js';
 import { exchangeRates, requireRate } from './exchange-rates.js';
 import type { SessionAction } from './session-actions.js';
-import type { MarketMark, SessionMarket, TermsMark } from './session-market.js';
+import { panelRow, type MarketMark, type SessionMarket, type TermsMark } from './session-market.js';
 
 /** What the growth of a unit of value depends on besides the market. */
 export interface GrowthTerms {
@@ -71,7 +71,7 @@ export function keyOf({ variant, withholdingTax, specialDividends, splits, curre
 }
 
 /**
- * Growth factors of one unit of value from the close before to the close of each session, in the index currency, [S x N].
+ * Growth factors of one unit of value from the close before to the close of each session, in the index currency, [S - first x N].
  * NaN on the first session, before a name's second bar and where a rate is missing; 1 plus cash on a session without a bar.
  * @param used columns whose exchange rates must be there.
  * @throws Refusal FX_MISSING
@@ -84,7 +84,7 @@ export function growthOf(sm: SessionMarket, terms: GrowthTerms, used: Iterable<n
 }
 
 /**
- * Value of one unit held since a name's first bar, reinvested by the terms, in the index currency, [S x N]: the running product of
+ * Value of one unit held since a name's first bar, reinvested by the terms, in the index currency, [S - first x N]: the running product of
  * `growthOf`, so that a holding of any stretch is worth its units times this. NaN before the first bar and where a rate is missing,
  * after which it begins at 1 again.
  * @cost O(S N), once per market and terms
@@ -106,9 +106,9 @@ function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { names, sessions, lastBar } = sm;
   const rates = exchangeRates(sm, terms.currency);
   const panel = growthPanel(sm, terms);
-  if (sm.mark) panel.set(markOf(sm.mark, terms).index, sm.mark.session * names);
+  if (sm.mark) panel.set(markOf(sm.mark, terms).index);
   for (let s = firstMade(sm); s < sessions.length; s++) {
-    const row = s * names;
+    const row = panelRow(sm, s);
     for (let i = 0; i < names; i++) {
       const value = s === 0 ? Number.NaN : panel[row - names + i]! * panel[row + i]!;
       if (value === value) panel[row + i] = value;
@@ -191,19 +191,20 @@ function effectOf({ action }: SessionAction, sm: SessionMarket, terms: GrowthTer
 }
 
 function growthPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
-  const { names, rowOf, sessions, market } = sm;
+  const { names, rowOf, sessions, market, first } = sm;
   const close = market.fields.get('CLOSE')!;
   const { effects, starts } = effectTable(sm, terms);
-  const growth = new Float64Array(sessions.length * names);
+  const growth = new Float64Array((sessions.length - first) * names);
   // The last price of each name on the share basis of the session before.
   const carried = sm.mark ? markOf(sm.mark, terms).carried.slice() : new Float64Array(names).fill(Number.NaN);
   for (let s = firstMade(sm); s < sessions.length; s++) {
     const touched = effects.slice(starts[s], starts[s + 1]).map((effect): Touched => ({ effect, before: carried[effect.column]! }));
-    growOverSession({ close, growth, carried, from: rowOf[s]! * names, to: s * names, names });
+    const row = panelRow(sm, s);
+    growOverSession({ close, growth, carried, from: rowOf[s]! * names, to: row, names });
     for (const { effect, before } of touched) {
       if (!(before > 0)) continue;
       const step = growthStep(effect, before, sm.closeAt(s, effect.column));
-      growth[s * names + effect.column] = step.factor;
+      growth[row + effect.column] = step.factor;
       carried[effect.column] = step.carried;
     }
   }
@@ -226,11 +227,12 @@ function markOf({ terms: byKey }: MarketMark, terms: GrowthTerms): TermsMark {
 /** Where a market stands after a session. @cost O(N + A) for each of the terms */
 export function markMarket(sm: SessionMarket, session: number, terms: readonly GrowthTerms[]): MarketMark {
   const { names, lastBar } = sm;
-  const bars = lastBar.slice(session * names, (session + 1) * names);
+  const row = panelRow(sm, session);
+  const bars = lastBar.slice(row, row + names);
   return {
     session,
     lastBar: bars,
-    terms: new Map(terms.map((own) => [keyOf(own), { carried: carriedAt(sm, own, { session, bars }), index: valueIndexOf(sm, own).slice(session * names, (session + 1) * names) }])),
+    terms: new Map(terms.map((own) => [keyOf(own), { carried: carriedAt(sm, own, { session, bars }), index: valueIndexOf(sm, own).slice(row, row + names) }])),
   };
 }
 
@@ -296,6 +298,6 @@ function convert(sm: SessionMarket, currency: string, growth: Float64Array): voi
   for (let i = 0; i < names; i++) {
     if (rates.isNative(i)) continue;
     const series = rates.seriesOf(i);
-    for (let s = Math.max(1, firstMade(sm)); s < sessions.length; s++) growth[s * names + i]! *= series[s]! / series[s - 1]!;
+    for (let s = Math.max(1, firstMade(sm)); s < sessions.length; s++) growth[panelRow(sm, s) + i]! *= series[s]! / series[s - 1]!;
   }
 }

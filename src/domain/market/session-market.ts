@@ -18,7 +18,9 @@ export interface SessionMarket {
   readonly rowOf: Int32Array;
   readonly names: number;
   readonly identifiers: readonly string[];
-  /** Position of the latest session at or before each with a CLOSE bar, -1 where there is none yet, [S x N]. */
+  /** First session of the panels by session, which have no rows before it: that of the mark, else 0. */
+  readonly first: number;
+  /** Position of the latest session at or before each with a CLOSE bar, -1 where there is none yet, [S - first x N]. */
   readonly lastBar: Int32Array;
   readonly actions: SessionActions;
   /** Where the market stands whose sessions after it are all there is, null when the rows of every session are there. */
@@ -41,6 +43,11 @@ export interface SessionMarket {
   hasEnded(session: number, column: number): boolean;
   /** Whether the latest bar is at most so many sessions of the name's own calendar old and the name has not ended. */
   isPriceable(session: number, column: number, maxStaleSessions: number): boolean;
+}
+
+/** Beginning of a session's row in the panels by session. */
+export function panelRow({ first, names }: Pick<SessionMarket, 'first' | 'names'>, session: number): number {
+  return (session - first) * names;
 }
 
 /**
@@ -72,11 +79,12 @@ export interface AlignMarketInput {
 
 /**
  * Aligns a market with a calendar.
- * @cost O(S N), one pass; 4 S N bytes are kept. With a mark O(S + N) and a pass over the sessions after it; memory before it is never touched
+ * @cost O(S N), one pass; 4 S N bytes are kept. With a mark O(S + N) and a pass over the sessions after it, of which alone rows are kept
  */
 export function alignMarket({ market, calendar, calendars, mark }: AlignMarketInput): SessionMarket {
   const { identifiers, dates } = market;
   const names = identifiers.length;
+  const axis = { first: mark ? mark.session : 0, names };
   const sessions = sessionsOf(calendar, dates);
   const rowOf = rowsOf(sessions, dates);
   const close = market.fields.get('CLOSE')!;
@@ -93,7 +101,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     return row < 0 ? Number.NaN : close[row * names + column]!;
   };
   const barAge = (session: number, column: number): number => {
-    const bar = lastBar[session * names + column]!;
+    const bar = lastBar[panelRow(axis, session) + column]!;
     if (bar === session) return 0;
     if (bar < 0) return Infinity;
     const { counted } = exchange(session, column);
@@ -102,18 +110,18 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   const hasEnded = (session: number, column: number): boolean => {
     const own = endings.get(column);
     if (!own) return false;
-    const bar = lastBar[session * names + column]!;
+    const bar = lastBar[panelRow(axis, session) + column]!;
     return own.some((ending) => ending.session <= session && (ending.replaced ? bar < ending.session : bar <= ending.session));
   };
   return {
-    market, calendar, sessions, rowOf, names, identifiers, lastBar, actions, mark: mark ?? null, columnOf, closeAt, barAge, hasEnded,
+    market, calendar, sessions, rowOf, ...axis, identifiers, lastBar, actions, mark: mark ?? null, columnOf, closeAt, barAge, hasEnded,
     sessionAt: (day) => lastAtMost(sessions, day),
     valueAt: (panel, session, column) => {
       const row = rowOf[session]!;
       return row < 0 ? Number.NaN : panel[row * names + column]!;
     },
     carriedClose: (session, column) => {
-      const bar = lastBar[session * names + column]!;
+      const bar = lastBar[panelRow(axis, session) + column]!;
       if (bar < 0) return Number.NaN;
       let price = closeAt(bar, column);
       if (bar === session) return price;
@@ -150,10 +158,11 @@ interface Panel {
 }
 
 function lastBars({ close, rowOf, names }: Panel, mark: MarketMark | undefined): Int32Array {
-  const bars = new Int32Array(rowOf.length * names);
-  if (mark) bars.set(mark.lastBar, mark.session * names);
-  for (let s = mark ? mark.session + 1 : 0; s < rowOf.length; s++) {
-    const at = s * names;
+  const first = mark ? mark.session : 0;
+  const bars = new Int32Array((rowOf.length - first) * names);
+  if (mark) bars.set(mark.lastBar);
+  for (let s = mark ? first + 1 : 0; s < rowOf.length; s++) {
+    const at = (s - first) * names;
     if (s === 0) bars.fill(-1, 0, names);
     else bars.copyWithin(at, at - names, at);
     const row = rowOf[s]!;

@@ -144,7 +144,7 @@ function storedSnapshots({ result }: KeptRun, { from, to, cells, checksum }: Kep
     bytes: to - from,
     readInto: (room) =>
       reading(() => {
-        readStretch(result.path, from, room);
+        readStretch(result, from, room);
         if (crc32(room) !== checksum) throw new CannotGoOn('no_checkpoint');
       }),
   };

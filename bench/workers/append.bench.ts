@@ -89,7 +89,7 @@ function keep(run: BacktestOutput, day: number, begun: string | undefined): Kept
     return { path, sha256: file.sha256 };
   };
   const columns = write('columns', run.columns);
-  return { columns: columns.path, checkpoint: write('checkpoint', run.checkpoint!), result: write('result', run.result), baseName: begun ?? `columns-${day}` };
+  return { columns: columns.path, checkpoint: write('checkpoint', run.checkpoint!), result: write('result', run.result).path, baseName: begun ?? `columns-${day}` };
 }
 
 async function timed(input: BacktestInput): Promise<{ readonly output: BacktestOutput; readonly milliseconds: number }> {

@@ -277,11 +277,11 @@ export interface BacktestInput {
   readonly kept?: KeptRun | FullRunReason | null;
 }
 
-/** A stored run as a task goes on with it: paths of its files and the hashes recorded when they were written. */
+/** A stored run as a task goes on with it: paths of its files, and the hash of the one that tells what the others have to be. */
 export interface KeptRun {
   readonly columns: string;
   readonly checkpoint: KeptFile;
-  readonly result: KeptFile;
+  readonly result: string;
   /** Name that the file its columns lie or begin in will have beside those of the new run. */
   readonly baseName: string;
 }

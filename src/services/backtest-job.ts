@@ -54,8 +54,8 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
     const run = 'unreadable' in found ? undefined : readRun(found.body);
     if (run?.artifacts.checkpoint === undefined) return 'no_checkpoint';
     const { columns, base = columns, checkpoint, result } = run.artifacts;
-    const file = (ref: ArtifactRef) => ({ path: artifacts.path(ref), sha256: ref.sha256 });
-    return { base, kept: { columns: artifacts.path(columns), checkpoint: file(checkpoint), result: file(result), baseName: artifacts.newName() } };
+    const kept = { columns: artifacts.path(columns), checkpoint: { path: artifacts.path(checkpoint), sha256: checkpoint.sha256 }, result: artifacts.path(result) };
+    return { base, kept: { ...kept, baseName: artifacts.newName() } };
   }
 
   return {

@@ -1,7 +1,7 @@
 import type { RecordedBook, WeightsFrame } from '#domain/backtest/run-record.js';
 import { formatDay } from '#domain/days.js';
 import type { JsonWriter } from './json-writer.js';
-import { daysText, writeSeries, writeSeriesBody } from './series-json.js';
+import { daysText, daysToken, writeSeries, writeSeriesBody } from './series-json.js';
 import { writeSnapshots } from './snapshots-json.js';
 
 /** Writes weights frames of one record: one that was written already is copied instead of formatted again. */
@@ -23,7 +23,7 @@ export function createFrameWriter(json: JsonWriter, identifiers: readonly string
 
 export function writeBook(json: JsonWriter, identifiers: readonly string[], { book, writeFrame }: { readonly book: RecordedBook; readonly writeFrame: FrameWriter }): void {
   const { days, levels, divisor, frame, snapshots, coverage } = book;
-  const dates = daysText(days);
+  const dates = daysToken(days);
   json.raw('{"levels":');
   writeSeriesBody(json, { name: 'level', dates, values: levels });
   json.raw(',"weights":');

@@ -4,13 +4,13 @@ import { formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { FrameWriter } from './book-json.js';
 import { jsonToken, type JsonWriter } from './json-writer.js';
-import { daysText, dayText, writeSeries, writeSeriesBody } from './series-json.js';
+import { daysToken, dayText, writeSeries, writeSeriesBody } from './series-json.js';
 
 const PORTFOLIO_ID_LENGTH = 64;
 
 export function writePortfolio(json: JsonWriter, { runId, portfolio, identifiers }: RunRecord, writeFrame: FrameWriter): void {
   const { days, value, initialCapital: capital } = portfolio;
-  const dates = daysText(Int32Array.of(portfolio.dayBefore, ...days));
+  const dates = daysToken(Int32Array.of(portfolio.dayBefore, ...days));
   const nav = Float64Array.of(capital, ...value);
   const cash = Float64Array.of(capital, ...portfolio.cash.map((fraction, t) => fraction * value[t]!));
   const text = rowTexts(days, identifiers);

@@ -6,7 +6,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { formatDay, formatDayTimestamp } from '#domain/days.js';
 import { createJsonWriter, type JsonWriter } from './json-writer.js';
 import { writeGapsAndPricing, writeProvenance, type RunStamp } from './provenance-json.js';
-import { daysText, writeSeries } from './series-json.js';
+import { dayText, daysToken, writeSeries } from './series-json.js';
 import { writeSnapshotList } from './snapshots-json.js';
 
 /** Weights written in the snapshots of one result, most recent first: some 60 MB of text. */
@@ -64,7 +64,8 @@ export function writeResult(summary: RunSummary, stamp: RunStamp, { stored, adde
   });
   json.raw('},"benchmark":');
   writeRelative(json, summary);
-  const dates = daysText(days);
+  const dates = daysToken(days);
+  const later = dates.subarray(dayText(days[0]!).length + 1); // without the first and its comma
   writeSeries(json, { key: 'drawdown', name: 'drawdown', dates, values: summary.drawdown });
   writeSeries(json, { key: 'index_level', name: 'index_level', dates, values: summary.indexLevel });
   json.raw(',"initial_capital":');
@@ -79,7 +80,7 @@ export function writeResult(summary: RunSummary, stamp: RunStamp, { stored, adde
   writeSnapshotList(json, identifiers, added, stored.bytes);
   const to = json.mark();
   json.raw(`],"rebalances_total":${summary.rebalancesTotal}`);
-  writeSeries(json, { key: 'returns', name: 'returns', dates: daysText(days.subarray(1)), values: summary.returns });
+  writeSeries(json, { key: 'returns', name: 'returns', dates: later, values: summary.returns });
   json.raw(',"total_costs":');
   json.number(summary.totalCosts);
   writeProvenance(json, summary.findings, stamp);
@@ -101,7 +102,7 @@ export function writeOverview(run: RunSummary): Uint8Array<ArrayBuffer> {
   json.string(plan.name);
   json.raw(',"concentration":');
   json.value(concentration(last.weights));
-  writeSeries(json, { key: 'level', name: 'level', dates: daysText(days), values: run.level });
+  writeSeries(json, { key: 'level', name: 'level', dates: daysToken(days), values: run.level });
   json.raw(',"metrics":');
   json.value(run.metrics);
   json.raw(`,"observations":${days.length},"rebalances":${run.rebalancesWithin},"last_rebalance":"${formatDay(last.date)}"`);
@@ -119,7 +120,7 @@ function writeRelative(json: JsonWriter, { benchmark }: RunSummary): void {
   json.raw('{"reference":');
   json.value(reference);
   json.raw(`,"start":"${formatDayTimestamp(days[0]!)}","end":"${formatDayTimestamp(days.at(-1)!)}","observations":${relative.observations}`);
-  writeSeries(json, { key: 'level', name: 'level', dates: daysText(days), values: relative.level });
+  writeSeries(json, { key: 'level', name: 'level', dates: daysToken(days), values: relative.level });
   const figures = {
     benchmark_return: relative.benchmarkReturn,
     total_return: relative.totalReturn,

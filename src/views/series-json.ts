@@ -1,11 +1,11 @@
 import { formatDay } from '#domain/days.js';
-import type { JsonWriter } from './json-writer.js';
+import { jsonToken, type JsonWriter } from './json-writer.js';
 
 interface SeriesInput {
   readonly key: string;
   readonly name: string;
-  /** Dates as `daysText` gives them. */
-  readonly dates: string;
+  /** Dates as `daysToken` gives them. */
+  readonly dates: Uint8Array;
   readonly values: Float64Array;
 }
 
@@ -16,7 +16,7 @@ export function writeSeries(json: JsonWriter, { key, name, dates, values }: Seri
 
 export function writeSeriesBody(json: JsonWriter, { name, dates, values }: Omit<SeriesInput, 'key'>): void {
   json.raw('{"index":[');
-  json.raw(dates);
+  json.token(dates);
   json.raw('],"data":[');
   json.numbers(values);
   json.raw(`],"name":"${name}"}`);
@@ -36,4 +36,9 @@ export function dayText(day: number): string {
 /** Dates as JSON strings between commas. */
 export function daysText(days: Int32Array): string {
   return Array.from(days, dayText).join(',');
+}
+
+/** The same for a writer, which takes it as often as there are series on the dates. */
+export function daysToken(days: Int32Array): Uint8Array {
+  return jsonToken(daysText(days));
 }

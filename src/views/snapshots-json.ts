@@ -11,6 +11,7 @@ export function writeSnapshots(json: JsonWriter, identifiers: readonly string[],
 
 /** Snapshots with commas between them, and before the first where others were written before. */
 export function writeSnapshotList(json: JsonWriter, identifiers: readonly string[], rebalances: readonly Snapshot[], others = 0): void {
+  if (rebalances.length === 0) return;
   const keys = keysOf(identifiers);
   rebalances.forEach((rebalance, i) => {
     const { columns, weights, uncapped, cap, capped, redistributed, announced } = rebalance;

@@ -14,7 +14,7 @@ import { kindOf, type Numbers } from './record-columns.js';
 import { createColumns, type BlockName, type ColumnsHeader, type ColumnsWriter, type RunColumns } from './run-columns.js';
 import { unfilledOf } from './run-record.js';
 import type { RunSummary } from './run-summary.js';
-import { costsOf, EFFECT_WIDTH, labelsOn, rebalanceRows, scatter, slotsOf } from './run-to-columns.js';
+import { costsOf, labelsOn, rebalanceRows, scatter, slotsOf } from './run-to-columns.js';
 import { findingGroups, gapsWithin, ownEnd, toldFindings, type FindingGroups, type RunRemains } from './run.js';
 import { tradesOf, type Trades } from './trades.js';
 
@@ -228,9 +228,7 @@ function writeColumns(write: WriteInput): Uint8Array<ArrayBuffer> {
   appendEvents(write, append);
   appendRebalances(write, append);
   append('price', pricesOf(portfolio, names));
-  const effects = effectsAfter(write);
-  if (effects) replace('effects', effects);
-  else append('effects', NONE);
+  append('effects', effectsAfter(write));
   if (header.blocks.rates) replace('rates', ratesOf(write));
   append('indexDays', index.sm.sessions.slice(index.from + 1, index.to + 1));
   append('indexLevel', index.book.value.subarray(1));
@@ -347,41 +345,20 @@ function pricesOf({ sm, from, length }: Book, names: Int32Array): Float64Array {
   return rows;
 }
 
-/** All effects with those of the new sessions among them, by name then date; null when there are no new ones. */
-function effectsAfter({ input: { stored }, continuation: { index, portfolio }, names }: WriteInput): Float64Array | null {
+/** Rows of the effects on the new sessions, by date then name. */
+function effectsAfter({ input: { stored }, continuation: { index, portfolio }, names }: WriteInput): Float64Array {
   const { effects, starts } = effectTable(index.sm, indexTerms(index));
   const placeOf = new Map([...names].map((column, place) => [column, place]));
   const first = stored.header.dates - 1;
-  const added: number[][] = [];
+  const rows: number[] = [];
   for (let t = 1; t < portfolio.length; t++) {
     for (let e = starts[portfolio.from + t]!; e < starts[portfolio.from + t + 1]!; e++) {
       const { column, ratio, cash, rights, subscription } = effects[e]!;
       const place = placeOf.get(column);
-      if (place !== undefined) added.push([place, first + t, ratio, cash, rights, subscription]);
+      if (place !== undefined) rows.push(place, first + t, ratio, cash, rights, subscription);
     }
   }
-  if (added.length === 0) return null;
-  added.sort((a, b) => a[0]! - b[0]! || a[1]! - b[1]!);
-  const before = stored.f64('effects');
-  const all = new Float64Array(before.length + EFFECT_WIDTH * added.length);
-  let from = 0;
-  let to = 0;
-  for (const row of added) {
-    const until = endOfName(before, from, row[0]!);
-    all.set(before.subarray(from, until), to);
-    all.set(row, to + until - from);
-    to += until - from + EFFECT_WIDTH;
-    from = until;
-  }
-  all.set(before.subarray(from), to);
-  return all;
-}
-
-/** Position behind the last row of a name, among rows by name. */
-function endOfName(rows: Float64Array, from: number, place: number): number {
-  let at = from;
-  while (at < rows.length && rows[at]! <= place) at += EFFECT_WIDTH;
-  return at;
+  return Float64Array.from(rows);
 }
 
 /** Exchange rates of the whole run, by name. */

@@ -2,6 +2,7 @@ import { formatDay } from '../days.js';
 import { readRecord } from './record-columns.js';
 import type { BlockName, RunColumns, RunHeader } from './run-columns.js';
 import type { RunRecord } from './run-record.js';
+import { EFFECT_WIDTH } from './run-to-columns.js';
 
 /** Where two runs part first. */
 export interface RunDifference {
@@ -186,8 +187,8 @@ const TEXT_MAX = 200;
 function undatedDiffers(stored: RunColumns, replayed: RunColumns): RunDifference | null {
   for (const block of UNDATED) {
     if (!stored.has(block) && !replayed.has(block)) continue;
-    const a = stored.has(block) ? stored.f64(block) : new Float64Array(0);
-    const b = replayed.has(block) ? replayed.f64(block) : new Float64Array(0);
+    const a = undated(stored, block);
+    const b = undated(replayed, block);
     const longer = Math.max(a.length, b.length);
     for (let i = 0; i < longer; i++) {
       if (Object.is(a[i], b[i])) continue;
@@ -195,6 +196,21 @@ function undatedDiffers(stored: RunColumns, replayed: RunColumns): RunDifference
     }
   }
   return null;
+}
+
+/** A block in the order of a run made whole. */
+function undated(columns: RunColumns, block: BlockName): Float64Array {
+  if (!columns.has(block)) return new Float64Array(0);
+  const values = columns.f64(block);
+  return block === 'effects' ? effectsByName(values) : values;
+}
+
+/** Rows of effects by name then date. */
+function effectsByName(values: Float64Array): Float64Array {
+  const rows = Array.from({ length: values.length / EFFECT_WIDTH }, (_, row) => values.subarray(row * EFFECT_WIDTH, (row + 1) * EFFECT_WIDTH));
+  const sorted = new Float64Array(values.length);
+  rows.toSorted((a, b) => a[0]! - b[0]! || a[1]! - b[1]!).forEach((row, place) => sorted.set(row, place * EFFECT_WIDTH));
+  return sorted;
 }
 
 /** A number as JSON has it. */

@@ -79,7 +79,7 @@ export const BLOCKS = {
   raw: 'weights before capping, [R x H]',
   capped: '1 where a rebalance held a name at its cap, [R x H]',
   price: 'CLOSE, NaN without a bar, [T x H]',
-  effects: 'rows of name, date, ratio, cash, rights, subscription price, by name then date, [6 x A]',
+  effects: 'rows of name, date, ratio, cash, rights, subscription price, by name then date; those that a run gone on with has more are behind, [6 x A]',
   rates: 'exchange rates by foreign name, [F x T]',
   indexDays: 'days of the index book, [B]',
   indexLevel: 'index in points, [B]',

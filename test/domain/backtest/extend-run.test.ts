@@ -76,10 +76,17 @@ const LAYOUT = new Set(['record', 'recordF64', 'recordI32', 'recordU8']);
 function told(columns: RunColumns) {
   const { blocks, version: _version, base: _base, ...header } = columns.header;
   const values = Object.entries(blocks).filter(([name]) => !LAYOUT.has(name)).map(([name, block]) => {
-    const read = columns[block!.type](name as never);
+    const read = name === 'effects' ? effectsOf(columns) : columns[block!.type](name as never);
     return [name, Buffer.from(read.buffer, read.byteOffset, read.byteLength).toString('base64')];
   });
   return { header, blocks: Object.fromEntries(values), record: Buffer.from(recordJson(readRecord(columns), STAMP)).toString() };
+}
+
+/** Rows of effects by name then date, in which order a run made whole has them. */
+function effectsOf(columns: RunColumns): Float64Array {
+  const values = [...columns.f64('effects')];
+  const rows = values.flatMap((_, at) => (at % 6 === 0 ? [values.slice(at, at + 6)] : []));
+  return Float64Array.from(rows.toSorted(([name, date], [otherName, otherDate]) => name! - otherName! || date! - otherDate!).flat());
 }
 
 /** A run, or undefined where chance made a market or a benchmark that refuses it. */

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, truncateSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openCalendars } from '#market/calendar-files.js';
@@ -189,6 +189,19 @@ describe('a backtest after the store has grown', () => {
     await put(until(421));
     expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
     expect((await service.ask('GET', '/analytics/GROWS/record')).status).toBe(200);
+  });
+
+  test('is a whole one where a weight of a stored snapshot is another one', async () => {
+    await put(until(420), { full: true });
+    const before = new Set(artifacts());
+    await wholeRun();
+    const paths = artifacts().filter((name) => !before.has(name)).map((name) => join(service.root, 'home', 'artifacts', name));
+    const result = paths.find((path) => readFileSync(path, 'latin1').startsWith('{"annual_returns"'))!;
+    const text = readFileSync(result, 'latin1');
+    const point = text.indexOf('0.', text.indexOf('"weights":', text.indexOf('"rebalances":')));
+    writeFileSync(result, `${text.slice(0, point + 2)}${text[point + 2] === '1' ? '2' : '1'}${text.slice(point + 3)}`, 'latin1');
+    await put(until(421));
+    expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
   });
 });
 

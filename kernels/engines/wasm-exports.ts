@@ -5,7 +5,6 @@
 export interface KernelExports {
   symmetricRankKScratch(rows: number, columns: number): number;
   symmetricRankK(x: number, rows: number, columns: number, c: number, first: number, last: number, scratch: number): void;
-  mirrorUpper(c: number, n: number): void;
   gemmScratch(): number;
   gemm(
     m: number, k: number, n: number,

@@ -103,7 +103,6 @@ export function wasmEngine({ arena = createArena(), threads = () => 1 }: WasmEng
         const [pc, write] = operands.result(out);
         const scratch = arena.reserve(kernels.symmetricRankKScratch(rows, columns));
         kernels.symmetricRankK(px, rows, columns, pc, 0, Math.ceil(columns / 4), scratch);
-        kernels.mirrorUpper(pc, columns);
         write();
       });
     },

@@ -1,6 +1,5 @@
 export { cholesky, choleskyScratch } from './cholesky';
 export { gemm, gemmScratch } from './gemm';
-export { mirrorUpper } from './mirror';
 export { navPath } from './nav-path';
 export { writeNumber, writeNumbers } from './number-text';
 export { bootstrapPaths, gaussianPaths } from './simulate-paths';

@@ -13,7 +13,7 @@ export interface TileRows {
   readonly scratch: number;
 }
 
-/** X'X (upper tiles) by so many threads on one shared memory, each with tile rows of about equal area. */
+/** X'X by so many threads on one shared memory, each with tile rows of about equal area. */
 export async function shareTileRows(panel: Float64Array, columns: number, workers: number): Promise<Float64Array> {
   const arena = createArena();
   const x = arena.reserve(panel.byteLength);

@@ -8,12 +8,45 @@ export interface ReferenceSpell {
   readonly value: ReferenceValue;
 }
 
+/** Spells of every name, by column of the market. */
+type ColumnSpells = readonly (readonly ReferenceSpell[])[];
+
+/** Spells kept with a market, about 20 MB: those of the columns asked for last. */
+const SPELLS_KEPT_MAX = 500_000;
+
+/** Columns asked for so far, the latest last. */
+const kept = new WeakMap<MarketData, Map<string, ColumnSpells>>();
+
 /**
  * The spells of one reference column for every name, by column of the market; empty for a name without reference rows.
  * Neighbouring rows with the same value are one spell.
- * @cost O(rows of the table)
+ * @cost O(rows of the table) the first time
  */
-export function referenceSpells(market: MarketData, column: string): readonly (readonly ReferenceSpell[])[] {
+export function referenceSpells(market: MarketData, column: string): ColumnSpells {
+  const columns = kept.get(market) ?? new Map<string, ColumnSpells>();
+  kept.set(market, columns);
+  const known = columns.get(column);
+  const spells = known ?? spellsOf(market, column);
+  columns.delete(column);
+  columns.set(column, spells);
+  if (known !== undefined) return known;
+  let held = 0;
+  for (const each of columns.values()) held += countOf(each);
+  for (const [oldest, each] of columns) {
+    if (held <= SPELLS_KEPT_MAX) break;
+    held -= countOf(each);
+    columns.delete(oldest);
+  }
+  return spells;
+}
+
+function countOf(column: ColumnSpells): number {
+  let count = 0;
+  for (const spells of column) count += spells.length;
+  return count;
+}
+
+function spellsOf(market: MarketData, column: string): ColumnSpells {
   const position = market.reference.columns.indexOf(column);
   return market.identifiers.map((identifier) => {
     const spells: ReferenceSpell[] = [];

@@ -1,4 +1,4 @@
-import type { MarketData, ReferenceValue } from '../../market/market-data.js';
+import type { MarketData, ReferenceTable, ReferenceValue } from '../../market/market-data.js';
 import { DERIVED_NAMES, type Dataset, type DerivedName, type FieldRequest } from './field-request.js';
 
 /** Where a datapoint comes from in one market, or the column the market lacks for it. */
@@ -44,11 +44,22 @@ export function namesOf(market: MarketData): string[] {
 
 export type ValueKind = 'number' | 'string' | 'boolean';
 
-/** Kind of the values of a reference column: that of all of them, `string` where they differ. @cost O(rows) */
-export function referenceKind(market: MarketData, column: string): ValueKind {
-  const position = market.reference.columns.indexOf(column);
+/** Kinds of columns found so far: they stay with the table. */
+const kinds = new WeakMap<ReferenceTable, Map<string, ValueKind>>();
+
+/** Kind of the values of a reference column: that of all of them, `string` where they differ. @cost O(rows) the first time */
+export function referenceKind({ reference }: MarketData, column: string): ValueKind {
+  const known = kinds.get(reference) ?? new Map<string, ValueKind>();
+  kinds.set(reference, known);
+  const kind = known.get(column) ?? kindOf(reference, column);
+  known.set(column, kind);
+  return kind;
+}
+
+function kindOf({ columns, rows: table }: ReferenceTable, column: string): ValueKind {
+  const position = columns.indexOf(column);
   let kind: ValueKind | undefined;
-  for (const rows of market.reference.rows.values()) {
+  for (const rows of table.values()) {
     for (const row of rows) {
       const value: ReferenceValue = row.values[position] ?? null;
       if (value === null) continue;

@@ -119,7 +119,9 @@ function compare(what: string, ours: Times, alone: readonly number[]): void {
   console.log(`  ${what.padEnd(10)} ${told(ours)}  DuckDB alone ${told(theirs)}  ${ratio.toFixed(2)}x of the median, ${(ours.min / theirs.min).toFixed(2)}x of the minimum${judged(ratio, RATIO_MAX)}`);
 }
 
-const judged = (value: number, limit: number) => (value <= limit ? '' : `  (more than ${limit})`);
+function judged(value: number, limit: number): string {
+  return value <= limit ? '' : `  (more than ${limit})`;
+}
 
 interface Times {
   readonly min: number;

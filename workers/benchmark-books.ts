@@ -17,14 +17,12 @@ export interface BenchmarkInput {
   readonly day: Day;
 }
 
-/** Books that a thread keeps, and bytes of weights that one may have. */
+/** Books that a thread keeps of a market, and bytes of weights that one may have. */
 const BOOKS_MAX = 2;
 const BOOK_BYTES_MAX = 64 * 2 ** 20;
 
-/** Books up to the last session of their market, the one asked for longest ago first. */
-const books = new Map<string, Book>();
-const markets = new WeakMap<MarketData, number>();
-let marketsSeen = 0;
+/** Books up to the last session of their market, the one asked for longest ago first; they go with the market. */
+const keptFor = new WeakMap<MarketData, Map<string, Book>>();
 
 /**
  * An index as a book that reaches a day, run from its definition. What comes after the day changes nothing before it, so that one
@@ -34,7 +32,8 @@ let marketsSeen = 0;
  */
 export function benchmarkBook(engine: Engine, input: BenchmarkInput): Book {
   const market = requireMarket(input);
-  const key = `${numberOf(market)} ${JSON.stringify([input.indexId, input.documents])}`;
+  const books = booksOf(market);
+  const key = JSON.stringify([input.indexId, input.documents]);
   const kept = books.get(key);
   const book = kept ?? wholeBook(engine, { ...input, market }) ?? bookUntil(engine, { ...input, market });
   books.delete(key);
@@ -83,10 +82,8 @@ function requireMarket({ market }: BenchmarkInput): MarketData {
   return market;
 }
 
-/** Markets are told apart by the order they came in. */
-function numberOf(market: MarketData): number {
-  const known = markets.get(market);
-  if (known !== undefined) return known;
-  markets.set(market, ++marketsSeen);
-  return marketsSeen;
+function booksOf(market: MarketData): Map<string, Book> {
+  const kept = keptFor.get(market) ?? new Map<string, Book>();
+  keptFor.set(market, kept);
+  return kept;
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { Refusal } from '#domain/refusal.js';
+import { isFull } from '#market/shared-file.js';
 import type { WrittenFile } from '#jobs/tasks.js';
 import type { JsonSink } from '#views/json-writer.js';
 
@@ -47,11 +48,4 @@ export function writeTextFile(path: string, write: (sink: JsonSink) => void): Wr
     if (!isWhole) unlinkSync(path);
   }
   return { bytes: length, sha256: hash.digest('hex') };
-}
-
-/** Codes of the system for a disk, or a share of it, that is full. */
-const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT']);
-
-function isFull(thrown: unknown): boolean {
-  return thrown instanceof Error && 'code' in thrown && FULL.has(thrown.code);
 }

@@ -4,6 +4,7 @@ import type { RunColumns } from '#domain/backtest/run-columns.js';
 import { formatDay } from '#domain/days.js';
 import { growthStep } from '#domain/market/growth.js';
 import { Refusal } from '#domain/refusal.js';
+import { runEffects } from './run-effects.js';
 
 /**
  * One name of a stored run.
@@ -45,7 +46,7 @@ export function assetView(columns: RunColumns, identifier: string): AssetView {
 /** Value of one unit of the name over the run, from its first bar on; NaN before it, [T]. */
 function grown(columns: RunColumns, name: number, price: Float64Array): Float64Array {
   const { header } = columns;
-  const effects = effectsOf(columns, name);
+  const effects = new Map(runEffects(columns).flatMap((row) => (row.name === name ? [[row.at, row.effect] as const] : [])));
   const row = header.foreign[String(name)];
   const rates = row === undefined ? null : columns.f64('rates', row * header.dates, (row + 1) * header.dates);
   const values = new Float64Array(price.length).fill(Number.NaN);
@@ -65,16 +66,4 @@ function grown(columns: RunColumns, name: number, price: Float64Array): Float64A
     values[t] = value;
   }
   return values;
-}
-
-const EFFECT_WIDTH = 6;
-
-function effectsOf(columns: RunColumns, name: number) {
-  const rows = columns.f64('effects');
-  const effects = new Map<number, { ratio: number; cash: number; rights: number; subscription: number }>();
-  for (let at = 0; at < rows.length; at += EFFECT_WIDTH) {
-    if (rows[at] !== name) continue;
-    effects.set(rows[at + 1]!, { ratio: rows[at + 2]!, cash: rows[at + 3]!, rights: rows[at + 4]!, subscription: rows[at + 5]! });
-  }
-  return effects;
 }

@@ -1,8 +1,7 @@
 import { formatDay } from '../days.js';
 import { readRecord } from './record-columns.js';
-import type { BlockName, RunColumns, RunHeader } from './run-columns.js';
+import { EFFECT_WIDTH, type BlockName, type RunColumns, type RunHeader } from './run-columns.js';
 import type { RunRecord } from './run-record.js';
-import { EFFECT_WIDTH } from './run-to-columns.js';
 
 /** Where two runs part first. */
 export interface RunDifference {

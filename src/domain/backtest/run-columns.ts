@@ -101,6 +101,9 @@ export const BLOCKS = {
 } as const;
 export type BlockName = keyof typeof BLOCKS;
 
+/** Numbers of a row of `effects`. */
+export const EFFECT_WIDTH = 6;
+
 /** Of files that another one begins; a file that is whole is as it was in version 1. */
 const VERSION = 2;
 const WHOLE_VERSION = 1;

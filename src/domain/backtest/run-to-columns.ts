@@ -8,7 +8,7 @@ import { indexTerms } from './index-run.js';
 import type { Run } from './run.js';
 import { packRecord } from './record-columns.js';
 import { recordOf } from './run-record.js';
-import { createColumns, type BlockName, type ColumnsWriter, type RunLabels } from './run-columns.js';
+import { createColumns, EFFECT_WIDTH, type BlockName, type ColumnsWriter, type RunLabels } from './run-columns.js';
 
 export interface ColumnsOptions {
   readonly contentHash: string;
@@ -274,8 +274,6 @@ function writePrices({ portfolio }: Run, names: Int32Array, into: Float64Array):
     else for (let i = 0; i < names.length; i++) into[at + i] = close[row + names[i]!]!;
   }
 }
-
-export const EFFECT_WIDTH = 6;
 
 /** Rows of name, date, ratio, cash, rights and subscription price, by name then date. */
 function effectsOf({ portfolio, index }: Run, names: Int32Array): Float64Array {

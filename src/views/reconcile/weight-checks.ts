@@ -1,13 +1,12 @@
 import { drift } from '#domain/analytics/concentration.js';
 import type { RunColumns } from '#domain/backtest/run-columns.js';
 import { growthStep, type SessionEffect } from '#domain/market/growth.js';
+import { runEffects } from '../run-effects.js';
 import { heldWeights } from '../weights-view.js';
 import { check, furthest, type Check } from './check.js';
 
 /** Rows of the panels read at a time. */
 const PART_ROWS = 256;
-
-const EFFECT_WIDTH = 6;
 
 /** The weights panel: its sums, and how each row follows from the one before. @cost reads every weight and price of the run */
 export function weightChecks(columns: RunColumns): Check[] {
@@ -77,13 +76,11 @@ function growthRows(columns: RunColumns): (t: number, prices: Float64Array) => F
 }
 
 function effectsBySession(columns: RunColumns): Map<number, Map<number, SessionEffect>> {
-  const rows = columns.f64('effects');
   const bySession = new Map<number, Map<number, SessionEffect>>();
-  for (let at = 0; at < rows.length; at += EFFECT_WIDTH) {
-    const session = rows[at + 1]!;
-    let effects = bySession.get(session);
-    if (!effects) bySession.set(session, (effects = new Map()));
-    effects.set(rows[at]!, { ratio: rows[at + 2]!, cash: rows[at + 3]!, rights: rows[at + 4]!, subscription: rows[at + 5]! });
+  for (const { name, at, effect } of runEffects(columns)) {
+    let effects = bySession.get(at);
+    if (!effects) bySession.set(at, (effects = new Map()));
+    effects.set(name, effect);
   }
   return bySession;
 }

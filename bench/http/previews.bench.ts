@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { spread } from '../percentiles.js';
-import { startService, type RunningService } from './service.js';
+import { finished, processorTime, startService, type RunningService } from './service.js';
 
 /**
  * What clients wait for previews of an index with eight rules on ten years of 500 and of 3,000 names, one request after the other:
@@ -71,13 +70,6 @@ async function measure(service: RunningService, what: string, questions: readonl
   console.log(`  ${what.padEnd(24)} ${told}   ${processor.toFixed(1).padStart(5)} ms of processor   answers ${hash.digest('hex').slice(0, 12)}`);
 }
 
-/** Time of all threads of the service, which other work on the machine hardly adds to. */
-function processorTime({ pid }: RunningService): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
-  const TICK_MS = 10;
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
-}
-
 function dateAfter(date: string, days: number): string {
   const DAY_MS = 86_400_000;
   return new Date(Date.parse(date) + days * DAY_MS).toISOString().slice(0, 10);
@@ -88,12 +80,4 @@ async function send({ url }: RunningService, method: string, path: string, body:
   const bytes = new Uint8Array(await answer.arrayBuffer());
   if (!answer.ok) throw new Error(`${path} answers ${answer.status}: ${new TextDecoder().decode(bytes)}`);
   return bytes;
-}
-
-async function finished({ url }: RunningService, jobId: string): Promise<void> {
-  for (;;) {
-    const { status, error } = (await (await fetch(`${url}/jobs/${jobId}?wait=30`)).json()) as { status: string; error: unknown }; // the service's own answer
-    if (status === 'succeeded') return;
-    if (!['queued', 'running'].includes(status)) throw new Error(`${jobId} ended ${status}: ${JSON.stringify(error)}`);
-  }
 }

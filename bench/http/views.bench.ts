@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { spread } from '../percentiles.js';
-import { startService } from './service.js';
+import { finished, processorTime, startService } from './service.js';
 
 /**
  * What clients wait for the views of a stored run of 500 names over 20 years, one request after the other: for views that are asked
@@ -46,13 +46,13 @@ try {
 
 async function makeRuns(): Promise<void> {
   await post('/data/synthetic', { store_id: 'market', seed: 7, assets: 500, start: '2000-01-03', end: '2019-12-31' });
-  await finished('generate:market');
+  await finished(service, 'generate:market');
   const index = (id: string, pipeline: object) => ({ id, name: id, calendar: 'XNYS', base_date: '2000-01-03', rebalance: { frequency: 'quarterly', anchor: 'third_friday' }, pipeline });
   await post('/indices', index('BIG', { weighting: { type: 'MarketCapWeight', cap: 0.05 } }));
   await post('/indices', index('SMALL', { selection: [{ id: 'n', type: 'TopN', params: { field: 'MARKET_CAP', count: 100 } }], weighting: { type: 'EqualWeight' } }));
   for (const [id, request] of [['SMALL', {}], ['BIG', { transaction_cost_bps: 5, benchmark: { kind: 'index', id: 'SMALL' } }]] as const) {
     await post(`/analytics/${id}/backtest`, request);
-    await finished(`backtest:${id}`);
+    await finished(service, `backtest:${id}`);
   }
 }
 
@@ -66,7 +66,7 @@ async function measure(what: string, paths: readonly string[], limitMs: number):
 async function ask(paths: readonly string[]): Promise<{ readonly told: string; readonly bytes: number }> {
   const times: number[] = [];
   let bytes = 0;
-  const before = processorTime();
+  const before = processorTime(service);
   for (const path of paths) {
     const begun = performance.now();
     const answer = await fetch(service.url + path);
@@ -75,14 +75,7 @@ async function ask(paths: readonly string[]): Promise<{ readonly told: string; r
     if (!answer.ok) throw new Error(`${path} answers ${answer.status}: ${new TextDecoder().decode(body)}`);
     bytes = body.byteLength;
   }
-  return { told: `${spread(times)}   ${((processorTime() - before) / paths.length).toFixed(1).padStart(5)} ms of processor`, bytes };
-}
-
-/** Time of all threads of the service, which other work on the machine hardly adds to. */
-function processorTime(): number {
-  const fields = readFileSync(`/proc/${service.pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
-  const TICK_MS = 10;
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+  return { told: `${spread(times)}   ${((processorTime(service) - before) / paths.length).toFixed(1).padStart(5)} ms of processor`, bytes };
 }
 
 /** Peak memory of the service while a record is read, above what it held before. */
@@ -114,12 +107,4 @@ async function post(path: string, body: unknown): Promise<void> {
 
 async function json<T>(path: string): Promise<T> {
   return (await (await fetch(service.url + path)).json()) as T; // The service's own answers.
-}
-
-async function finished(jobId: string): Promise<void> {
-  for (;;) {
-    const { status, error } = await json<{ status: string; error: unknown }>(`/jobs/${jobId}?wait=30`);
-    if (status === 'succeeded') return;
-    if (!['queued', 'running'].includes(status)) throw new Error(`${jobId} ended ${status}: ${JSON.stringify(error)}`);
-  }
 }

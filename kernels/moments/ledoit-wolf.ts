@@ -1,8 +1,8 @@
 import { assert } from '../assert.js';
 import type { Target } from './shrinkage-target.js';
 
-/** Squared relative distance that rounding alone can put between a matrix and the target it equals (two names, duplicated names). */
-const ROUNDING = (16 * Number.EPSILON) ** 2;
+/** Relative distance that rounding alone can put between a matrix summed over so many observations and the target it equals (two names, duplicated names). */
+const roundingOf = (observations: number): number => (16 + observations) * Number.EPSILON;
 
 /** How far a sample covariance is from its target. */
 export interface Distances {
@@ -53,7 +53,7 @@ export function targetDistances(covariance: Float64Array, target: Target): Dista
  * @param target     Target of S.
  * @param distances  Of S from the target.
  * @param weights    What `sampleCovariance` returned: the factor of each row and their dispersion (1/(T - 1) for equal weights).
- * @returns          Intensity in [0, 1]: the weight on the target; 0 when S is its own target.
+ * @returns          Intensity in [0, 1]: the weight on the target; 0 when S is its own target; NaN when a sum of fourth powers is not finite.
  * @throws           KernelFault on a shape mismatch.
  * @cost             Two passes over the panel: no product of order observations * assets^2 is formed again.
  * @source           Ledoit & Wolf (2004), J. Multivariate Analysis 88(2), 365-411 (identity); Ledoit & Wolf (2004),
@@ -69,7 +69,7 @@ export function ledoitWolfIntensity(
   const { rowFactors, dispersion } = weights;
   assert(panel.length === assets * rowFactors.length, `panel: ${panel.length} values for ${rowFactors.length} x ${assets}`);
   const { frobenius2, gamma } = distances;
-  if (gamma <= ROUNDING * frobenius2) return 0;
+  if (gamma <= roundingOf(rowFactors.length) ** 2 * frobenius2) return 0;
   const pi = fourthMoment(panel, assets, rowFactors) - frobenius2;
   const rho = target.kind === 'constant_correlation' ? rhoOf(panel, target.scale, target.common, rowFactors) : 0;
   return Math.min(Math.max(((pi - rho) / gamma) * dispersion, 0), 1);

@@ -8,6 +8,9 @@ import { targetOf, type ShrinkageTarget, type Target } from './shrinkage-target.
 type PanelEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'gemv' | 'gemvTransposed' | 'scaleRows' | 'allocate' | 'scope'>;
 type EstimatingEngine = PanelEngine & Pick<Engine, 'centreColumns' | 'columnSquares'>;
 
+/** A squared distance below this share of |S|^2 has lost digits as the difference of two norms: it is taken entry by entry then. */
+const CANCELLED = 1e-4;
+
 /** How a covariance is estimated from a panel of returns. */
 export interface Shrinkage {
   readonly target: ShrinkageTarget;
@@ -47,7 +50,8 @@ export interface LowRankCovariance {
  * @param shrinkage  Target, intensity, weights and scale.
  * @returns          The covariance; its panel is `panel`.
  * @throws           KernelFault on a shape mismatch, fewer than two observations or an intensity outside [0, 1].
- * @cost             Four passes over the panel; the Ledoit-Wolf intensity multiplies the panel once with itself, the shorter way.
+ * @cost             Four passes over the panel; the Ledoit-Wolf intensity multiplies the panel once with itself, the shorter way. It is NaN,
+ *                   and so is the covariance, when powers of the returns are no finite numbers any more.
  * @source           Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; mean correlation in one pass:
  *                   sum_ij r_ij = sum_t (sum_i x_ti / s_i)^2.
  */
@@ -58,11 +62,10 @@ export function lowRankCovariance(engine: EstimatingEngine, panel: Float64Array,
   const variances = new Float64Array(assets);
   engine.columnSquares(panel, variances);
   const target = targetOf(shrinkage.target, variances, meanCorrelation(panel, variances));
-  let { intensity } = shrinkage;
-  if (intensity === null) {
-    intensity = shrinkage.method === 'shape' ? assets / (assets + observations) : ledoitWolfIntensity(panel, target, distancesOf(engine, { panel, observations, target, variances }), demeaned);
-  }
-  assert(intensity >= 0 && intensity <= 1, `intensity: ${intensity}, outside [0, 1]`);
+  const given = shrinkage.intensity;
+  assert(given === null || (given >= 0 && given <= 1), `intensity: ${given}, outside [0, 1]`);
+  const byData = () => ledoitWolfIntensity(panel, target, distancesOf(engine, { panel, observations, target, variances }), demeaned);
+  const intensity = given ?? (shrinkage.method === 'shape' ? assets / (assets + observations) : byData());
   return { panel, observations, assets, intensity, target, scale: shrinkage.scale, variances };
 }
 
@@ -151,17 +154,26 @@ function meanCorrelation(panel: Float64Array, variances: Float64Array): number {
   return (total - moving) / (assets * (assets - 1));
 }
 
+type PanelMoments = Pick<LowRankCovariance, 'panel' | 'observations' | 'target' | 'variances'>;
+
 /** |S|^2 and |F - S|^2, by the smaller of X'X and XX': both have the same squares. */
-function distancesOf(engine: PanelEngine, { panel, observations, target, variances }: Pick<LowRankCovariance, 'panel' | 'observations' | 'target' | 'variances'>): Distances {
-  const assets = target.own.length;
+function distancesOf(engine: PanelEngine, moments: PanelMoments): Distances {
+  const assets = moments.target.own.length;
+  if (moments.observations < assets) {
+    const byRows = distancesByRows(engine, moments);
+    if (byRows.gamma > CANCELLED * byRows.frobenius2) return byRows;
+  }
   return engine.scope(() => {
-    if (assets <= observations) {
-      const covariance = engine.allocate(assets * assets);
-      engine.symmetricRankK(panel, assets, covariance);
-      return targetDistances(covariance, target);
-    }
+    const covariance = engine.allocate(assets * assets);
+    engine.symmetricRankK(moments.panel, assets, covariance);
+    return targetDistances(covariance, moments.target);
+  });
+}
+
+function distancesByRows(engine: PanelEngine, { panel, observations, target, variances }: PanelMoments): Distances {
+  return engine.scope(() => {
     const gram = engine.allocate(observations * observations);
-    engine.gemm({ rows: observations, inner: assets, columns: observations, transposeB: true }, panel, panel, gram);
+    engine.gemm({ rows: observations, inner: target.own.length, columns: observations, transposeB: true }, panel, panel, gram);
     return distancesByGram(gram, panel, target, variances);
   });
 }

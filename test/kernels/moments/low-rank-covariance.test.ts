@@ -55,6 +55,30 @@ describe('lowRankCovariance', () => {
     }
   });
 
+  test.each([[10_000, 2], [25, 30]])('finds intensity 0 where the sample is its own target up to rounding, %i observations of %i names', (observations, assets) => {
+    const one = randomPanel(observations, assets === 2 ? 2 : 1, 16);
+    const returns = assets === 2 ? one : Float64Array.from({ length: observations * assets }, (_, at) => one[Math.floor(at / assets)]!); // names that are one
+    for (const engine of [referenceEngine, wasmEngine()]) {
+      expect(lowRankCovariance(engine, returns.slice(), assets, { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', scale: 1 }).intensity).toBe(0);
+    }
+  });
+
+  test.each([1e-1, 1e-3, 1e-5])('keeps the digits of the intensity when names differ by %d of what they share, and sessions are fewer', (own) => {
+    const [observations, assets] = [20, 40];
+    const shared = randomPanel(observations, 1, 17);
+    const returns = randomPanel(observations, 1, 18);
+    const panel = Float64Array.from({ length: observations * assets }, (_, at) => shared[Math.floor(at / assets)]! + own * Math.sin(at * at) * returns[Math.floor(at / assets)]!);
+    const shrinkage: Shrinkage = { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', scale: 1 };
+    const expected = estimateByMatrices(panel, assets, shrinkage).intensity;
+    // The distance itself is a difference of entries that agree to so many digits: 1e-16 over its relative size is what is left.
+    expect(Math.abs(lowRankCovariance(wasmEngine(), panel.slice(), assets, shrinkage).intensity - expected)).toBeLessThan(Math.max(1e-12, 1e-14 / own));
+  });
+
+  test('has no Ledoit-Wolf intensity where powers of the returns are no numbers any more', () => {
+    const returns = randomPanel(30, 3, 19).map((value) => value * 1e200);
+    expect(lowRankCovariance(wasmEngine(), returns, 3, { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', scale: 1 }).intensity).toBeNaN();
+  });
+
   test('multiplies as its matrix does, weighted too', () => {
     const engine = wasmEngine();
     for (const [observations, assets] of [[50, 9], [9, 50]] as const) {

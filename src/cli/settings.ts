@@ -73,7 +73,7 @@ export const SETTINGS = {
     variable: 'DIVISOR_NUMERICS',
     otherwise: () => 'wasm',
     help: 'Engine of the kernels: wasm gives the same bits on every machine.',
-    schema: z.enum(['wasm', 'openblas', 'tensorflow', 'auto']),
+    schema: z.enum(['wasm', 'openblas', 'tensorflow', 'auto', 'reference']),
   }),
   dataRoots: declare({
     flag: 'data-roots',

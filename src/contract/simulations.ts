@@ -23,7 +23,7 @@ export const SimulationView = z
     paths: z.int(),
     seed: z.int(),
     observations: z.int().meta({ description: 'Returns of the run the simulation draws on.' }),
-    observed_start: z.string(),
+    observed_start: z.string().meta({ description: 'First date of the run.' }),
     observed_end: z.string().meta({ description: 'Last date of the run: the start of every path.' }),
     mean_return: z.number().meta({ description: 'Mean return of a session.' }),
     volatility: z.number().meta({ description: 'Annualised, of the returns drawn.' }),
@@ -37,7 +37,7 @@ export const SimulationView = z
       at_end: z.number().meta({ description: 'Share of paths that end below it.' }),
       at_any_time: z.number().meta({ description: 'Share of paths that are below it after some session.' }),
     }),
-    precision: z.enum(['float64', 'float32']),
+    precision: z.enum(['float64', 'float32']).meta({ description: 'Of the levels of the paths: float32 on the tensorflow engine.' }),
   })
   .meta({ id: 'SimulationView' });
 export type SimulationView = z.infer<typeof SimulationView>;

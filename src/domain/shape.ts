@@ -145,9 +145,9 @@ function describe(issue: Issue, value: unknown, name: string): Description {
       return { code: 'NOT_IN_CHOICES', message: `${name} is ${got}; the accepted set is ${accepted.join(', ')}.`, accepted };
     }
     case 'too_small':
-      return { code: 'OUT_OF_RANGE', message: `${name} is ${measured(issue.origin, value)}; ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${unitOf(issue.origin)} is needed.` };
+      return { code: 'OUT_OF_RANGE', message: `${name} ${measured(issue.origin, value)}; ${issue.inclusive === false ? 'more than' : 'at least'} ${bound(issue.origin, issue.minimum)} needed.` };
     case 'too_big':
-      return { code: 'OUT_OF_RANGE', message: `${name} is ${measured(issue.origin, value)}; ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}${unitOf(issue.origin)} is accepted.` };
+      return { code: 'OUT_OF_RANGE', message: `${name} ${measured(issue.origin, value)}; ${issue.inclusive === false ? 'less than' : 'at most'} ${bound(issue.origin, issue.maximum)} accepted.` };
     case 'not_multiple_of':
       return { code: 'WRONG_TYPE', message: `${name} is ${got}; a multiple of ${issue.divisor} is needed.` };
     default: {
@@ -165,14 +165,20 @@ function printable(value: unknown): string {
 }
 
 function measured(origin: string, value: unknown): string {
-  if (origin === 'string') return `${(value as string).length} characters long`;
-  if (origin === 'array') return `${(value as unknown[]).length} entries long`;
-  return printable(value);
+  if (origin === 'string') return `has ${counted((value as string).length, 'character')}`;
+  if (origin === 'array') return `has ${counted((value as unknown[]).length, 'entry')}`;
+  return `is ${printable(value)}`;
 }
 
-function unitOf(origin: string): string {
-  if (origin === 'string') return ' characters';
-  return origin === 'array' ? ' entries' : '';
+/** The limit and its verb: sizes are counted. */
+function bound(origin: string, limit: number | bigint): string {
+  const isCount = origin === 'string' || origin === 'array';
+  return `${limit} ${isCount && limit !== 1 ? 'are' : 'is'}`;
+}
+
+function counted(count: number, noun: 'character' | 'entry'): string {
+  if (count === 1) return `1 ${noun}`;
+  return `${count} ${noun === 'entry' ? 'entries' : 'characters'}`;
 }
 
 function article(expected: string): string {

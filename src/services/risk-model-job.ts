@@ -1,5 +1,6 @@
 import type { TreatmentSpec } from '#domain/documents/index-document.js';
 import type { RiskModelDocument, RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { leftOutSentence } from '#domain/risk/left-out.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import type { RiskUniverse } from '#jobs/tasks.js';
 import type { Markets } from '#market/markets.js';
@@ -61,17 +62,13 @@ export function createRiskModelJob({ documents, artifacts, markets }: RiskModelJ
   };
 }
 
-/** Excluded names told one by one; past these a model is not read from a message. */
-const NAMED_MAX = 5;
-
 /** What a client should know of a finished estimate without reading it. */
 function messageOf({ request }: RiskModelPayload, { asset_ids: assetIds, excluded, diagnostics }: RiskModelDocument): string {
-  const names = Object.keys(excluded);
-  const told = names.slice(0, NAMED_MAX).map((name) => `${name} (${excluded[name]})`);
-  const more = names.length > NAMED_MAX ? [`${names.length - NAMED_MAX} more`] : [];
   return [
-    `${assetIds.length} names, ${diagnostics.observations} observations.`,
-    ...(request.index_id !== null && request.identifiers.length > 0 ? ['Both identifiers and index_id were given: identifiers win.'] : []),
-    ...(names.length > 0 ? [`Left out: ${[...told, ...more].join(', ')}.`] : []),
-  ].join(' ');
+    `${assetIds.length} ${assetIds.length === 1 ? 'name' : 'names'}, ${diagnostics.observations} observations.`,
+    request.index_id !== null && request.identifiers.length > 0 ? 'Both identifiers and index_id were given: identifiers win.' : '',
+    leftOutSentence(new Map(Object.entries(excluded))),
+  ]
+    .filter((sentence) => sentence !== '')
+    .join(' ');
 }

@@ -86,7 +86,8 @@ export function createSimulations({ documents, jobs, markets, calendars, kind }:
 
   return {
     assertRun: (runId) => void requireRun(documents, runId),
-    async simulate(runId, request, origin) {
+    async simulate(runId, asked, origin) {
+      const request = { ...asked, percentiles: [...new Set(asked.percentiles)] }; // columns of a table, each once
       const ahead = sessionsAhead(runId, request.horizon);
       if (request.method === 'gaussian_factor') markets.require();
       return jobs.submit({

@@ -31,7 +31,7 @@ describe('a bad setting is refused in one sentence that names its source', () =>
     [['--port=-1'], {}, 'The setting --port "-1" must be a whole number from 0 to 65535.'],
     [['--port', '65536'], {}, 'The setting --port "65536" must be at most 65535.'],
     [[], { DIVISOR_WORKERS: '0' }, 'The setting DIVISOR_WORKERS "0" must be at least 1.'],
-    [['--numerics', 'gpu'], {}, 'The setting --numerics "gpu" is not one of wasm, openblas, tensorflow, auto.'],
+    [['--numerics', 'gpu'], {}, 'The setting --numerics "gpu" is not one of wasm, openblas, tensorflow, auto, reference.'],
     [[], { DIVISOR_API_KEYS: 'secret' }, 'The setting DIVISOR_API_KEYS must be name:keyId:sha256hex:scope+scope.'],
     [[], { DIVISOR_API_KEYS: `a:abcdefghijkl:${'0f'.repeat(32)}:fly` }, 'The setting DIVISOR_API_KEYS has a scope outside read, write, run, data, admin.'],
   ])('%j %j', (argv, environment, message) => {

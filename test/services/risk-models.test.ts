@@ -52,6 +52,17 @@ function byDefinition(names: readonly string[], delta?: number): number[][] {
   return s.map((row, i) => row.map((value, j) => 252 * (i === j ? value : d * rbar * Math.sqrt(s[i]![i]! * s[j]![j]!) + (1 - d) * value)));
 }
 
+/** Annualised variance under weights that halve every so many sessions: sum w (x - mean)^2 / (1 - sum w^2). */
+function weightedVariance(name: string, [from, to]: readonly [number, number], halfLife: number): number {
+  const returns = DAYS.slice(from + 1, to + 1).map((_, t) => prices[name]![from + t + 1]! / prices[name]![from + t]! - 1);
+  const raw = returns.map((_, t) => 0.5 ** ((returns.length - 1 - t) / halfLife));
+  const total = raw.reduce((sum, weight) => sum + weight, 0);
+  const weights = raw.map((weight) => weight / total);
+  const mean = returns.reduce((sum, value, t) => sum + weights[t]! * value, 0);
+  const squares = weights.reduce((sum, weight) => sum + weight * weight, 0);
+  return (252 * returns.reduce((sum, value, t) => sum + weights[t]! * (value - mean) ** 2, 0)) / (1 - squares);
+}
+
 let service: RunningService;
 beforeAll(async () => {
   service = await runService();
@@ -170,16 +181,30 @@ describe('an estimate', () => {
     expect(plain).toMatchObject({ start: DAYS[50], end: DAYS[149], observed_start: DAYS[51], observed_end: DAYS[149] });
     expect(plain.diagnostics.observations).toBe(99);
     await estimated('window', { ...window, intensity: 0, half_life: 10 });
-    expect((await view('window')).covariance.data).not.toEqual(plain.covariance.data);
+    const weighted = (await view('window')).covariance.data;
+    const expected = weightedVariance('AAA', [50, 149], 10);
+    expect(Math.abs((weighted[names.indexOf('AAA')]![names.indexOf('AAA')] as number) / expected - 1)).toBeLessThan(1e-12);
     await estimated('window', { ...window, intensity_method: 'ledoit_wolf' });
     const { intensity } = (await view('window')).diagnostics;
     expect(intensity > 0 && intensity < 1 && intensity !== 4 / 103).toBe(true);
+  });
+
+  test.each(['shape', 'ledoit_wolf'])('by a half-life that leaves all weight to one session is refused with both numbers, by %s', async (method) => {
+    const job = await estimated('brief', { identifiers: names, half_life: 0.05, intensity_method: method });
+    expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA', detail: { half_life: 0.05, weight_needed: 1e-4 } } });
+    expect(job.error?.message).toMatch(/^A half_life of 0.05 sessions leaves 9.54e-7 of the weight .* at least 0.0001 is needed\.$/); // 2^-20
+  });
+
+  test('prefers names to an index and says so', async () => {
+    const job = await estimated('both', { identifiers: ['AAA'], index_id: 'no-such-index' });
+    expect(job).toMatchObject({ status: 'succeeded', message: `1 name, ${DAYS.length - 1} observations. Both identifiers and index_id were given: identifiers win.` });
   });
 
   test('fails without enough returns and leaves the stored model as it was', async () => {
     const before = await view('core');
     const job = await estimated('core', { identifiers: ['AAA'], start: DAYS[0], end: DAYS[19] });
     expect(job).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
+    expect(job.error?.message).toContain('Left out: AAA (19 returns in the window; 20 are needed).');
     expect(await view('core')).toEqual(before);
   });
 

@@ -84,6 +84,13 @@ describe('a simulation', () => {
     expect(view.max_drawdown.maximum).toBeLessThanOrEqual(0);
   });
 
+  test('has a column for each percentile once, in the order asked for', async () => {
+    const { levels, total_return: total } = await simulated({ horizon: 3, paths: 100, percentiles: [0.9, 0.1, 0.9] });
+    expect(levels.columns).toEqual(['0.9', '0.1']);
+    expect(levels.data.every((row) => row.length === 2)).toBe(true);
+    expect(Object.keys(total.percentiles).toSorted()).toEqual(['0.1', '0.9']);
+  });
+
   test('has the volatility of the run', async () => {
     const { body } = await service.ask<{ metrics: { volatility: number } }>('GET', '/analytics/TRIO/overview');
     expect((await simulated({ horizon: 5, paths: 100 })).volatility).toBeCloseTo(body.metrics.volatility, 12);

@@ -3703,17 +3703,17 @@ export interface SimulationRequest {
   readonly method?: 'block_bootstrap' | 'gaussian_factor' | undefined;
   /** Sessions ahead. */
   readonly horizon?: number | undefined;
-  /** Paths drawn. */
+  /** Paths drawn; their number changes the time, and the memory by 28 bytes each. */
   readonly paths?: number | undefined;
-  /** Sessions of a block. */
+  /** Sessions of a block, at most the returns of the run; not read by gaussian_factor. */
   readonly block?: number | undefined;
   /** Equal seeds give equal paths, on any machine and any number of workers. */
   readonly seed?: number | undefined;
-  /** Shares of the paths that end below. */
+  /** Shares of the paths that end below, each counted once. */
   readonly percentiles?: readonly number[] | undefined;
   /** Level to fall short of, as a multiple of the last one. */
   readonly level?: number | undefined;
-  /** Principal components of the factor model. */
+  /** Principal components of the factor model; not read by block_bootstrap. */
   readonly factors?: number | undefined;
 }
 
@@ -3730,7 +3730,7 @@ export interface SimulationView {
   readonly seed: number;
   /** Returns of the run the simulation draws on. */
   readonly observations: number;
-  /** First date observed. */
+  /** First date of the run. */
   readonly observed_start: string;
   /** Last date of the run: the start of every path. */
   readonly observed_end: string;
@@ -3757,7 +3757,7 @@ export interface SimulationView {
     /** Share of paths that are below it after some session. */
     readonly at_any_time: number;
   };
-  /** Of the arithmetic. */
+  /** Of the levels of the paths: float32 on the tensorflow engine. */
   readonly precision: 'float64' | 'float32';
 }
 

@@ -6,6 +6,9 @@ import { LIMITS } from '../limits.js';
 import { Refusal } from '../refusal.js';
 import { assertEstimable, coverageOf, readReturns, type Coverage, type ReturnWindow } from './return-panel.js';
 
+/** Least share of the weight beside the last observation: with less the divisor 1 - sum w^2 of an unbiased covariance has lost its digits. */
+const EARLIER_WEIGHT_MIN = 1e-4;
+
 export type RiskSettings = Pick<RiskModelRequest, 'intensity' | 'target' | 'repair' | 'intensity_method' | 'half_life'>;
 
 export interface RiskModelEstimate {
@@ -18,7 +21,8 @@ export interface RiskModelEstimate {
 /**
  * A covariance model of the names that a window covers. Run it inside an engine's scope, which the matrix does not outlive.
  * @param asked columns of the market, each once, in the order the matrix is to have.
- * @throws Refusal RISK_INSUFFICIENT_DATA; NUMERIC_FAILURE when returns are so large that their squares are not numbers any more
+ * @throws Refusal RISK_INSUFFICIENT_DATA, also when the half-life leaves all weight to the last session; NUMERIC_FAILURE when returns are so large
+ *         that their squares are not numbers any more
  * @cost of `estimateCovariance`
  */
 export function estimateRiskModel(
@@ -30,7 +34,7 @@ export function estimateRiskModel(
 ): RiskModelEstimate {
   tell('returns');
   const coverage = coverageOf(window, asked);
-  assertEstimable(coverage);
+  assertEstimable(window, coverage);
   const n = coverage.columns.length;
   const covariance = engine.allocate(n * n);
   const diagnostics = engine.scope(() => {
@@ -59,8 +63,16 @@ function assertFinite(covariance: Float64Array): void {
   }
 }
 
+/** @throws Refusal RISK_INSUFFICIENT_DATA */
 function weightsOf(halfLife: number, observations: number): Float64Array {
   const weights = new Float64Array(observations);
   halfLifeWeights(halfLife, weights);
-  return weights;
+  let earlier = 0;
+  for (let t = 0; t < observations - 1; t++) earlier += weights[t]!;
+  if (earlier >= EARLIER_WEIGHT_MIN) return weights;
+  throw new Refusal(
+    'RISK_INSUFFICIENT_DATA',
+    `A half_life of ${halfLife} sessions leaves ${earlier.toPrecision(3)} of the weight to the observations before the last; at least ${EARLIER_WEIGHT_MIN} is needed.`,
+    { half_life: halfLife, observations, weight: earlier, weight_needed: EARLIER_WEIGHT_MIN },
+  );
 }

@@ -53,7 +53,7 @@ export interface FactorRiskRequest {
 export function factorRiskOf(engine: Engine, window: ReturnWindow, { weights, benchmark, model, factors }: FactorRiskRequest): FactorRisk {
   const active = activePositions(weights, benchmark);
   const coverage = coverageOf(window, [...active.keys()]);
-  assertEstimable(coverage);
+  assertEstimable(window, coverage);
   const { columns, sessions } = coverage;
   const fitted = engine.scope(() => {
     const panel = engine.allocate(sessions.length * columns.length);

@@ -2,6 +2,7 @@ import { LIMITS } from '../limits.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { barHistory } from './bar-history.js';
+import { leftOutSentence } from './left-out.js';
 
 /** Share of a window's sessions on which a name must have a price to be estimated. */
 const COVERAGE_MIN = 0.8;
@@ -48,12 +49,13 @@ export function coverageOf({ sm, growth, from, to }: ReturnWindow, asked: ArrayL
 }
 
 /** @throws Refusal RISK_INSUFFICIENT_DATA when a coverage is too small to estimate anything from */
-export function assertEstimable({ columns, sessions, excluded }: Coverage): void {
+export function assertEstimable({ sm }: ReturnWindow, { columns, sessions, excluded }: Coverage): void {
   if (columns.length >= 1 && sessions.length >= LIMITS.MIN_MODEL_OBSERVATIONS) return;
   const asked = columns.length + excluded.size;
+  const leftOut = leftOutSentence(new Map([...excluded].map(([column, why]) => [sm.identifiers[column]!, why])));
   throw new Refusal(
     'RISK_INSUFFICIENT_DATA',
-    `${columns.length} of ${asked} names are covered, with ${sessions.length} complete observations; at least 1 name and ${LIMITS.MIN_MODEL_OBSERVATIONS} observations are needed.`,
+    `${columns.length} of ${asked} names are covered, with ${sessions.length} complete observations; at least 1 name and ${LIMITS.MIN_MODEL_OBSERVATIONS} observations are needed. ${leftOut}`.trimEnd(),
     { assets: columns.length, observations: sessions.length, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS },
   );
 }

@@ -73,7 +73,7 @@ type Shares = Omit<RiskShares, 'coveredWeight'>;
 /** Decompositions of several positions in the same columns, by one covariance. */
 function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Positions, ...Positions[]]): Shares[] {
   const coverage = coverageOf(window, [...several[0].keys()]);
-  assertEstimable(coverage);
+  assertEstimable(window, coverage);
   const { columns } = coverage;
   return engine.scope(() => {
     const panel = engine.allocate(coverage.sessions.length * columns.length);

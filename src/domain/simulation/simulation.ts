@@ -11,12 +11,12 @@ export const SimulationRequest = z
   .strictObject({
     method: z.enum(SIMULATION_METHODS).default('block_bootstrap').meta({ description: 'block_bootstrap: blocks of consecutive returns of the run. gaussian_factor: independent normal returns with the mean of the run and the variance that a statistical factor model gives the weights held last.' }),
     horizon: z.int().min(1).max(LIMITS.MAX_SIMULATION_SESSIONS).default(252).meta({ description: 'Sessions ahead.' }),
-    paths: z.int().min(1).max(LIMITS.MAX_SIMULATION_PATHS).default(10_000),
-    block: z.int().min(1).max(LIMITS.MAX_SIMULATION_SESSIONS).default(21).meta({ description: 'Sessions of a block.' }),
+    paths: z.int().min(1).max(LIMITS.MAX_SIMULATION_PATHS).default(10_000).meta({ description: 'Paths drawn; their number changes the time, and the memory by 28 bytes each.' }),
+    block: z.int().min(1).max(LIMITS.MAX_SIMULATION_SESSIONS).default(21).meta({ description: 'Sessions of a block, at most the returns of the run; not read by gaussian_factor.' }),
     seed: z.int().min(0).default(0).meta({ description: 'Equal seeds give equal paths, on any machine and any number of workers.' }),
-    percentiles: z.array(z.number().gt(0).lt(1)).min(1).max(25).default([0.05, 0.25, 0.5, 0.75, 0.95]).meta({ description: 'Shares of the paths that end below.' }),
+    percentiles: z.array(z.number().gt(0).lt(1)).min(1).max(25).default([0.05, 0.25, 0.5, 0.75, 0.95]).meta({ description: 'Shares of the paths that end below, each counted once.' }),
     level: z.number().gt(0).max(100).default(1).meta({ description: 'Level to fall short of, as a multiple of the last one.' }),
-    factors: z.int().min(1).max(20).default(5).meta({ description: 'Principal components of the factor model.' }),
+    factors: z.int().min(1).max(20).default(5).meta({ description: 'Principal components of the factor model; not read by block_bootstrap.' }),
   })
   .meta({ id: 'SimulationRequest' });
 export type SimulationRequest = z.infer<typeof SimulationRequest>;

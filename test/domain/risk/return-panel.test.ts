@@ -61,10 +61,22 @@ describe('coverage', () => {
   });
 
   test('19 complete observations are refused with both numbers, 20 are not', () => {
-    expect(() => assertEstimable(coverageOf(windowOf({ returns: randomReturns(21, 2) }), [0, 1]))).not.toThrow();
+    const enough = windowOf({ returns: randomReturns(21, 2) });
+    expect(() => assertEstimable(enough, coverageOf(enough, [0, 1]))).not.toThrow();
     // Each name alone has 21 returns, but their gaps do not coincide.
     const apart = windowOf({ returns: withHoles(24, 2, [[5, 0], [15, 1]]) });
-    expect(() => assertEstimable(coverageOf(apart, [0, 1]))).toThrow(/2 of 2 names are covered, with 19 complete observations; at least 1 name and 20 observations/);
-    expect(() => assertEstimable(coverageOf(windowOf({ returns: randomReturns(10, 2) }), [0, 1]))).toThrow(expect.objectContaining({ code: 'RISK_INSUFFICIENT_DATA' }));
+    expect(() => assertEstimable(apart, coverageOf(apart, [0, 1]))).toThrow(/2 of 2 names are covered, with 19 complete observations; at least 1 name and 20 observations are needed\.$/);
+  });
+
+  test('a refusal tells why names were left out, five of them one by one', () => {
+    const short = windowOf({ returns: randomReturns(10, 7) });
+    const names = Array.from({ length: 7 }, (_, column) => column);
+    const told = names.slice(0, 5).map((column) => `${short.sm.identifiers[column]} (9 returns in the window; 20 are needed)`);
+    expect(() => assertEstimable(short, coverageOf(short, names))).toThrow(
+      expect.objectContaining({
+        code: 'RISK_INSUFFICIENT_DATA',
+        message: `0 of 7 names are covered, with 0 complete observations; at least 1 name and 20 observations are needed. Left out: ${told.join(', ')}, 2 more.`,
+      }),
+    );
   });
 });

@@ -55,12 +55,18 @@ describe('lowRankCovariance', () => {
     }
   });
 
-  test.each([[10_000, 2], [25, 30]])('finds intensity 0 where the sample is its own target up to rounding, %i observations of %i names', (observations, assets) => {
-    const one = randomPanel(observations, assets === 2 ? 2 : 1, 16);
-    const returns = assets === 2 ? one : Float64Array.from({ length: observations * assets }, (_, at) => one[Math.floor(at / assets)]!); // names that are one
-    for (const engine of [referenceEngine, wasmEngine()]) {
-      expect(lowRankCovariance(engine, returns.slice(), assets, { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', scale: 1 }).intensity).toBe(0);
+  test('finds intensity 0 for two names over forty years: any two names have one correlation', () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const [shared, own] = [randomPanel(10_000, 1, seed), randomPanel(10_000, 1, seed + 100)];
+      const returns = Float64Array.from({ length: 20_000 }, (_, at) => (at % 2 === 0 ? shared[at / 2]! + own[at / 2]! : shared[(at - 1) / 2]!));
+      expect(lowRankCovariance(referenceEngine, returns, 2, { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', scale: 1 }).intensity).toBe(0);
     }
+  });
+
+  test('finds intensity 0 for thirty names that are one over 25 sessions', () => {
+    const one = randomPanel(25, 1, 16);
+    const returns = Float64Array.from({ length: 25 * 30 }, (_, at) => one[Math.floor(at / 30)]!);
+    expect(lowRankCovariance(wasmEngine(), returns, 30, { target: 'constant_correlation', intensity: null, method: 'ledoit_wolf', scale: 1 }).intensity).toBe(0);
   });
 
   test.each([1e-1, 1e-3, 1e-5])('keeps the digits of the intensity when names differ by %d of what they share, and sessions are fewer', (own) => {

@@ -156,6 +156,7 @@ export const TermStructureResponse = z
     spot: z.number(),
     risk_free_rate: z.number(),
     dividend_yield: z.number(),
+    borrow_rate: z.number(),
     points: z.array(
       z
         .strictObject({
@@ -175,7 +176,7 @@ export const TermStructureResponse = z
   .meta({ id: 'TermStructureResponse' });
 export type TermStructureResponse = z.infer<typeof TermStructureResponse>;
 
-const pricing = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'NO_DATA_AT_DATE', 'EXPIRY_NOT_AFTER_AS_OF', 'RATE_OUT_OF_RANGE'] as const;
+const pricing = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'NO_DATA_AT_DATE', 'EXPIRY_NOT_AFTER_AS_OF', 'RATE_OUT_OF_RANGE', 'NUMERIC_FAILURE'] as const;
 
 export const derivativeRoutes = routes({
   priceFutures: {

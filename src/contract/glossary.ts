@@ -314,6 +314,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   financing: 'spot x (exp(r tau) - 1).',
   borrow: 'spot x (exp(-b tau) - 1).',
   risk_free_rate: 'Financing rate used.',
+  borrow_rate: 'Borrow rate used.',
   dividend_yield: 'Dividend yield used.',
   front_price: 'Theoretical price of the front contract.',
   back_price: 'Theoretical price of the back contract.',

@@ -15,6 +15,7 @@ import { assertRates, daysTo, type Rates } from '#domain/derivatives/terms.js';
 import { termStructure } from '#domain/derivatives/term-structure.js';
 import { resetDates, valueSwap } from '#domain/derivatives/total-return-swap.js';
 import type { Finding } from '#domain/findings.js';
+import { nonFiniteFindings } from '#domain/finite.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { lastAtMost } from '#domain/search.js';
 
@@ -72,9 +73,9 @@ export function createDerivatives({ levelsOf, calendarOf }: DerivativesDependenc
       assertDividends(request, dividends, days);
       const terms = { spot, days, rates, dividends };
       const forward = priceForward(terms);
-      assertPositive(forward);
+      assertPositive(forward, spot);
       const { market_price: market } = request;
-      return {
+      return assertFinite({
         index_id: request.index_id,
         requested_as_of: request.as_of,
         as_of: formatDay(asOf),
@@ -88,7 +89,7 @@ export function createDerivatives({ levelsOf, calendarOf }: DerivativesDependenc
         mispricing: market === null ? null : market - forward.fairValue,
         implied_rate: market === null ? null : impliedRate(terms, market),
         implied_dividend_yield: market === null ? null : impliedDividendYield(terms, market),
-      };
+      });
     },
 
     async priceTrs(request) {
@@ -116,7 +117,7 @@ export function createDerivatives({ levelsOf, calendarOf }: DerivativesDependenc
         spread: request.spread,
       });
       const sign = request.direction === 'receive' ? 1 : -1;
-      return {
+      return assertFinite({
         index_id: request.index_id,
         requested_as_of: request.as_of,
         as_of: formatDay(asOf),
@@ -143,7 +144,7 @@ export function createDerivatives({ levelsOf, calendarOf }: DerivativesDependenc
           financing: period.financing,
           discount_factor: period.discountFactor,
         })),
-      };
+      });
     },
 
     async roll(indexId, query) {
@@ -151,10 +152,10 @@ export function createDerivatives({ levelsOf, calendarOf }: DerivativesDependenc
       const { spot, asOf } = await spotOf(indexId, query.as_of);
       const front = dayFrom(query.front_expiry);
       const back = dayFrom(query.back_expiry);
-      if (back <= front) throw new Refusal('EXPIRY_ORDER', `back_expiry ${query.back_expiry} is not after front_expiry ${query.front_expiry}.`);
+      if (back <= front) throw new Refusal('EXPIRY_ORDER', `back_expiry ${query.back_expiry} is not after front_expiry ${query.front_expiry}.`, { front_expiry: query.front_expiry, back_expiry: query.back_expiry });
       const near = priceForward({ spot, days: daysTo(front, asOf, 'front_expiry'), rates });
       const far = priceForward({ spot, days: daysTo(back, asOf, 'back_expiry'), rates });
-      return {
+      return assertFinite({
         index_id: indexId,
         as_of: formatDay(asOf),
         spot,
@@ -164,7 +165,7 @@ export function createDerivatives({ levelsOf, calendarOf }: DerivativesDependenc
         back_price: far.fairValue,
         roll_cost: far.fairValue - near.fairValue,
         annualised_roll: annualisedRoll(near, far),
-      };
+      });
     },
 
     async termStructure(indexId, query) {
@@ -172,20 +173,21 @@ export function createDerivatives({ levelsOf, calendarOf }: DerivativesDependenc
       const { spot, asOf } = await spotOf(indexId, query.as_of);
       const expiries = [...new Set(query.expiries.map(dayFrom))].toSorted((a, b) => a - b);
       const { points, shape } = termStructure({ spot, days: expiries.map((expiry) => daysTo(expiry, asOf, 'expiries')), rates });
-      return {
+      return assertFinite({
         index_id: indexId,
         requested_as_of: query.as_of ?? null,
         as_of: formatDay(asOf),
         spot,
         risk_free_rate: query.risk_free_rate,
         dividend_yield: query.dividend_yield,
+        borrow_rate: query.borrow_rate,
         points: points.map(({ forward, rollFromPrevious }, i) => ({
           expiry: formatDay(expiries[i]!),
           ...forwardFields(forward),
           roll_from_previous: rollFromPrevious,
         })),
         shape,
-      };
+      });
     },
   };
 }
@@ -229,9 +231,17 @@ function assertDividends(request: FuturesPriceRequest, dividends: readonly { day
   if (findings.length > 0) throw refuseWithFindings('request', findings);
 }
 
-function assertPositive({ fairValue }: Forward): void {
-  if (fairValue > 0 && Number.isFinite(fairValue)) return;
-  throw new Refusal('NUMERIC_FAILURE', `The fair value is ${fairValue}; the discounted dividends exceed the spot.`);
+/** Cash dividends can be worth more than what pays them; a yield cannot. */
+function assertPositive({ fairValue, delta }: Forward, spot: number): void {
+  if (!(fairValue <= 0 && delta > 0)) return;
+  throw new Refusal('NUMERIC_FAILURE', `The dividends are worth ${spot - fairValue / delta} on the valuation date; less than the spot of ${spot} is needed.`);
+}
+
+/** An answer whose numbers are all numbers. @throws Refusal NUMERIC_FAILURE naming the first that is not */
+function assertFinite<T>(answer: T): T {
+  const [first] = nonFiniteFindings(answer);
+  if (first === undefined) return answer;
+  throw new Refusal('NUMERIC_FAILURE', `${first.path} would be no finite number: the rates over so many days, or the amounts, go beyond the range of a double.`, { field: first.path });
 }
 
 function levelAt({ days, levels }: IndexLevels, day: Day, indexId: string): number {

@@ -86,10 +86,19 @@ describe('what cannot be priced', () => {
     ['a roll backwards', 'GET', '/derivatives/FOUR/roll?front_expiry=2024-09-20&back_expiry=2024-06-21', undefined, 'EXPIRY_ORDER'],
     ['a roll on one date', 'GET', '/derivatives/FOUR/roll?front_expiry=2024-09-20&back_expiry=2024-09-20', undefined, 'EXPIRY_ORDER'],
     ['an index before its first level', 'GET', '/derivatives/FOUR/roll?as_of=2023-01-03&front_expiry=2024-06-21&back_expiry=2024-09-20', undefined, 'NO_DATA_AT_DATE'],
+    ['a forward beyond all numbers', 'POST', '/derivatives/futures/price', { ...future, expiry: '9999-12-31', risk_free_rate: 1 }, 'NUMERIC_FAILURE', 'fair_value'],
+    ['a notional beyond all numbers', 'POST', '/derivatives/futures/price', { ...future, multiplier: 1e300, contracts: 1e300 }, 'NUMERIC_FAILURE', 'notional'],
+    ['dividends that are worth more than the spot', 'POST', '/derivatives/futures/price', { ...future, dividends: [{ ex_date: '2024-03-01', amount: 5000 }] }, 'NUMERIC_FAILURE', 'worth 5000 on the valuation date; less than the spot of 4000'],
+    ['a swap beyond all numbers', 'POST', '/derivatives/trs/price', { spot: 100, as_of: '2024-01-02', start: '2024-01-02', maturity: '9999-12-31', notional: 1, reset_frequency: 'none', risk_free_rate: -1 }, 'NUMERIC_FAILURE', 'value'],
+    ['a swap of too many periods', 'POST', '/derivatives/trs/price', { spot: 100, as_of: '2024-01-02', start: '2024-01-02', maturity: '2124-01-04', notional: 1, reset_frequency: 'monthly' }, 'VALIDATION_FAILED', 'more than 1200 periods of 2024-01-02 to 2124-01-04'],
+    ['a roll beyond all numbers', 'GET', '/derivatives/FOUR/roll?front_expiry=2024-09-20&back_expiry=9999-06-18&risk_free_rate=1', undefined, 'NUMERIC_FAILURE', 'back_price'],
+    ['a roll to nothing', 'GET', '/derivatives/FOUR/roll?front_expiry=9998-09-18&back_expiry=9999-06-18&risk_free_rate=-1', undefined, 'NUMERIC_FAILURE', 'annualised_roll'],
+    ['a term structure beyond all numbers', 'GET', '/derivatives/FOUR/term-structure?expiries=2024-09-20,9999-06-18&risk_free_rate=1', undefined, 'NUMERIC_FAILURE', 'points[1].fair_value'],
     ['an index that is not there', 'GET', '/derivatives/NONE/term-structure?expiries=2024-06-21', undefined, 'INDEX_NOT_FOUND'],
-  ] as const)('%s is refused', async (_what, method, path, body, code) => {
+  ] as const)('%s is refused', async (_what, method, path, body, code, said?: string) => {
     const { status, body: answer } = await service.ask<{ error: { code: string } }>(method, path, body);
     expect([status, answer.error.code]).toEqual([code === 'INDEX_NOT_FOUND' ? 404 : 422, code]);
+    expect(JSON.stringify(answer)).toContain(said ?? code);
   });
 });
 
@@ -100,6 +109,7 @@ test('an index is priced at its latest level, by a term structure whose points a
   const structure = await service.ok<{ as_of: string; spot: number; shape: string; points: { expiry: string; fair_value: number; roll_from_previous: number | null }[] }>(
     'GET', `/derivatives/FOUR/term-structure?expiries=${expiries.join(',')}&${terms}`);
   expect([structure.as_of, structure.spot, structure.shape]).toEqual([index.at(-1)!.slice(0, 10), data.at(-1), 'contango']);
+  expect(structure).toMatchObject({ risk_free_rate: 0.05, dividend_yield: 0.015, borrow_rate: 0.002 });
   expect(structure.points.map(({ expiry }) => expiry)).toEqual(['2024-03-15', '2024-06-21', '2024-09-20']);
   for (const { expiry, fair_value: fair } of structure.points) {
     const future = await service.ok<{ fair_value: number; spot: number }>('POST', '/derivatives/futures/price', { index_id: 'FOUR', expiry, risk_free_rate: 0.05, dividend_yield: 0.015, borrow_rate: 0.002 });

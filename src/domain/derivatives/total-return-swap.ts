@@ -1,5 +1,6 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { addMonths, weekdayOf, type Day } from '../days.js';
+import { addMonths, formatDay, weekdayOf, type Day } from '../days.js';
+import { refuseWithFindings, type Refusal } from '../refusal.js';
 import { firstAtLeast } from '../search.js';
 import { DAYS_PER_YEAR, MONEY_MARKET_DAYS, type Rates } from './terms.js';
 
@@ -7,23 +8,28 @@ export type ResetFrequency = 'none' | 'monthly' | 'quarterly' | 'semi_annual' | 
 
 const MONTHS: Record<Exclude<ResetFrequency, 'none'>, number> = { monthly: 1, quarterly: 3, semi_annual: 6, annual: 12 };
 
-/** Resets of one swap: 100 years of monthly ones. */
-const RESETS_MAX = 1200;
+/** Periods of one swap: 100 years of monthly ones. */
+const PERIODS_MAX = 1200;
 
 /**
  * Reset dates strictly after `start`, the last one the maturity. Steps of whole months from `start`, each rolled to the
  * next session of the calendar, or to the next weekday without one or beyond its coverage.
+ * @throws Refusal VALIDATION_FAILED with more than 1,200 periods
  */
 export function resetDates({ start, maturity, frequency, calendar }: { readonly start: Day; readonly maturity: Day; readonly frequency: ResetFrequency; readonly calendar: Calendar | undefined }): Day[] {
+  if (frequency === 'none') return [maturity];
   const resets: Day[] = [];
-  if (frequency !== 'none') {
-    for (let period = 1; period <= RESETS_MAX; period++) {
-      const reset = following(addMonths(start, period * MONTHS[frequency]), calendar);
-      if (reset >= maturity) break;
-      resets.push(reset);
-    }
+  for (;;) {
+    const reset = following(addMonths(start, (resets.length + 1) * MONTHS[frequency]), calendar);
+    if (reset >= maturity) return [...resets, maturity];
+    resets.push(reset);
+    if (resets.length === PERIODS_MAX) throw tooManyPeriods(frequency, start, maturity);
   }
-  return [...resets, maturity];
+}
+
+function tooManyPeriods(frequency: ResetFrequency, start: Day, maturity: Day): Refusal {
+  const message = `reset_frequency ${frequency} makes more than ${PERIODS_MAX} periods of ${formatDay(start)} to ${formatDay(maturity)}; at most ${PERIODS_MAX} are priced.`;
+  return refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'reset_frequency', message, value: frequency }]);
 }
 
 function following(day: Day, calendar: Calendar | undefined): Day {

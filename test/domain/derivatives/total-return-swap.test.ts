@@ -16,6 +16,12 @@ describe('reset dates', () => {
     const resets = resetDates({ start: dayFrom('2024-05-31'), maturity: dayFrom('2025-05-31'), frequency: 'quarterly', calendar: undefined });
     expect(resets.map(formatDay)).toEqual(['2024-09-02', '2024-12-02', '2025-02-28', '2025-05-31']);
   });
+  test('are 1,200 at most', () => {
+    const monthly = (until: string) => resetDates({ start, maturity: dayFrom(until), frequency: 'monthly', calendar: undefined });
+    expect(monthly('2124-01-02')).toHaveLength(1200);
+    expect(() => monthly('2124-01-04')).toThrow(expect.objectContaining({ code: 'VALIDATION_FAILED' }));
+  });
+
   test('are the maturity alone without a frequency', () => {
     expect(resetDates({ start, maturity, frequency: 'none', calendar: undefined })).toEqual([maturity]);
   });

@@ -58,8 +58,7 @@ export interface PatchedVariant {
  */
 export function applyPatch(base: SweepBase, patch: Patch, { path, check }: { readonly path: string; readonly check: DocumentCheck }): PatchedVariant {
   const parts: Record<string, unknown> = structuredClone({ document: base.document, request: base.request, strategy: base.strategy ?? {} });
-  const findings = Object.entries(patch).flatMap(([text, value]) => setFindings(parts, { text, value, path }));
-  if (findings.length > 0) return { variant: undefined, findings };
+  const misplaced = Object.entries(patch).flatMap(([text, value]) => setFindings(parts, { text, value, path }));
   const document = check(parts['document'] as Record<string, unknown>); // an object: pointers lead into it
   const request = checkShape(SweepTerms, parts['request']);
   const usesStrategy = base.strategy !== null || Object.keys(patch).some((text) => text.startsWith('/strategy/'));
@@ -68,7 +67,13 @@ export function applyPatch(base: SweepBase, patch: Patch, { path, check }: { rea
     all
       .filter(({ severity, code }) => severity === 'error' || code === 'UNKNOWN_FIELD')
       .map((finding) => ({ ...finding, severity: 'error', path: `${path}/${part}${finding.path === '' ? '' : `.${finding.path}`}` }));
-  const wrong = [...below('document', document.findings), ...below('request', request.findings), ...below('strategy', strategy.findings), ...identityFindings(base, document.document, path)];
+  const wrong = [
+    ...misplaced,
+    ...below('document', document.findings),
+    ...below('request', [...request.findings, ...orderFindings(request.value)]),
+    ...below('strategy', strategy.findings),
+    ...identityFindings(base, document.document, path),
+  ];
   if (wrong.length > 0 || document.document === undefined || request.value === undefined || strategy.value === undefined) return { variant: undefined, findings: wrong };
   return { variant: { patch, document: document.document, request: { benchmark: null, ...request.value }, strategy: strategy.value }, findings: [] };
 }
@@ -82,14 +87,21 @@ interface Setting {
 const PARTS = ['document', 'request', 'strategy'];
 
 function setFindings(parts: Record<string, unknown>, { text, value, path }: Setting): Finding[] {
-  const at = `${path}${text}`;
+  const at = text.startsWith('/') ? `${path}${text}` : path;
   const pointer = parsePointer(text);
   if (pointer === undefined || pointer.length < 2 || !PARTS.includes(pointer[0]!)) {
-    return [{ severity: 'error', code: 'UNKNOWN_FIELD_NAME', path: at, message: `${text} is no JSON pointer below /document, /request or /strategy.`, ...smallValue(text) }];
+    return [{ severity: 'error', code: 'UNKNOWN_FIELD_NAME', path: at, message: `"${text}" is no JSON pointer below /document, /request or /strategy.`, ...smallValue(text) }];
   }
   const unreachable = setAt(parts, pointer, structuredClone(value));
   if (unreachable === undefined) return [];
   return [{ severity: 'error', code: 'UNKNOWN_FIELD_NAME', path: at, message: `${text} leads nowhere: the base has nothing at ${unreachable.at}.`, ...smallValue(text) }];
+}
+
+/** A single run with such a range is refused before it is queued. */
+function orderFindings(request: SweepRequest['request'] | undefined): Finding[] {
+  const { start = null, end = null } = request ?? {};
+  if (start === null || end === null || start <= end) return [];
+  return [{ severity: 'error', code: 'INVALID_RANGE', path: 'start', message: `start ${start} is after end ${end}.`, ...smallValue(start) }];
 }
 
 /** A variant is the index of the base, defined otherwise: under another id it would be another index. */

@@ -71,7 +71,9 @@ describe('variants', () => {
 
   test.each<[string, Patch, string, string]>([
     ['a pointer outside', { '/index/name': 'Y' }, 'UNKNOWN_FIELD_NAME', 'patches[0]/index/name'],
-    ['no pointer', { name: 'Y' }, 'UNKNOWN_FIELD_NAME', 'patches[0]name'],
+    ['no pointer', { name: 'Y' }, 'UNKNOWN_FIELD_NAME', 'patches[0]'],
+    ['an empty pointer', { '': 'Y' }, 'UNKNOWN_FIELD_NAME', 'patches[0]'],
+    ['a range turned round', { '/request/start': '2021-02-01', '/request/end': '2021-01-04' }, 'INVALID_RANGE', 'patches[0]/request.start'],
     ['a pointer to the whole', { '/document': {} }, 'UNKNOWN_FIELD_NAME', 'patches[0]/document'],
     ['a pointer that leads nowhere', { '/document/derivation/objective': 'x' }, 'UNKNOWN_FIELD_NAME', 'patches[0]/document/derivation/objective'],
     ['another id', { '/document/id': 'Y' }, 'IMMUTABLE_FIELD', 'patches[0]/document.id'],
@@ -82,6 +84,11 @@ describe('variants', () => {
     const { variant, findings } = apply(patch);
     expect(variant).toBeUndefined();
     expect(findings).toMatchObject([{ severity: 'error', code, path }]);
+  });
+
+  test('everything wrong with a patch is told at once', () => {
+    const { findings } = apply({ name: 'Y', '/document/x/y': 1, '/document/id': 'Y', '/request/transaction_cost_bps': -1, '/strategy/exposure': 2 });
+    expect(findings.map(({ path }) => path)).toEqual(['patches[0]', 'patches[0]/document/x/y', 'patches[0]/request.transaction_cost_bps', 'patches[0]/strategy.exposure', 'patches[0]/document.id']);
   });
 
   test('a field that documents do not have is an error, because the variant would be the base', () => {

@@ -1,4 +1,4 @@
-import { annualReturns, backtestMetrics, drawdownOf, returnsOf } from '#domain/analytics/series.js';
+import { annualReturns, backtestMetrics, drawdownOf, returnsOf, type BacktestMetrics } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-columns.js';
 import type { RunRecord } from '#domain/backtest/run-record.js';
 import { firstAtLeast } from '#domain/search.js';
@@ -15,7 +15,8 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
   const costs = columns.f64('costs');
   const kept = value.reduce((product, after, t) => (t === 0 ? 1 : product * gross[t]! * (after / (after + costs[t]!))), 1) - 1;
   const drawdown = drawdownOf(level);
-  const measured = backtestMetrics(level, null);
+  const tracked = indexOn(columns);
+  const measured = backtestMetrics(level, tracked);
   return [
     check({ name: 'returns', meaning: 'Period returns compound to the total return.', left: compounded, right: total }),
     check({ name: 'annual returns', meaning: 'Annual returns compound to the total return.', left: byYear, right: total }),
@@ -24,20 +25,38 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
     check({ name: 'drawdown', meaning: 'No drawdown is above 0.', left: drawdown.reduce((highest, d) => Math.max(highest, d), -Infinity), right: 0 }),
     check({ name: 'metrics: total return', meaning: 'The total return that was told is that of the level.', left: total, right: metrics.total_return }),
     check({ name: 'metrics: maximum drawdown', meaning: 'The maximum drawdown that was told is the lowest of the level.', left: drawdown.reduce((lowest, d) => Math.min(lowest, d), 0), right: metrics.max_drawdown }),
-    check({ name: 'metrics: volatility', meaning: 'The volatility that was told is that of the returns.', left: measured.volatility, right: metrics.volatility }),
-    ...trackingChecks(columns),
+    ...toldChecks(measured, metrics),
+    ...trackingChecks(columns, tracked),
   ];
 }
 
+/** The other metrics, by what the reader of a failed check is told. */
+const TOLD = {
+  annualised_return: 'The annualised return that was told is that of the level.',
+  volatility: 'The volatility that was told is that of the returns.',
+  sharpe_ratio: 'The Sharpe ratio that was told is that of the returns.',
+  tracking_difference: 'The tracking difference that was told is that of level and index.',
+  tracking_error: 'The tracking error that was told is that of the returns of level and index.',
+} as const satisfies Partial<Record<keyof BacktestMetrics, string>>;
+
+function toldChecks(measured: BacktestMetrics, told: BacktestMetrics): Check[] {
+  return (Object.keys(TOLD) as (keyof typeof TOLD)[]) // its own keys
+    .map((name) => check({ name: `metrics: ${name.replaceAll('_', ' ')}`, meaning: TOLD[name], left: measured[name] ?? 0, right: told[name] ?? 0 }));
+}
+
+/** The tracked index on the dates of the run. */
+function indexOn(columns: RunColumns): Float64Array {
+  const days = columns.i32('days');
+  const begin = firstAtLeast(columns.i32('indexDays'), days[0]!);
+  return columns.f64('indexLevel', begin, begin + days.length);
+}
+
 /** An index that costs nothing to follow is followed exactly. A strategy goes its own way. */
-function trackingChecks(columns: RunColumns): Check[] {
+function trackingChecks(columns: RunColumns, tracked: Float64Array): Check[] {
   const { header } = columns;
   if (header.has_costs || header.has_index_weights || header.run_id !== header.index_id) return [];
   const level = columns.f64('level');
-  const days = columns.i32('days');
-  const indexLevel = columns.f64('indexLevel');
-  const begin = firstAtLeast(columns.i32('indexDays'), days[0]!);
   const worst = furthest();
-  for (let t = 0; t < level.length; t++) worst.note(level[t]! / level[0]!, indexLevel[begin + t]! / indexLevel[begin]!);
+  for (let t = 0; t < level.length; t++) worst.note(level[t]! / level[0]!, tracked[t]! / tracked[0]!);
   return [check({ name: 'index level', meaning: 'Without costs the level is that of the index; the sides are of the date furthest from it.', ...worst.sides() })];
 }

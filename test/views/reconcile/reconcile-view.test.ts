@@ -41,6 +41,26 @@ test.each([
   expect(found).toEqual(expect.arrayContaining([...names]));
 });
 
+test('weights of a rebalance that were all made smaller are found', () => {
+  const found = failing((bytes, offsetOf) => {
+    const targets = new Float64Array(bytes.buffer, offsetOf('targets'), 2);
+    targets.forEach((weight, i) => (targets[i] = 0.9 * weight));
+  });
+  expect(found).toEqual(['rebalance 2024-01-02: held']);
+});
+
+test.each(['annualised_return', 'max_drawdown', 'sharpe_ratio', 'total_return', 'tracking_difference', 'tracking_error', 'volatility'])('a %s that was told otherwise is found', (metric) => {
+  const found = failing((bytes, offsetOf) => {
+    const file = Buffer.from(bytes.buffer);
+    const key = `"${metric}":`;
+    const from = file.indexOf(key, offsetOf('record')) + key.length;
+    const told = file.subarray(from, file.indexOf(',', from)).toString();
+    file.write(told === '0' ? '1' : told.replace(/[1-9]/, (digit) => (digit === '9' ? '8' : String(Number(digit) + 1))), from);
+  });
+  expect(found).toHaveLength(1);
+  expect(found[0]!.replace('maximum', 'max').replaceAll(' ', '_')).toBe(`metrics:_${metric}`);
+});
+
 test('a stored file whose bytes differ, or which is gone, is found', () => {
   const columns = columnsWith(() => {});
   const { reconciles, checks } = reconcileView(columns, [{ name: 'record', recorded: 'a', found: 'b' }, { name: 'result', recorded: 'a', found: null }, { name: 'overview', recorded: 'a', found: 'a' }], null);

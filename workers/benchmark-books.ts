@@ -2,7 +2,7 @@ import type { Book } from '#domain/backtest/book.js';
 import { createComposer, inForce } from '#domain/backtest/compositions.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
 import { indexBook } from '#domain/backtest/index-run.js';
-import type { Day } from '#domain/days.js';
+import { formatDay, type Day } from '#domain/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import { lastAtMost } from '#domain/search.js';
@@ -40,7 +40,7 @@ export function benchmarkBook(engine: Engine, input: BenchmarkInput): Book {
   const isWhole = book.from + book.length === book.sm.sessions.length;
   if (isWhole && book.weights.byteLength <= BOOK_BYTES_MAX) books.set(key, book);
   if (books.size > BOOKS_MAX) books.delete(books.keys().next().value!);
-  if (book.from > lastAtMost(book.sm.sessions, input.day)) throw tooEarly(input.indexId);
+  if (book.from > lastAtMost(book.sm.sessions, input.day)) throw tooEarly(input, formatDay(book.sm.sessions[book.from]!));
   return book;
 }
 
@@ -65,16 +65,17 @@ function wholeBook(engine: Engine, input: ServedInput): Book | undefined {
   }
 }
 
-function bookUntil(engine: Engine, { indexId, documents, market, day }: ServedInput): Book {
+function bookUntil(engine: Engine, input: ServedInput): Book {
+  const { indexId, documents, market, day } = input;
   const composer = createComposer({ market, calendars: openedCalendars(), documents, until: day, createDecider: indexDeciders(engine) });
   const compositions = composer.compositions(indexId);
   const session = lastAtMost(compositions.sm.sessions, day);
-  if (!inForce(compositions.list, session)) throw tooEarly(indexId);
+  if (!inForce(compositions.list, session)) throw tooEarly(input, documents[indexId]!.base_date);
   return indexBook({ compositions, to: session });
 }
 
-function tooEarly(indexId: string): Refusal {
-  return new Refusal('NO_DATA_AT_DATE', `The benchmark ${indexId} has no composition at that date.`);
+function tooEarly({ indexId, day }: BenchmarkInput, begins: string): Refusal {
+  return new Refusal('NO_DATA_AT_DATE', `The benchmark ${indexId} begins on ${begins}; it holds nothing on ${formatDay(day)}.`);
 }
 
 function requireMarket({ market }: BenchmarkInput): MarketData {

@@ -35,6 +35,11 @@ export function riskWindow({ header, first, last }: HeldRun, market: MarketData)
   return { sm, growth, from: firstAtLeast(sm.sessions, first), to: lastAtMost(sm.sessions, last) };
 }
 
+/** The span the returns are asked for, whatever of it the store holds. */
+export function windowDates({ first, last }: HeldRun): { readonly window_start: string; readonly window_end: string } {
+  return { window_start: formatDay(first), window_end: formatDay(last) };
+}
+
 export function heldByName({ names, held }: HeldWeights): ReadonlyMap<string, number> {
   return new Map(names.flatMap((name, i): [string, number][] => (held[i]! > 0 ? [[name, held[i]!]] : [])));
 }
@@ -56,7 +61,7 @@ export function measureRisk(engine: Engine, { held, market, benchmark }: Measure
   const { sm } = window;
   const own = heldByName(held.weights);
   const positions = positionsOf(sm, own);
-  const span = { window_start: formatDay(held.first), window_end: formatDay(held.last) };
+  const span = windowDates(held);
   const { risk: total, active } = benchmark ? risksOf(engine, window, positions, positionsOf(sm, benchmark.weights)) : { risk: riskOf(engine, window, positions), active: null };
   const risk: HeldRisk = {
     payload: { volatility: total.volatility, covered_weight: total.coveredWeight, uncovered: uncoveredOf(sm, total, own.keys()), ...span },
@@ -81,7 +86,7 @@ export function measureRisk(engine: Engine, { held, market, benchmark }: Measure
 }
 
 /** Names without an estimate, ascending: those too little is known of, and those the served market does not hold. */
-function uncoveredOf(sm: SessionMarket, { uncovered }: RiskShares, names: Iterable<string>): string[] {
+export function uncoveredOf(sm: SessionMarket, { uncovered }: Pick<RiskShares, 'uncovered'>, names: Iterable<string>): string[] {
   const absent = [...names].filter((name) => sm.columnOf(name) < 0);
   return [...uncovered.map((column) => sm.identifiers[column]!), ...absent].toSorted(compareText);
 }

@@ -1,6 +1,6 @@
 import type { RunColumns } from '#domain/backtest/run-columns.js';
 import type { FactorRiskInput, GroupsViewInput, ReconcileInput, RunViewInput, Task, WeightsViewInput } from '#jobs/tasks.js';
-import type { Day } from '#domain/days.js';
+import { formatDay, type Day } from '#domain/days.js';
 import { referenceAt, type MarketData, type ReferenceValue } from '#domain/market/market-data.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
 import type { Engine } from '#kernels/engines/engine.js';
@@ -19,7 +19,7 @@ import { weightsView } from '#views/weights-view.js';
 import { benchmarkBook, benchmarkWeights } from './benchmark-books.js';
 import { outputBytes } from './hand-over.js';
 import { openedMarket } from './open-markets.js';
-import { heldByName, measureRisk, positionsOf, readHeld, riskWindow } from './held-risk.js';
+import { heldByName, measureRisk, positionsOf, readHeld, riskWindow, uncoveredOf, windowDates } from './held-risk.js';
 import { onEngine } from './numerics.js';
 import { hashFile, withRunFile } from './run-file.js';
 
@@ -103,8 +103,17 @@ function showFactorRisk({ columns, asOf, benchmark, market: handle, model, facto
   const market = openedMarket(handle);
   return onEngine((engine) => {
     const compared = benchmarkWeights(engine, { ...benchmark, market, day: held.weights.day });
+    const own = heldByName(held.weights);
     const window = riskWindow(held, market);
-    return riskDecomposition(factorRiskOf(engine, window, { weights: positionsOf(window.sm, heldByName(held.weights)), benchmark: positionsOf(window.sm, compared), model, factors }));
+    const { sm } = window;
+    const risk = factorRiskOf(engine, window, { weights: positionsOf(sm, own), benchmark: positionsOf(sm, compared), model, factors });
+    return riskDecomposition(risk, {
+      benchmark: benchmark.indexId,
+      requested_as_of: asOf,
+      as_of: formatDay(held.weights.day),
+      uncovered: uncoveredOf(sm, risk, new Set([...own.keys(), ...compared.keys()])),
+      ...windowDates(held),
+    });
   });
 }
 

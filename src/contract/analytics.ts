@@ -373,6 +373,11 @@ export const RiskDecomposition = z
     model: z.enum(FACTOR_MODELS),
     factors: z.array(z.string()),
     exposures: z.record(z.string(), z.number()).meta({ description: 'Active exposure to each factor.' }),
+    benchmark: z.string().meta({ description: 'Index compared with.' }),
+    requested_as_of: z.string().nullable(),
+    as_of: z.string().meta({ description: 'Date of the weights.' }),
+    covered_weight: z.number().meta({ description: 'Share of the gross active weight that the figures speak for.' }),
+    ...riskWindow,
   })
   .meta({ id: 'RiskDecomposition' });
 export type RiskDecomposition = z.infer<typeof RiskDecomposition>;

@@ -10,7 +10,10 @@ export function compareView(runs: readonly RunColumns[]): CompareView {
   const series = runs.map((columns) => ({ id: columns.header.run_id, days: columns.i32('days'), level: columns.f64('level') }));
   const [first, ...rest] = series;
   const shared = first!.days.filter((day) => rest.every(({ days }) => days[lastAtMost(days, day)] === day));
-  if (shared.length === 0) throw new Refusal('NO_COMMON_DATES', `The ${runs.length} runs share no date.`);
+  if (shared.length === 0) {
+    const spans = series.map(({ id, days }) => `${id} is from ${formatDay(days[0]!)} to ${formatDay(days.at(-1)!)}`);
+    throw new Refusal('NO_COMMON_DATES', `The ${runs.length} runs share no date: ${spans.join(', ')}.`);
+  }
   const index = Array.from(shared, formatDay);
   return {
     index_ids: series.map(({ id }) => id),

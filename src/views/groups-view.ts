@@ -123,7 +123,8 @@ function groupedBook({ sm, from, length, columns, weights, gross, events }: Book
   const first = lastAtMost(sm.sessions, days[0]!) - from;
   for (let t = 0; t < days.length; t++) {
     if (first < 0 || first + t >= length || sm.sessions[from + first + t] !== days[t]) {
-      throw new Refusal('NO_COMMON_DATES', `The benchmark has no level on ${formatDay(days[t]!)}, a date of the window; it must have every date of it.`);
+      const covered = `${formatDay(sm.sessions[from]!)} to ${formatDay(sm.sessions[from + length - 1]!)}`;
+      throw new Refusal('NO_COMMON_DATES', `The benchmark, which is from ${covered}, has no level on ${formatDay(days[t]!)}; it needs every date of the window.`);
     }
   }
   const H = columns.length;

@@ -4,8 +4,11 @@ import type { FactorRisk } from '#domain/risk/factor-risk.js';
 /** Parts of a variance that differ from the whole by no more than this add up. */
 const RECONCILES_WITHIN = 1e-12;
 
+/** What an active variance is of. */
+export type DecompositionOf = Pick<RiskDecomposition, 'benchmark' | 'requested_as_of' | 'as_of' | 'uncovered' | 'window_start' | 'window_end'>;
+
 /** An active variance by factors as the wire shows it. */
-export function riskDecomposition({ model, factors, exposures, contributions, ...risk }: FactorRisk): RiskDecomposition {
+export function riskDecomposition({ model, factors, exposures, contributions, ...risk }: FactorRisk, of: DecompositionOf): RiskDecomposition {
   const residual = risk.totalVariance - risk.factorVariance - risk.specificVariance;
   return {
     contributions: { ...contributions },
@@ -19,5 +22,7 @@ export function riskDecomposition({ model, factors, exposures, contributions, ..
     model,
     factors: [...factors],
     exposures: { ...exposures },
+    covered_weight: risk.coveredWeight,
+    ...of,
   };
 }

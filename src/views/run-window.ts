@@ -1,5 +1,5 @@
 import type { RunColumns } from '#domain/backtest/run-columns.js';
-import { dayFrom } from '#domain/days.js';
+import { dayFrom, formatDay } from '#domain/days.js';
 import { Refusal } from '#domain/refusal.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 
@@ -19,8 +19,10 @@ export interface Span {
 export function windowWithin(days: Int32Array, { start, end }: AskedWindow): Span {
   const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));
   const to = end === null ? days.length - 1 : lastAtMost(days, dayFrom(end));
-  if (to - from < 1) throw new Refusal('RANGE_TOO_SHORT', `The window holds ${Math.max(0, to - from + 1)} dates of the run; attribution needs 2.`);
-  return { from, to };
+  if (to - from >= 1) return { from, to };
+  const first = formatDay(days[0]!);
+  const last = formatDay(days.at(-1)!);
+  throw new Refusal('RANGE_TOO_SHORT', `start ${start ?? first} to end ${end ?? last} holds ${Math.max(0, to - from + 1)} dates of the run, which is from ${first} to ${last}; an attribution needs 2.`);
 }
 
 export interface RunWindow {

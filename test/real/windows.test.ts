@@ -91,12 +91,14 @@ describe('windows of a run', () => {
   });
 
   test.each([
-    ['outside the run', '?start=2025-01-01&end=2025-06-30', 'RANGE_TOO_SHORT'],
-    ['of one date', '?start=2024-01-03&end=2024-01-03', 'RANGE_TOO_SHORT'],
-    ['that end before they begin', '?start=2024-01-05&end=2024-01-03', 'INVALID_RANGE'],
-  ])('%s are refused', async (_what, query, code) => {
-    const { status, body } = await service.ask<{ error: { code: string } }>('GET', `/analytics/HAND/attribution${query}`);
-    expect([status, body.error.code]).toEqual([422, code]);
+    ['outside the run', '?start=2025-01-01&end=2025-06-30', 'RANGE_TOO_SHORT', 'start 2025-01-01 to end 2025-06-30 holds 0 dates of the run, which is from 2024-01-02 to 2024-01-10; an attribution needs 2.'],
+    ['of one date', '?start=2024-01-10', 'RANGE_TOO_SHORT', 'start 2024-01-10 to end 2024-01-10 holds 1 dates of the run, which is from 2024-01-02 to 2024-01-10; an attribution needs 2.'],
+    ['that end before they begin', '?start=2024-01-05&end=2024-01-03', 'INVALID_RANGE', 'start 2024-01-05 is after end 2024-01-03.'],
+  ])('%s are refused', async (_what, query, code, message) => {
+    for (const view of ['attribution', 'attribution/groups']) {
+      const { status, body } = await service.ask<{ error: { code: string; message: string } }>('GET', `/analytics/HAND/${view}${query}`);
+      expect([status, body.error.code, body.error.message]).toEqual([422, code, message]);
+    }
   });
 
   test('a name that is delisted inside has contributed what it lost, and its money is with the others', async () => {

@@ -2,7 +2,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { referenceAt } from '../market/market-data.js';
 import { principalFactors } from './principal-factors.js';
 import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
-import { activePositions, type Positions } from './risk-contributions.js';
+import { activePositions, coveredShare, type Positions } from './risk-contributions.js';
 import { sectorFactors } from './sector-factors.js';
 
 export const FACTOR_MODELS = ['market_sector', 'statistical'] as const;
@@ -34,6 +34,10 @@ export interface FactorRisk {
   /** Factor variance over total variance, 0 when that is 0. */
   readonly factorShare: number;
   readonly trackingError: number;
+  /** Covered share of the sum of the magnitudes of the active weights. */
+  readonly coveredWeight: number;
+  /** Columns without an estimate, ascending. */
+  readonly uncovered: readonly number[];
 }
 
 export interface FactorRiskRequest {
@@ -54,14 +58,15 @@ export function factorRiskOf(engine: Engine, window: ReturnWindow, { weights, be
   const active = activePositions(weights, benchmark);
   const coverage = coverageOf(window, [...active.keys()]);
   assertEstimable(window, coverage);
-  const { columns, sessions } = coverage;
+  const { columns, sessions, excluded } = coverage;
   const fitted = engine.scope(() => {
     const panel = engine.allocate(sessions.length * columns.length);
     readReturns(window, coverage, panel);
     if (model === 'statistical') return principalFactors(engine, panel, columns.length, factors);
     return sectorFactors(engine, panel, Array.from(columns, (column) => sectorOf(window, column)));
   });
-  return decompose(model, fitted, Float64Array.from(columns, (column) => active.get(column)!));
+  const split = decompose(model, fitted, Float64Array.from(columns, (column) => active.get(column)!));
+  return { ...split, coveredWeight: coveredShare(active, columns), uncovered: [...excluded.keys()] };
 }
 
 function sectorOf({ sm, to }: ReturnWindow, column: number): string {
@@ -72,7 +77,7 @@ function sectorOf({ sm, to }: ReturnWindow, column: number): string {
 /** Names without a sector form one of their own. */
 const UNCLASSIFIED = 'UNCLASSIFIED';
 
-function decompose(model: FactorModelName, { factors, exposures: b, covariance, specific }: FactorModel, active: Float64Array): FactorRisk {
+function decompose(model: FactorModelName, { factors, exposures: b, covariance, specific }: FactorModel, active: Float64Array): Omit<FactorRisk, 'coveredWeight' | 'uncovered'> {
   const K = factors.length;
   const exposures = new Float64Array(K);
   let specificVariance = 0;

@@ -41,10 +41,14 @@ export function risksOf(engine: Engine, window: ReturnWindow, weights: Positions
   const active = activePositions(weights, benchmark);
   const [ofOwn, ofActive] =
     own.size === active.size ? sharesOf(engine, window, [own, active]) : [...sharesOf(engine, window, [own]), ...sharesOf(engine, window, [active])];
+  return { risk: covering(ofOwn!, own), active: { ...ofActive!, coveredWeight: coveredShare(active, ofActive!.contributions.keys()) } };
+}
+
+/** Share of some columns in the sum of the magnitudes of active weights; 1 where nothing is active. */
+export function coveredShare(active: Positions, covered: Iterable<number>): number {
   const gross = new Map([...active].map(([column, weight]) => [column, Math.abs(weight)]));
   const total = sumOver(gross.keys(), gross);
-  const risk = covering(ofOwn!, own);
-  return { risk, active: { ...ofActive!, coveredWeight: total === 0 ? 1 : sumOver(ofActive!.contributions.keys(), gross) / total } };
+  return total === 0 ? 1 : sumOver(covered, gross) / total;
 }
 
 function covering(shares: Shares, positions: Positions): RiskShares {

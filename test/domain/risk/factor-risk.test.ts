@@ -51,6 +51,15 @@ describe('market and sector factors', () => {
   });
 });
 
+test('a name without a history is left out and said to be', () => {
+  const short = returns.map((row, s) => row.map((value, i) => (i === 3 && s < 60 ? null : value)));
+  for (const model of ['market_sector', 'statistical'] as const) {
+    const risk = factorRiskOf(wasmEngine(), windowOf({ returns: short, sectors }), { weights, benchmark, model, factors: 5 });
+    expect(risk.uncovered).toEqual([3]);
+    expect(risk.coveredWeight).toBeCloseTo(1 - 0.25 / 1.1, 14);
+  }
+});
+
 describe('statistical factors', () => {
   const risk = (factors: number, from = returns, engine = wasmEngine()) => factorRiskOf(engine, windowOf({ returns: from }), { weights, benchmark, model: 'statistical', factors });
 

@@ -52,7 +52,16 @@ describe('weights of a run', () => {
       expect(body.factor_variance + body.specific_variance).toBeCloseTo(body.total_variance, 14);
       expect(body.tracking_error).toBeCloseTo(Math.sqrt(body.total_variance), 12);
       expect(body.reconciles).toBe(true);
+      expect(body).toMatchObject({ benchmark: 'WIDE', requested_as_of: null, as_of: '2023-12-29', window_start: '2022-01-03', window_end: '2023-12-29' });
     }
+    const { body } = await service.checked('getFactorRisk', '/analytics/MAIN/factor-risk?benchmark=WIDE&as_of=2023-05-20');
+    expect([body.requested_as_of, body.as_of]).toEqual(['2023-05-20', '2023-05-19']);
+  });
+
+  test('and the risks of a date are those of the same names, whichever view tells them', async () => {
+    const { body: risk } = await service.checked('getFactorRisk', '/analytics/MAIN/factor-risk?benchmark=WIDE&as_of=2023-05-17');
+    const { body: weights } = await service.checked('getWeights', '/analytics/MAIN/weights?risk=true&benchmark=WIDE&as_of=2023-05-17');
+    expect([risk.uncovered, risk.covered_weight]).toEqual([weights.active_risk.uncovered, weights.active_risk.covered_weight]);
   });
 });
 

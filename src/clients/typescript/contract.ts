@@ -3368,6 +3368,20 @@ export interface RiskDecomposition {
   readonly factors: readonly string[];
   /** Active exposure to each factor. */
   readonly exposures: Readonly<Record<string, number>>;
+  /** Index compared with. */
+  readonly benchmark: string;
+  /** The query, echoed; null when omitted. */
+  readonly requested_as_of: string | null;
+  /** Date of the weights. */
+  readonly as_of: string;
+  /** Share of the gross active weight that the figures speak for. */
+  readonly covered_weight: number;
+  /** Names without an estimate. */
+  readonly uncovered: readonly string[];
+  /** First date of the run's levels: the span given to the estimate. */
+  readonly window_start: string | null;
+  /** Last date of the run's levels. */
+  readonly window_end: string | null;
 }
 
 export interface RiskDiagnosticsPayload {
@@ -4186,6 +4200,8 @@ export interface TermStructureResponse {
   readonly risk_free_rate: number;
   /** Dividend yield used. */
   readonly dividend_yield: number;
+  /** Borrow rate used. */
+  readonly borrow_rate: number;
   /** By expiry. */
   readonly points: readonly TermPoint[];
   /** Of the prices: rising, falling, flat or mixed. */

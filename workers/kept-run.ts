@@ -9,7 +9,7 @@ import { indexDeciders } from '#domain/backtest/index-decider.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { openColumns, type BlockName, type RunColumns } from '#domain/backtest/run-columns.js';
 import { canonicalJson } from '#domain/canonical-json.js';
-import { openMarketSince, type MarketHandle } from '#domain/market/handle.js';
+import { actionsSince, openMarketSince, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import type { KeptRun, TaskControl } from '#jobs/tasks.js';
@@ -119,6 +119,7 @@ export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrde
       const run = extendRun({
         plan, checkpoint, stored, market,
         calendars: openedCalendars(),
+        marketSince: (day) => (day >= after ? market : { ...market, actions: actionsSince(handle, day), settledTo: day }),
         wholeMarket: () => openedMarket(handle),
         createDecider: indexDeciders(engine),
         report: (fraction, message) => control.report(0.8 * fraction, message),

@@ -1,10 +1,11 @@
 import type { Day } from '../days.js';
 import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
-import { markMarket, type GrowthTerms } from '../market/growth.js';
-import type { MarketMark, SessionMarket } from '../market/session-market.js';
+import { markMarket } from '../market/growth.js';
+import type { MarketMark } from '../market/session-market.js';
+import { lastAtMost } from '../search.js';
 import type { SeriesEnd } from './benchmark.js';
 import type { Book, BookEnd, UnfilledOrder } from './book.js';
-import { inForce, type Composition, type Compositions } from './compositions.js';
+import { inForce, type Compositions, type RecentComposition } from './compositions.js';
 import type { FollowEnd } from './follow-book.js';
 import { indexTerms } from './index-run.js';
 import { ownEnd, type Run, type RunRemains } from './run.js';
@@ -31,14 +32,19 @@ export interface RunCheckpoint {
   readonly remains: RunRemains;
   /** Weights of the latest rebalance. */
   readonly latest: Float64Array;
-  /** By index, the compositions that later decisions can meet as incumbents. */
-  readonly recent: ReadonlyMap<string, readonly RecentComposition[]>;
+  /** Every index that the run reaches. */
+  readonly recent: ReadonlyMap<string, RecentIndex>;
 }
 
 /** Changes with everything that a checkpoint holds. */
-export const CHECKPOINT_FORMAT = 2;
+export const CHECKPOINT_FORMAT = 3;
 
-export type RecentComposition = Pick<Composition, 'session' | 'columns'>;
+/** An index with the compositions that later decisions can meet: their own incumbents, or the universe of another index. */
+export interface RecentIndex {
+  /** Session of its first composition. */
+  readonly first: number;
+  readonly list: readonly RecentComposition[];
+}
 
 /** A book as it is kept: orders by column, placed from its first session. */
 export interface KeptBook {
@@ -50,15 +56,17 @@ export interface KeptBook {
 
 /** @cost a row of each derived panel of the market */
 export function checkpointOf(run: Run): RunCheckpoint {
-  const { index, parent, benchmark, portfolio, rebalances } = run;
+  const { index, parent, benchmark, portfolio, rebalances, reached } = run;
   const benchmarkIndex = benchmark?.index ?? null;
   const indices = [index, parent, benchmarkIndex].filter((shown) => shown !== null);
+  const day = run.days.at(-1)!;
+  const known = reached.map((compositions): KnownIndex => ({ ...compositions, to: lastAtMost(compositions.sm.sessions, day) }));
   return {
     format: CHECKPOINT_FORMAT,
-    day: run.days.at(-1)!,
-    since: Math.min(...indices.map(({ book }) => book.sm.sessions[lastOf(book)]!)),
+    day,
+    since: sinceOf(known),
     from: portfolio.from,
-    marks: marksOf(indices.map(({ compositions, book }) => ({ sm: book.sm, session: lastOf(book), terms: indexTerms(compositions) }))),
+    marks: marksOf(known, indices.map(({ compositions }) => compositions)),
     index: keptBook(index.book),
     portfolio: 'held' in portfolio.end ? keptBook(portfolio) : portfolio.end,
     parent: parent && keptBook(parent.book),
@@ -66,12 +74,8 @@ export function checkpointOf(run: Run): RunCheckpoint {
     series: benchmark?.end ?? null,
     remains: run.remains,
     latest: rebalances.at(-1)!.weights,
-    recent: new Map(indices.map(({ compositions, book }) => [compositions.document.id, recentOf(compositions.document, compositions.list, lastOf(book))])),
+    recent: recentOf(known),
   };
-}
-
-function lastOf({ from, length }: Book): number {
-  return from + length - 1;
 }
 
 export function keptBook(book: Book): KeptBook {
@@ -79,28 +83,34 @@ export function keptBook(book: Book): KeptBook {
   return { end: ownEnd(book), first: from, columns, orders: unfilled.map((order) => ({ ...order, slot: columns[order.slot]! })) };
 }
 
-export interface MarkedIndex {
-  readonly sm: SessionMarket;
-  /** Last session of its book. */
-  readonly session: number;
-  readonly terms: GrowthTerms;
+/** An index up to the last session that was simulated. */
+export interface KnownIndex extends Pick<Compositions, 'document' | 'sm' | 'first'> {
+  readonly to: number;
+  readonly list: readonly RecentComposition[];
 }
 
-/** Marks of the markets that indices were simulated on. Books of one calendar end on one session. */
-export function marksOf(indices: readonly MarkedIndex[]): ReadonlyMap<string, MarketMark> {
-  const codes = [...new Set(indices.map(({ sm }) => sm.calendar.code))];
-  return new Map(codes.map((code) => {
-    const own = indices.filter(({ sm }) => sm.calendar.code === code);
-    return [code, markMarket(own[0]!.sm, own[0]!.session, own.map(({ terms }) => terms))];
+/** Earliest last session of some indices, as a day. */
+export function sinceOf(indices: readonly KnownIndex[]): Day {
+  return Math.min(...indices.map(({ sm, to }) => sm.sessions[to]!));
+}
+
+/** Marks of the markets of some indices, with the terms of those that were simulated. Indices of one calendar end on one session. */
+export function marksOf(indices: readonly KnownIndex[], simulated: readonly Pick<Compositions, 'document' | 'treatment'>[]): ReadonlyMap<string, MarketMark> {
+  return new Map(indices.map(({ document: { calendar }, sm, to }) => {
+    const terms = simulated.filter(({ document }) => document.calendar === calendar).map((index) => indexTerms(index));
+    return [calendar, markMarket(sm, to, terms)];
   }));
 }
 
-/** Compositions that a decision after a session can meet as incumbents: it may lie as far before its rebalance as the definition says. */
-export function recentOf(document: IndexDocument, list: readonly RecentComposition[], session: number): RecentComposition[] {
-  const oldest = session - document.rebalance.effective_lag;
-  const before = inForce(list, oldest);
-  const recent = list.filter((composition) => composition.session > oldest && composition.session <= session);
-  return [...(before ? [before] : []), ...recent].map(({ session: effective, columns }) => ({ session: effective, columns }));
+/** Compositions that a decision after the last session can meet: it may lie as far before its rebalance as the definitions say. */
+export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, RecentIndex> {
+  const oldest = Math.min(...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - document.rebalance.effective_lag)]!));
+  return new Map(indices.map(({ document, sm, first, list, to }) => {
+    const session = lastAtMost(sm.sessions, oldest);
+    const before = inForce(list, session);
+    const recent = list.filter((composition) => composition.session > session && composition.session <= to);
+    return [document.id, { first, list: [...(before ? [before] : []), ...recent].map(({ session: effective, columns }) => ({ session: effective, columns })) }];
+  }));
 }
 
 /** How an index treats prices and actions: a derived one as the index it was made from does. */

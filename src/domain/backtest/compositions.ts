@@ -55,8 +55,23 @@ export interface Composer {
    * @throws Refusal EMPTY_INDEX, NO_DATA_IN_RANGE, CALENDAR_NOT_COVERED, and what deciders refuse
    */
   compositions(indexId: string): Compositions;
+  /** The composition in force at the close of a session; those that were known before count as well. */
+  inForce(indexId: string, session: number): RecentComposition | undefined;
   /** Columns of the latest composition effective before a session: the incumbents of a decision on it. */
   incumbents(indexId: string, session: number): Int32Array | null;
+  /** The compositions of every index that was asked for. */
+  composed(): readonly Compositions[];
+}
+
+/** What later decisions see of a composition. */
+export type RecentComposition = Pick<Composition, 'session' | 'columns'>;
+
+/** An index of which some compositions are known: only those due after them are decided. */
+export interface BegunIndex {
+  /** Session of the first composition of all. */
+  readonly first: number;
+  readonly before: readonly RecentComposition[];
+  readonly due: readonly DueRebalance[];
 }
 
 export interface ComposerInput {
@@ -68,6 +83,10 @@ export interface ComposerInput {
   readonly until: Day;
   /** Makes the decider of a document; asked once per index. */
   readonly createDecider: DeciderFactory;
+  /** By calendar, the market as it is aligned where that is not what `marketOn` gives. */
+  readonly aligned?: ReadonlyMap<string, SessionMarket>;
+  /** By index, what is not to be decided again. */
+  readonly begun?: ReadonlyMap<string, BegunIndex>;
   /** Called between decisions; stops the work by throwing. */
   readonly tick?: (fraction: number) => void;
 }
@@ -90,7 +109,7 @@ export function marketOn({ market, calendars, code }: { readonly market: MarketD
   return sm;
 }
 
-export function createComposer({ market, calendars, documents, until, createDecider, tick }: ComposerInput): Composer {
+export function createComposer({ market, calendars, documents, until, createDecider, aligned: given, begun, tick }: ComposerInput): Composer {
   const byId = new Map(Object.entries(documents));
   const deciders = new Map<string, Decider>();
   const composed = new Map<string, Compositions>();
@@ -103,7 +122,10 @@ export function createComposer({ market, calendars, documents, until, createDeci
       if (!document) throw new Error(`the plan lacks the document ${indexId}`);
       return document;
     },
-    market: (indexId) => marketOn({ market, calendars, code: composer.document(indexId).calendar }),
+    market(indexId) {
+      const { calendar: code } = composer.document(indexId);
+      return given?.get(code) ?? marketOn({ market, calendars, code });
+    },
     treatment(indexId) {
       const document = composer.document(indexId);
       if (document.pipeline) return document.pipeline.treatment;
@@ -120,15 +142,18 @@ export function createComposer({ market, calendars, documents, until, createDeci
       if (result) return result;
       if (running.has(indexId)) throw new Refusal('VALIDATION_FAILED', `The index ${indexId} reaches itself through its universe or derivation.`);
       running.add(indexId);
-      result = compose(composer, { indexId, until, tick });
+      const known = begun?.get(indexId);
+      result = known === undefined ? compose(composer, { indexId, until, tick }) : composeOn(composer, { indexId, known, tick });
       running.delete(indexId);
       composed.set(indexId, result);
       return result;
     },
-    incumbents(indexId, session) {
+    inForce(indexId, session) {
       const { list } = composer.compositions(indexId);
-      return latestBefore(list, session)?.columns ?? null;
+      return inForce(list, session) ?? inForce(begun?.get(indexId)?.before ?? [], session);
     },
+    incumbents: (indexId, session) => composer.inForce(indexId, session - 1)?.columns ?? null,
+    composed: () => [...composed.values()],
   };
   const membersOf = (universe: string): readonly Membership[] => {
     let members = memberships.get(universe);
@@ -142,10 +167,6 @@ export function createComposer({ market, calendars, documents, until, createDeci
 export function inForce<C extends Pick<Composition, 'session'>>(list: readonly C[], session: number): C | undefined {
   for (let i = list.length - 1; i >= 0; i--) if (list[i]!.session <= session) return list[i];
   return undefined;
-}
-
-function latestBefore(list: readonly Composition[], session: number): Composition | undefined {
-  return inForce(list, session - 1);
 }
 
 interface UniverseInput {
@@ -177,8 +198,8 @@ function universeOn(composer: Composer, membersOf: (universe: string) => readonl
       for (const identifier of document.universe!.identifiers ?? []) add(identifier);
       break;
     case 'index': {
-      const parent = composer.compositions(universe!.id!);
-      const columns = inForce(parent.list, lastAtMost(parent.sm.sessions, day))?.columns ?? [];
+      const parentId = universe!.id!;
+      const columns = composer.inForce(parentId, lastAtMost(composer.market(parentId).sessions, day))?.columns ?? [];
       for (const column of columns) candidates[column] = 1;
       break;
     }
@@ -208,17 +229,29 @@ function compose(composer: Composer, { indexId, until, tick }: ComposeInput): Co
   return { document, treatment, sm, first, list, findings };
 }
 
-export interface DueInput {
+interface ComposeOnInput {
+  readonly indexId: string;
+  readonly known: BegunIndex;
+  readonly tick: ((fraction: number) => void) | undefined;
+}
+
+/** The compositions that come after those known. */
+function composeOn(composer: Composer, { indexId, known: { first, before, due }, tick }: ComposeOnInput): Compositions {
+  const { list, findings } = decideAll(composer, { indexId, due, before, tick });
+  return { document: composer.document(indexId), treatment: composer.treatment(indexId), sm: composer.market(indexId), first, list, findings };
+}
+
+interface DueInput {
   readonly indexId: string;
   /** Ascending. */
   readonly due: readonly DueRebalance[];
   /** The compositions before them: as many as those that were in force when they are decided. */
-  readonly before: readonly Pick<Composition, 'session' | 'columns'>[];
+  readonly before: readonly RecentComposition[];
   readonly tick?: ((fraction: number) => void) | undefined;
 }
 
 /** Decides rebalances one after the other. @throws Refusal EMPTY_INDEX when nothing was before a rebalance and nothing comes of it */
-export function decideAll(composer: Composer, { indexId, due, before, tick }: DueInput): Pick<Compositions, 'list' | 'findings'> {
+function decideAll(composer: Composer, { indexId, due, before, tick }: DueInput): Pick<Compositions, 'list' | 'findings'> {
   const sm = composer.market(indexId);
   const list: Composition[] = [];
   const known = [...before];

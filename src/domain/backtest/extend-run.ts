@@ -2,12 +2,11 @@ import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf } from '.
 import { relativeMetrics } from '../analytics/relative.js';
 import { dayFrom, formatDay, type Day } from '../days.js';
 import type { Book, Gap } from './book.js';
-import { CHECKPOINT_FORMAT, keptBook, marksOf, recentOf, type KeptBook, type RunCheckpoint } from './checkpoint.js';
+import { CHECKPOINT_FORMAT, keptBook, marksOf, recentOf, sinceOf, type KeptBook, type RunCheckpoint } from './checkpoint.js';
 import type { Composition } from './compositions.js';
 import { extendColumns } from './extend-columns.js';
 import { extendRecord } from './extend-record.js';
 import { CannotGoOn, goOn, type Continuation, type GoOnInput } from './go-on.js';
-import { indexTerms } from './index-run.js';
 import type { BlockName, RunColumns } from './run-columns.js';
 import { unfilledOf } from './run-record.js';
 import type { RunSummary } from './run-summary.js';
@@ -158,14 +157,14 @@ function remainsOf({ checkpoint: { remains: { findings } } }: ExtendInput, { ind
   };
 }
 
-function checkpointAfter({ checkpoint }: ExtendInput, { index, portfolio, parent, benchmark, series, rebalances }: Continuation, remains: RunRemains): RunCheckpoint {
+function checkpointAfter({ checkpoint }: ExtendInput, { index, portfolio, parent, benchmark, series, rebalances, reached }: Continuation, remains: RunRemains): RunCheckpoint {
   const indices = [index, parent, benchmark].filter((shown) => shown !== null);
   return {
     format: CHECKPOINT_FORMAT,
     day: index.sm.sessions[index.to]!,
-    since: Math.min(...indices.map(({ sm, to }) => sm.sessions[to]!)),
+    since: sinceOf(reached),
     from: checkpoint.from,
-    marks: marksOf(indices.map((shown) => ({ sm: shown.sm, session: shown.to, terms: indexTerms(shown) }))),
+    marks: marksOf(reached, indices),
     index: keptAfter(checkpoint.index, index.book),
     portfolio: 'end' in checkpoint.portfolio ? keptAfter(checkpoint.portfolio, portfolio) : followEnd(portfolio),
     parent: parent && keptAfter(checkpoint.parent!, parent.book),
@@ -173,7 +172,7 @@ function checkpointAfter({ checkpoint }: ExtendInput, { index, portfolio, parent
     series: series?.end ?? null,
     remains,
     latest: rebalances.at(-1)?.weights ?? checkpoint.latest,
-    recent: new Map(indices.map((shown) => [shown.document.id, recentOf(shown.document, [...checkpoint.recent.get(shown.document.id)!, ...shown.composed], shown.to)])),
+    recent: recentOf(reached),
   };
 }
 

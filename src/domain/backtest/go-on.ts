@@ -1,15 +1,17 @@
-import { alignMarket, type SessionMarket } from '../market/session-market.js';
 import type { Calendars } from '../calendars/calendar.js';
+import type { Day } from '../days.js';
 import { isRuleDocument, type IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { RETURN_VARIANTS, type MarketData, type ReturnVariant } from '../market/market-data.js';
+import { alignMarket, BeforeMarket, markWindow, type SessionMarket } from '../market/session-market.js';
+import { lookBackOf } from '../rules/look-back.js';
 import { rebalanceDates } from '../schedule/schedule.js';
 import { lastAtMost } from '../search.js';
 import { bareSeries, type BenchmarkRun, type SeriesEnd } from './benchmark.js';
 import type { Book, BookInput, BookResume, Targets } from './book.js';
 import type { DatedSeries } from '../analytics/relative.js';
-import { treatmentOf, type IndexTold, type KeptBook, type RunCheckpoint } from './checkpoint.js';
-import { createComposer, decideAll, dueAfter, marketOn, type Composition, type DeciderFactory, type DueRebalance } from './compositions.js';
+import { treatmentOf, type IndexTold, type KeptBook, type KnownIndex, type RunCheckpoint } from './checkpoint.js';
+import { createComposer, dueAfter, type BegunIndex, type Composition, type Compositions, type DeciderFactory, type DueRebalance } from './compositions.js';
 import { followBook } from './follow-book.js';
 import { FULL_RUN_REASONS, type FullRunReason } from './full-run-reasons.js';
 import { indexTerms } from './index-run.js';
@@ -34,7 +36,9 @@ export interface GoOnInput {
   readonly calendars: Calendars;
   /** The market, without cash paid on days that the checkpoint has behind it. */
   readonly market: MarketData;
-  /** The whole of it, for decisions. */
+  /** The market without cash paid on days up to one, for decisions. */
+  readonly marketSince: (day: Day) => MarketData;
+  /** The whole of it, for decisions that look back further than they say. */
   readonly wholeMarket: () => MarketData;
   readonly createDecider: DeciderFactory;
   readonly report: (fraction: number, message: string) => void;
@@ -52,6 +56,8 @@ export interface Continuation {
   readonly uncapped: Book | null;
   /** Rebalances of the run itself. */
   readonly rebalances: readonly Composition[];
+  /** Every index that the run reaches, with what it decided last. */
+  readonly reached: readonly KnownIndex[];
 }
 
 /** An index over the sessions that its book has more. */
@@ -68,7 +74,7 @@ export interface IndexContinuation extends IndexTold {
  * Simulates what a run has more than a stored one. The same market up to the checkpoint gives the same bits as running the whole.
  * @throws CannotGoOn
  * @throws Refusal as the whole run would
- * @cost O(N) and a pass over the new sessions; with a rebalance on them that of aligning the whole market and deciding it
+ * @cost O(N) and a pass over the new sessions; with a rebalance on them that of deciding it and a pass over the sessions it looks back
  */
 export function goOn(input: GoOnInput): Continuation {
   const { plan, checkpoint, report } = input;
@@ -76,7 +82,7 @@ export function goOn(input: GoOnInput): Continuation {
   const document = documents[indexId]!;
   const parentId = document.derivation?.source_index_id ?? null;
   const benchmarkId = request.benchmark?.kind === 'index' ? request.benchmark.id : null;
-  const seen = view(input, { parentId, benchmarkId });
+  const seen = view(input);
   report(0.3, 'going on from the stored run');
   const index = resumeIndex(seen, checkpoint.index, indexId);
   if (tradesAnew(plan, index, checkpoint.from)) throw new CannotGoOn('rebalance');
@@ -93,6 +99,7 @@ export function goOn(input: GoOnInput): Continuation {
   const { uncapped } = checkpoint.remains;
   return {
     range: seen.range,
+    reached: seen.reached,
     index, portfolio, variants, rebalances,
     parent: parentId === null ? null : resumeIndex(seen, checkpoint.parent!, parentId),
     benchmark: benchmarkId === null ? null : resumeIndex(seen, checkpoint.benchmark!, benchmarkId),
@@ -101,22 +108,25 @@ export function goOn(input: GoOnInput): Continuation {
   };
 }
 
-interface Others {
-  readonly parentId: string | null;
-  readonly benchmarkId: string | null;
-}
-
 /** The market as the indices of a run see it from their last sessions on, and what they decide there. */
 interface View {
   readonly range: RequestedRange;
   told(indexId: string): IndexTold;
-  spanOf(indexId: string): { readonly from: number; readonly to: number };
+  spanOf(indexId: string): Span;
   decided(indexId: string): Pick<IndexContinuation, 'composed' | 'findings'>;
+  /** Every index that the run reaches, with what it has decided. */
+  readonly reached: readonly KnownIndex[];
 }
 
-function view(input: GoOnInput, { parentId, benchmarkId }: Others): View {
-  const { plan: { documents, indexId, request }, checkpoint, calendars, market, report } = input;
-  const ids = [indexId, parentId, benchmarkId].filter((id) => id !== null);
+/** First and last session of what an index has more: the one that it was simulated to, and the one that it is now. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+function view(input: GoOnInput): View {
+  const { plan: { documents, indexId, request }, checkpoint, calendars, market } = input;
+  const ids = [...checkpoint.recent.keys()];
   const marked = new Map<string, SessionMarket>();
   for (const id of ids) {
     const { calendar: code } = documents[id]!;
@@ -124,49 +134,93 @@ function view(input: GoOnInput, { parentId, benchmarkId }: Others): View {
     // A plan whose calendar is not known is not queued.
     marked.set(code, alignMarket({ market, calendar: calendars.get(code)!, calendars, mark: checkpoint.marks.get(code)! }));
   }
-  const main = marked.get(documents[indexId]!.calendar)!;
+  const smOf = (id: string) => marked.get(documents[id]!.calendar)!;
+  const main = smOf(indexId);
   const range = requestedRange({ document: documents[indexId]!, calendar: main.calendar, dates: market.dates, request });
   const from = main.mark!.session;
   const last = lastAtMost(main.sessions, range.end);
   const to = last <= from ? from : lastPriced(main, last);
   if (to <= from) throw new CannotGoOn('no_new_session');
   const day = main.sessions[to]!;
-  const spanOf = (id: string) => {
-    const sm = marked.get(documents[id]!.calendar)!;
-    return { from: sm.mark!.session, to: lastAtMost(sm.sessions, day) };
-  };
-  const due = new Map(ids.map((id) => [id, dueOf(documents[id]!, marked.get(documents[id]!.calendar)!, { first: firstOf(checkpoint, id, { indexId, parentId }), ...spanOf(id) })]));
-  const isDecided = [...due.values()].some((rebalances) => rebalances.length > 0);
-  if (!isDecided) {
-    const sm = (id: string) => marked.get(documents[id]!.calendar)!;
-    return { range, spanOf, told: (id) => ({ document: documents[id]!, treatment: treatmentOf(documents, id), sm: sm(id) }), decided: () => NOTHING };
-  }
-  for (const id of ids) if (due.get(id)!.length > 0 && !isRuleDocument(documents[id]!)) throw new CannotGoOn('rebalance');
-  const whole = input.wholeMarket();
-  const composer = createComposer({ market: whole, calendars, documents, until: day, createDecider: input.createDecider });
+  const spanOf = (id: string): Span => ({ from: smOf(id).mark!.session, to: lastAtMost(smOf(id).sessions, day) });
+  const begun = new Map(ids.map((id) => {
+    const { first, list } = checkpoint.recent.get(id)!;
+    return [id, { first, before: list, due: dueOf(documents[id]!, smOf(id), { first, ...spanOf(id) }) }];
+  }));
+  for (const [id, { due }] of begun) if (due.length > 0 && !isRuleDocument(documents[id]!)) throw new CannotGoOn('rebalance');
+  const composed = decideDue(input, { marked, begun, day });
   return {
     range, spanOf,
-    told: (id) => ({ document: documents[id]!, treatment: treatmentOf(documents, id), sm: marketOn({ market: whole, calendars, code: documents[id]!.calendar }) }),
+    told: (id) => ({ document: documents[id]!, treatment: treatmentOf(documents, id), sm: smOf(id) }),
     decided(id) {
-      const tick = (fraction: number): void => report(0.2 * fraction, 'deciding compositions');
-      const { list, findings } = decideAll(composer, { indexId: id, due: due.get(id)!, before: checkpoint.recent.get(id)!, tick });
-      return { composed: list, findings };
+      const found = composed.get(id);
+      return found === undefined ? NOTHING : { composed: found.list, findings: found.findings };
     },
+    reached: ids.map((id) => {
+      const { first, before } = begun.get(id)!;
+      return { document: documents[id]!, sm: smOf(id), first, list: [...before, ...(composed.get(id)?.list ?? [])], to: spanOf(id).to };
+    }),
   };
 }
 
 const NOTHING: Pick<IndexContinuation, 'composed' | 'findings'> = { composed: [], findings: [] };
 
-function firstOf({ index, parent, benchmark }: RunCheckpoint, id: string, { indexId, parentId }: { readonly indexId: string; readonly parentId: string | null }): number {
-  const kept = id === indexId ? index : id === parentId ? parent : benchmark;
-  return kept!.first;
-}
-
 /** @throws CannotGoOn when a rebalance is priced from a session that has been simulated: nothing traded on the one it was due on */
-function dueOf(document: IndexDocument, sm: SessionMarket, { first, from, to }: { readonly first: number; readonly from: number; readonly to: number }): DueRebalance[] {
-  const due = to === from ? [] : dueAfter(document, sm, { first, after: from, last: to });
+function dueOf(document: IndexDocument, sm: SessionMarket, { first, from, to }: Span & { readonly first: number }): DueRebalance[] {
+  const due = to === from ? [] : dueAfter(document, sm, { first: Math.max(first, from), after: from, last: to });
   if (due.some(({ session }) => session <= from)) throw new CannotGoOn('rebalance');
   return due;
+}
+
+interface DueInput {
+  /** By calendar, the market from the last sessions on. */
+  readonly marked: ReadonlyMap<string, SessionMarket>;
+  readonly begun: ReadonlyMap<string, BegunIndex>;
+  readonly day: Day;
+}
+
+/** What indices decide on rebalances that are due: on as much of the market as they look back, on the whole where that is more than they say. */
+function decideDue(input: GoOnInput, { marked, begun, day }: DueInput): ReadonlyMap<string, Compositions> {
+  if ([...begun.values()].every(({ due }) => due.length === 0)) return new Map();
+  const { plan: { documents }, calendars, createDecider, report } = input;
+  const composeOn = (market: MarketData, aligned?: ReadonlyMap<string, SessionMarket>): ReadonlyMap<string, Compositions> => {
+    const tick = (fraction: number): void => report(0.2 * fraction, 'deciding compositions');
+    const composer = createComposer({ market, calendars, documents, until: day, createDecider, begun, tick, ...(aligned ? { aligned } : {}) });
+    return new Map([...begun.keys()].map((id) => [id, composer.compositions(id)]));
+  };
+  const seen = decisionMarket(input, { marked, begun });
+  if (seen !== null) {
+    try {
+      return composeOn(seen.market, seen.aligned);
+    } catch (thrown) {
+      if (!(thrown instanceof BeforeMarket)) throw thrown;
+    }
+  }
+  return composeOn(input.wholeMarket());
+}
+
+/** The market from the sessions on that due decisions look back to; null where they look back to its beginning. */
+function decisionMarket({ plan: { documents }, calendars, checkpoint, marketSince }: GoOnInput, { marked, begun }: Omit<DueInput, 'day'>) {
+  const first = new Map<string, number>();
+  let paidAfter = Infinity;
+  for (const [id, { due }] of begun) {
+    const document = documents[id]!;
+    if (!isRuleDocument(document)) continue;
+    const { sessions, mark } = marked.get(document.calendar)!;
+    for (const { decision } of due) {
+      const back = lookBackOf({ document, sessions, decision });
+      first.set(document.calendar, Math.min(first.get(document.calendar) ?? mark!.session, back.session));
+      paidAfter = Math.min(paidAfter, back.paidAfter);
+    }
+  }
+  if ([...first.values()].some((session) => session <= 0)) return null;
+  const market = marketSince(paidAfter);
+  const aligned = new Map(marked);
+  for (const [code, session] of first) {
+    const calendar = calendars.get(code)!; // that of an aligned market
+    aligned.set(code, alignMarket({ market, calendar, calendars, mark: markWindow({ market, calendar, session, later: checkpoint.marks.get(code)! }) }));
+  }
+  return { market, aligned };
 }
 
 function resumeIndex(seen: View, kept: KeptBook, indexId: string): IndexContinuation {

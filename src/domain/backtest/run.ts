@@ -43,6 +43,8 @@ export interface Run {
   /** The index that a derived index was made from. */
   readonly parent: IndexRun | null;
   readonly benchmark: BenchmarkRun | null;
+  /** Every index that was composed for the run: its own, and those that its universe, derivation and benchmark reach. */
+  readonly reached: readonly Compositions[];
   /** Compositions that took effect in the run, preceded by the one in force at its start. */
   readonly rebalances: readonly Composition[];
   /** How many of them took effect in the run. */
@@ -114,6 +116,7 @@ export function runBacktest(input: RunInput): Run {
   const uncapped = isCapped(compositions) ? indexBook({ compositions, to, uncapped: true, isBrief: true }) : null;
   return {
     plan, document, days, level, indexLevel, portfolio, index, parent, benchmark, rebalances,
+    reached: composer.composed(),
     trades: tradesOf(portfolio),
     returns: returnsOf(level),
     drawdown: drawdownOf(level),

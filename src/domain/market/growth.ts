@@ -2,7 +2,7 @@ import type { TreatmentSpec } from '../documents/index-document.js';
 import { ACTION_KINDS, type ReturnVariant } from './market-data.js';
 import { exchangeRates, requireRate } from './exchange-rates.js';
 import type { SessionAction } from './session-actions.js';
-import { panelRow, type MarketMark, type SessionMarket, type TermsMark } from './session-market.js';
+import { BeforeMarket, panelRow, type MarketMark, type SessionMarket, type TermsMark } from './session-market.js';
 
 /** What the growth of a unit of value depends on besides the market. */
 export interface GrowthTerms {
@@ -106,7 +106,7 @@ function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { names, sessions, lastBar } = sm;
   const rates = exchangeRates(sm, terms.currency);
   const panel = growthPanel(sm, terms);
-  if (sm.mark) panel.set(markOf(sm.mark, terms).index);
+  if (sm.mark) panel.set(termsMarkOf(sm.mark, terms).index);
   for (let s = firstMade(sm); s < sessions.length; s++) {
     const row = panelRow(sm, s);
     for (let i = 0; i < names; i++) {
@@ -196,7 +196,7 @@ function growthPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { effects, starts } = effectTable(sm, terms);
   const growth = new Float64Array((sessions.length - first) * names);
   // The last price of each name on the share basis of the session before.
-  const carried = sm.mark ? markOf(sm.mark, terms).carried.slice() : new Float64Array(names).fill(Number.NaN);
+  const carried = carriedFirst(sm, terms);
   for (let s = firstMade(sm); s < sessions.length; s++) {
     const touched = effects.slice(starts[s], starts[s + 1]).map((effect): Touched => ({ effect, before: carried[effect.column]! }));
     const row = panelRow(sm, s);
@@ -218,10 +218,27 @@ function firstMade({ mark }: SessionMarket): number {
   return mark ? mark.session + 1 : 0;
 }
 
-function markOf({ terms: byKey }: MarketMark, terms: GrowthTerms): TermsMark {
-  const mark = byKey.get(keyOf(terms));
+/** What prices grow from on the first session whose row is made. */
+function carriedFirst(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+  const { mark, names } = sm;
+  if (mark === null) return new Float64Array(names).fill(Number.NaN);
+  if (mark.terms === null) return carriedAt(sm, terms, { session: mark.session, bars: mark.lastBar });
+  return termsMarkOf(mark, terms).carried.slice();
+}
+
+function termsMarkOf({ terms: byKey }: MarketMark, terms: GrowthTerms): TermsMark {
+  const mark = byKey?.get(keyOf(terms));
   if (!mark) throw new Error(`the mark of the market has no terms ${keyOf(terms)}`);
   return mark;
+}
+
+/**
+ * Beginning of a session's row in `growthOf`. A market that does not begin with the first session has no growth on the one it begins with.
+ * @throws BeforeMarket
+ */
+export function growthRow(sm: Pick<SessionMarket, 'first' | 'names'>, session: number): number {
+  if (session === sm.first && session > 0) throw new BeforeMarket(`the growth of session ${session} begins before the market is there`);
+  return panelRow(sm, session);
 }
 
 /** Where a market stands after a session. @cost O(N + A) for each of the terms */

@@ -1,4 +1,3 @@
-import type { Day } from '../days.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction, type MarketData, type Membership, type ReferenceRow } from './market-data.js';
 
 /**
@@ -102,7 +101,17 @@ const PLACE_WIDTH = 4;
  * The market of a handle without the cash that was paid on ex days up to one: enough to see it from a mark on, see `alignMarket`.
  * @cost of the reference table and the universes; actions that are left out are not parsed
  */
-export function openMarketSince(handle: MarketHandle, after: Day): MarketData {
+export function openMarketSince(handle: MarketHandle, after: number): MarketData {
+  const bytes = new Uint8Array(handle.tables);
+  const places = new Int32Array(handle.actionPlaces);
+  const first = places.length === 0 ? bytes.length : places[2]! - ACTIONS_HEAD.length;
+  const last = places.length === 0 ? bytes.length : places.at(-2)! + places.at(-1)! + 3;
+  const opened = openMarket({ ...handle, tables: joined(bytes.subarray(0, first), bytes.subarray(last)) });
+  return { ...opened, actions: actionsSince(handle, after), settledTo: after };
+}
+
+/** The actions of a handle without the cash that was paid on ex days up to one. @cost of those that are not left out */
+export function actionsSince(handle: MarketHandle, after: number): CorporateAction[] {
   const bytes = new Uint8Array(handle.tables);
   const places = new Int32Array(handle.actionPlaces);
   const decoder = new TextDecoder();
@@ -111,10 +120,7 @@ export function openMarketSince(handle: MarketHandle, after: Day): MarketData {
     if (places[p + 1] === 1 && places[p]! <= after) continue;
     actions.push(JSON.parse(decoder.decode(bytes.slice(places[p + 2]!, places[p + 2]! + places[p + 3]!))) as CorporateAction); // as `actionLines` writes it
   }
-  const first = places.length === 0 ? bytes.length : places[2]! - ACTIONS_HEAD.length;
-  const last = places.length === 0 ? bytes.length : places.at(-2)! + places.at(-1)! + 3;
-  const opened = openMarket({ ...handle, tables: joined(bytes.subarray(0, first), bytes.subarray(last)) });
-  return { ...opened, actions };
+  return actions;
 }
 
 function joined(a: Uint8Array, b: Uint8Array): SharedArrayBuffer {

@@ -25,6 +25,8 @@ export interface MarketData {
   readonly reference: ReferenceTable;
   /** In the order of identifier, ex day, type. */
   readonly actions: readonly CorporateAction[];
+  /** Last ex day of the cash that has been left out of the actions; absent when all of them are there. */
+  readonly settledTo?: number;
   /** In the order of universe, identifier, start. */
   readonly universes: readonly Membership[];
 }

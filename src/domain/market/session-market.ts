@@ -45,9 +45,23 @@ export interface SessionMarket {
   isPriceable(session: number, column: number, maxStaleSessions: number): boolean;
 }
 
-/** Beginning of a session's row in the panels by session. */
-export function panelRow({ first, names }: Pick<SessionMarket, 'first' | 'names'>, session: number): number {
-  return (session - first) * names;
+/** A market that is there from a session or a day on was asked about one before it. Not an error where the whole can be asked instead. */
+export class BeforeMarket extends Error {
+  override readonly name = 'BeforeMarket';
+}
+
+/**
+ * Beginning of a session's row in the panels by session.
+ * @throws BeforeMarket
+ */
+export function panelRow(sm: Pick<SessionMarket, 'first' | 'names'>, session: number): number {
+  assertThere(sm, session);
+  return (session - sm.first) * sm.names;
+}
+
+/** @throws BeforeMarket */
+export function assertThere({ first }: Pick<SessionMarket, 'first'>, session: number): void {
+  if (session < first) throw new BeforeMarket(`session ${session} is before ${first}, from which on the market is there`);
 }
 
 /**
@@ -58,8 +72,8 @@ export interface MarketMark {
   readonly session: number;
   /** Position of the latest session with a bar, -1 where there is none. */
   readonly lastBar: Int32Array;
-  /** By the terms that prices grow on. */
-  readonly terms: ReadonlyMap<string, TermsMark>;
+  /** By the terms that prices grow on; null in a market that is decided on but not simulated, which has no need of value indices. */
+  readonly terms: ReadonlyMap<string, TermsMark> | null;
 }
 
 export interface TermsMark {
@@ -174,6 +188,46 @@ function lastBars({ close, rowOf, names }: Panel, mark: MarketMark | undefined):
     }
   }
   return bars;
+}
+
+export interface MarkWindowInput {
+  readonly market: MarketData;
+  readonly calendar: Calendar;
+  readonly session: number;
+  /** A later session and the latest bars at it: a name that had none since need not be looked for. */
+  readonly later: Pick<MarketMark, 'session' | 'lastBar'> | null;
+}
+
+/**
+ * The mark of a market that is decided on from a session on.
+ * @cost O(S + N), and for each name without a bar near the session a cell of every session before it
+ */
+export function markWindow({ market, calendar, session, later }: MarkWindowInput): MarketMark {
+  const names = market.identifiers.length;
+  const rowOf = rowsOf(sessionsOf(calendar, market.dates), market.dates);
+  const close = market.fields.get('CLOSE')!;
+  const lastBar = new Int32Array(names).fill(-1);
+  let wanted = new Int32Array(names);
+  let count = 0;
+  for (let column = 0; column < names; column++) {
+    const bar = later === null ? session + 1 : later.lastBar[column]!;
+    if (bar > session) wanted[count++] = column;
+    else lastBar[column] = bar;
+  }
+  wanted = wanted.subarray(0, count);
+  for (let s = session; s >= 0 && count > 0; s--) {
+    const row = rowOf[s]!;
+    if (row < 0) continue;
+    let left = 0;
+    for (let k = 0; k < count; k++) {
+      const column = wanted[k]!;
+      const price = close[row * names + column]!;
+      if (price === price) lastBar[column] = s;
+      else wanted[left++] = column;
+    }
+    count = left;
+  }
+  return { session, lastBar, terms: null };
 }
 
 interface Ratio {

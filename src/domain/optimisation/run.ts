@@ -7,7 +7,7 @@ import { validateConstraints } from '../constraints/validate.js';
 import type { ConstraintRow } from '../documents/index-document.js';
 import { compareText, type Finding } from '../findings.js';
 import { growthOf, growthTerms } from '../market/growth.js';
-import type { SessionMarket } from '../market/session-market.js';
+import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { crossSectionsOf } from '../rules/decide.js';
 import { firstAtLeast } from '../search.js';
@@ -145,7 +145,7 @@ function windowOf(sm: SessionMarket, { decision }: Composition, { start, end }: 
 
 /** First and last session of the window on which one of the names has a price. */
 function firstAndLast(sm: SessionMarket, columns: Int32Array, { from, to }: Window): { first: number; last: number } {
-  const hasBar = (session: number) => columns.some((column) => sm.lastBar[session * sm.names + column] === session);
+  const hasBar = (session: number) => columns.some((column) => sm.lastBar[panelRow(sm, session) + column] === session);
   let first = from;
   while (first < to && !hasBar(first)) first++;
   let last = to;

@@ -1,7 +1,7 @@
-import type { SessionMarket } from '../market/session-market.js';
+import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
 
-/** Where names have bars and returns, so that windows are answered by what is missing, which is little. */
+/** Where names have bars and returns, so that windows are answered by what is missing, which is little. No window begins before the market does. */
 export interface BarHistory {
   /** Bars of a column from one session to another, both included. */
   bars(column: number, from: number, to: number): number;
@@ -29,16 +29,21 @@ export function barHistory(sm: SessionMarket, growth: Float64Array): BarHistory 
   return history;
 }
 
-function historyOf({ sessions, names, lastBar }: SessionMarket, growth: Float64Array): BarHistory {
+function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
+  const { sessions, names, lastBar } = sm;
   const first = new Int32Array(names).fill(sessions.length);
   const last = new Int32Array(names).fill(-1);
+  if (sm.first > 0) {
+    // Of a bar before the market begins no more is asked than that it was there.
+    for (let column = 0; column < names; column++) if (lastBar[column]! >= 0) first[column] = last[column] = lastBar[column]!;
+  }
   const withoutBar: number[][] = [];
   const withoutReturn: number[][] = [];
   const note = (lists: number[][], column: number, session: number): void => {
     (lists[column] ??= []).push(session);
   };
-  for (let s = 0; s < sessions.length; s++) {
-    const row = s * names;
+  for (let s = sm.first; s < sessions.length; s++) {
+    const row = panelRow(sm, s);
     for (let column = 0; column < names; column++) {
       const at = row + column;
       const hasBar = lastBar[at] === s;
@@ -49,7 +54,8 @@ function historyOf({ sessions, names, lastBar }: SessionMarket, growth: Float64A
       if (hasBar) last[column] = s;
       else note(withoutBar, column, s);
       const factor = growth[at]!;
-      if (!hasBar || lastBar[at - names] !== s - 1 || factor !== factor) note(withoutReturn, column, s);
+      // Growth begins on the session after the first.
+      if (s > sm.first && (!hasBar || lastBar[at - names] !== s - 1 || factor !== factor)) note(withoutReturn, column, s);
     }
   }
   const barless = packed(withoutBar, last);

@@ -1,5 +1,6 @@
 import { LIMITS } from '../limits.js';
-import type { SessionMarket } from '../market/session-market.js';
+import { growthRow } from '../market/growth.js';
+import { assertThere, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { barHistory } from './bar-history.js';
 import { leftOutSentence } from './left-out.js';
@@ -10,7 +11,7 @@ const COVERAGE_MIN = 0.8;
 /** Where returns are read: growth factors over the sessions of a window. */
 export interface ReturnWindow {
   readonly sm: SessionMarket;
-  /** Growth factors of a unit of value, [S x N]: `growthOf(sm, growthTerms(..., 'total'))`. */
+  /** Growth factors of a unit of value, [S - first x N]: `growthOf(sm, growthTerms(..., 'total'))`. */
   readonly growth: Float64Array;
   /** First session of the window; it has no return. */
   readonly from: number;
@@ -37,6 +38,7 @@ export interface Coverage {
 export function coverageOf({ sm, growth, from, to }: ReturnWindow, asked: ArrayLike<number>): Coverage {
   const columns: number[] = [];
   const excluded = new Map<number, string>();
+  assertThere(sm, from);
   const history = barHistory(sm, growth);
   const sessions = to - from + 1;
   for (let k = 0; k < asked.length; k++) {
@@ -64,7 +66,7 @@ export function assertEstimable({ sm }: ReturnWindow, { columns, sessions, exclu
 export function readReturns({ sm, growth }: ReturnWindow, { columns, sessions }: Coverage, out: Float64Array): void {
   const n = columns.length;
   for (let t = 0; t < sessions.length; t++) {
-    const row = sessions[t]! * sm.names;
+    const row = growthRow(sm, sessions[t]!);
     for (let k = 0; k < n; k++) out[t * n + k] = growth[row + columns[k]!]! - 1;
   }
 }

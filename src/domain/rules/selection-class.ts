@@ -55,6 +55,8 @@ export interface Selection {
   readonly reads: readonly FieldUse[];
   /** Whether the previous composition bears on the decision. */
   readonly remembers: boolean;
+  /** Full calendar years before the decision whose dividends it looks at; none where it does not say. */
+  readonly dividendYears?: number;
   /** What it does with these parameters, every one of them in it: one English sentence. */
   readonly sentence: string;
   select(scope: SelectionScope): Verdict;

@@ -2,93 +2,24 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { checkpointOf } from '#domain/backtest/checkpoint.js';
-import { extendRun, type ExtendedRun } from '#domain/backtest/extend-run.js';
-import { FULL_RUN_REASON_NAMES, type FullRunReason } from '#domain/backtest/full-run-reasons.js';
-import { CannotGoOn } from '#domain/backtest/go-on.js';
-import { readRecord } from '#domain/backtest/record-columns.js';
-import { openColumns, type RunColumns } from '#domain/backtest/run-columns.js';
+import { FULL_RUN_REASON_NAMES } from '#domain/backtest/full-run-reasons.js';
 import { runToColumns } from '#domain/backtest/run-to-columns.js';
 import { summaryOf } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import { Refusal } from '#domain/refusal.js';
-import type { BacktestPlan, StrategyTerms } from '#domain/backtest/plan.js';
+import type { StrategyTerms } from '#domain/backtest/plan.js';
 import { columnsDiffer } from '#domain/backtest/first-difference.js';
 import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.js';
-import type { RunCheckpoint } from '#domain/backtest/checkpoint.js';
 import { openMarketSince, shareMarket, type ContentDigests } from '#domain/market/handle.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { digestContent } from '#market/content.js';
 import { prefixDiffers, prefixOf, settledDay } from '#market/prefix.js';
-import { recordJson } from '#views/record-json.js';
 import { runOverviewJson, runResultJson, snapshotsOf, writeOverview, writeResult } from '#views/run-json.js';
+import { cut, extend, opened, STAMP, told, type StoredRun } from './extended.js';
 import { randomMarket } from './random-market.js';
-import { CALENDARS, randomDocument, randomRequest, tryRun } from './random-run.js';
-import { plainDecider } from './test-deciders.js';
+import { randomDocument, randomRequest, tryRun } from './random-run.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 150);
-const STAMP = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
-
-/** The rows of a market up to a position, with every action it knows of. */
-function cut(market: MarketData, rows: number): MarketData {
-  const names = market.identifiers.length;
-  return {
-    ...market,
-    contentHash: `${market.contentHash}-${rows}`,
-    dates: market.dates.slice(0, rows),
-    fields: new Map([...market.fields].map(([name, panel]) => [name, panel.slice(0, rows * names)])),
-  };
-}
-
-interface StoredRun {
-  readonly columns: RunColumns;
-  readonly checkpoint: RunCheckpoint;
-}
-
-function extend(plan: BacktestPlan, market: MarketData, { columns, checkpoint }: StoredRun): ExtendedRun | FullRunReason {
-  const handle = shareMarket(market);
-  const after = Math.min(checkpoint.since, settledDay(market, checkpoint.day));
-  try {
-    return extendRun({
-      plan, checkpoint,
-      calendars: CALENDARS,
-      market: openMarketSince(handle, after),
-      wholeMarket: () => market,
-      createDecider: plainDecider,
-      report: () => {},
-      stored: columns,
-      baseName: 'base',
-      contentHash: 's',
-    });
-  } catch (thrown) {
-    if (thrown instanceof CannotGoOn) return thrown.reason;
-    throw thrown;
-  }
-}
-
-/** Columns that begin in a file kept here. */
-function opened(bytes: Uint8Array, base?: Uint8Array): RunColumns {
-  return openColumns((start, end) => bytes.slice(start, end), base && (() => (start, end) => base.slice(start, end)));
-}
-
-const LAYOUT = new Set(['record', 'recordF64', 'recordI32', 'recordU8']);
-
-/** Everything that columns tell, whatever their layout. */
-function told(columns: RunColumns) {
-  const { blocks, version: _version, base: _base, ...header } = columns.header;
-  const values = Object.entries(blocks).filter(([name]) => !LAYOUT.has(name)).map(([name, block]) => {
-    const read = name === 'effects' ? effectsOf(columns) : columns[block!.type](name as never);
-    return [name, Buffer.from(read.buffer, read.byteOffset, read.byteLength).toString('base64')];
-  });
-  return { header, blocks: Object.fromEntries(values), record: Buffer.from(recordJson(readRecord(columns), STAMP)).toString() };
-}
-
-/** Rows of effects by name then date, in which order a run made whole has them. */
-function effectsOf(columns: RunColumns): Float64Array {
-  const values = [...columns.f64('effects')];
-  const rows = values.flatMap((_, at) => (at % 6 === 0 ? [values.slice(at, at + 6)] : []));
-  return Float64Array.from(rows.toSorted(([name, date], [otherName, otherDate]) => name! - otherName! || date! - otherDate!).flat());
-}
-
 /** A run, or undefined where chance made a market or a benchmark that refuses it. */
 function runOf(...given: Parameters<typeof tryRun>): Run | undefined {
   try {

@@ -31,9 +31,12 @@ const TYPES: readonly ActionType[] = [
   'RIGHTS_ISSUE', 'SPIN_OFF', 'MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE',
 ];
 
-export const randomMarket: fc.Arbitrary<RandomMarket> = fc
-  .record<Choices>({
-    sessions: fc.integer({ min: 25, max: 50 }),
+export const randomMarket = randomMarketOver(fc.integer({ min: 25, max: 50 }));
+
+/** @param sessions 130 at most, which the calendars of the tests have. */
+export function randomMarketOver(sessions: fc.Arbitrary<number>): fc.Arbitrary<RandomMarket> {
+  return fc.record<Choices>({
+    sessions,
     steps: fc.array(fc.integer({ min: -60, max: 60 }), { minLength: 500, maxLength: 500 }),
     gaps: fc.array(fc.nat(499), { maxLength: 40 }),
     actions: fc.array(
@@ -42,8 +45,8 @@ export const randomMarket: fc.Arbitrary<RandomMarket> = fc
     ),
     listings: fc.array(fc.integer({ min: 0, max: 20 }), { minLength: NAMES.length, maxLength: NAMES.length }),
     endings: fc.array(fc.integer({ min: 5, max: 70 }), { minLength: NAMES.length, maxLength: NAMES.length }),
-  })
-  .map(sketch);
+  }).map(sketch);
+}
 
 function sketch({ sessions, steps, gaps, actions, listings, endings }: Choices): RandomMarket {
   const closed = new Set(HOLIDAYS);

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import type { DeciderFactory } from '#domain/backtest/compositions.js';
 import { runBacktest, type Run } from '#domain/backtest/run.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestRequest, StrategyTerms } from '#domain/backtest/plan.js';
@@ -49,17 +50,18 @@ export interface RunRequest extends Partial<BacktestRequest> {
   readonly documents?: Readonly<Record<string, IndexDocument>>;
   readonly strategy?: StrategyTerms;
   readonly inPlace?: boolean;
+  readonly createDecider?: DeciderFactory;
 }
 
 export function run(market: MarketData, document: IndexDocument, request: RunRequest = {}): Run {
   return runOn(CALENDARS, market, document, request);
 }
 
-export function runOn(calendars: Calendars, market: MarketData, document: IndexDocument, { documents = {}, strategy, inPlace = false, ...request }: RunRequest = {}): Run {
+export function runOn(calendars: Calendars, market: MarketData, document: IndexDocument, { documents = {}, strategy, inPlace = false, createDecider = plainDecider, ...request }: RunRequest = {}): Run {
   return runBacktest({
     market,
     calendars,
-    createDecider: plainDecider,
+    createDecider,
     inPlace,
     report: () => {},
     plan: {

@@ -20,10 +20,11 @@ export function windowOf({ returns, sectors = [] }: WindowInput): ReturnWindow {
       growth[s * names + i] = s === 0 ? Number.NaN : 1 + (value ?? 0);
     });
   });
-  const sm: Pick<SessionMarket, 'names' | 'identifiers' | 'lastBar' | 'sessions'> & { market: { reference: SessionMarket['market']['reference'] } } = {
+  const sm: Pick<SessionMarket, 'names' | 'identifiers' | 'first' | 'lastBar' | 'sessions'> & { market: { reference: SessionMarket['market']['reference'] } } = {
     names,
     identifiers,
     lastBar,
+    first: 0,
     sessions: Int32Array.from(returns, (_, s) => 15_000 + s),
     market: { reference: { columns: ['SECTOR'], rows: new Map(sectors.map((sector, i) => [identifiers[i]!, [{ validFrom: null, values: [sector] }]])) } },
   };

@@ -3,7 +3,7 @@ import { formatDay } from '../../days.js';
 import { LIMITS } from '../../limits.js';
 import type { ReferenceValue } from '../../market/market-data.js';
 import { referenceSpells, spellAt, type ReferenceSpell } from '../../market/reference-spells.js';
-import type { SessionMarket } from '../../market/session-market.js';
+import { panelRow, type SessionMarket } from '../../market/session-market.js';
 import { deviation, product, STATISTICS, type Statistic } from './aggregates.js';
 import { equalWeightedReturns, betas } from './beta.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
@@ -47,7 +47,7 @@ export interface CrossSection {
   count(field: FieldRequest, columns: Int32Array): Float64Array;
   /** A statistic of a datapoint that no request can name, over its trailing sessions. */
   statistic(field: FieldRequest, statistic: Statistic, observationsMin: number, columns: Int32Array): Float64Array;
-  /** Growth factors of the total variant, [S x N], for the use of some names. */
+  /** Growth factors of the total variant, [S - first x N], for the use of some names. */
   growth(columns: Int32Array): Float64Array;
   /** From which sessions a name's datapoint was read. */
   read(field: FieldRequest, column: number): DatapointRead;
@@ -231,7 +231,7 @@ const MONEY: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP
 const isMoney = (name: string): boolean => MONEY.has(name);
 
 /** Datapoints made of growth factors, which are in index currency. */
-const GROWTH_BASED: ReadonlySet<string> = new Set(['RETURN', 'VOLATILITY', 'MOMENTUM', 'BETA']);
+export const GROWTH_BASED: ReadonlySet<string> = new Set(['RETURN', 'VOLATILITY', 'MOMENTUM', 'BETA']);
 
 const annualised: Statistic = (windows, out) => {
   deviation(windows, out);
@@ -304,7 +304,7 @@ function latestSession({ sm, series, end, column, maxStaleSessions }: Omit<Lates
     return !Number.isNaN(cell[0]!);
   };
   for (let session = end; session >= Math.max(0, end - maxStaleSessions); session--) if (has(session)) return session;
-  const bar = sm.lastBar[end * sm.names + column]!;
+  const bar = sm.lastBar[panelRow(sm, end) + column]!;
   return bar >= 0 && sm.barAge(end, column) <= maxStaleSessions && has(bar) ? bar : -1;
 }
 

@@ -1,6 +1,7 @@
 import type { Day } from '../../days.js';
-import { addMonths } from '../../days.js';
+import { addMonths, formatDay } from '../../days.js';
 import { ACTION_KINDS, type MarketData } from '../../market/market-data.js';
+import { BeforeMarket } from '../../market/session-market.js';
 import { lastAtMost } from '../../search.js';
 
 /** Ordinary dividends of every name, cancelled ones left out. */
@@ -8,9 +9,10 @@ export interface DividendHistory {
   /**
    * Ordinary dividends per share with an ex day in the twelve months that end on `day`, on the share basis of `day`.
    * 0 for a name that paid none.
+   * @throws BeforeMarket
    */
   trailing(column: number, day: Day): number;
-  /** Whether an ordinary dividend went ex in the days from `start` to `end`, both included. */
+  /** Whether an ordinary dividend went ex in the days from `start` to `end`, both included. @throws BeforeMarket */
   paidBetween(column: number, start: Day, end: Day): boolean;
 }
 
@@ -24,10 +26,15 @@ interface Events {
 /** @cost O(actions) once; a look-up is O(log actions of the name + actions in the window). */
 export function dividendHistory(market: MarketData): DividendHistory {
   const events = eventsByColumn(market);
+  const { settledTo = -Infinity } = market;
+  const assertTold = (after: Day): void => {
+    if (after < settledTo) throw new BeforeMarket(`dividends after ${formatDay(after)} are asked for; those up to ${formatDay(settledTo)} have been left out`);
+  };
   return {
     trailing(column, day) {
       const { exDays, amounts, splitDays, ratios } = events[column]!;
       const after = addMonths(day, -12);
+      assertTold(after);
       let total = 0;
       let split = splitDays.length - 1;
       while (split >= 0 && splitDays[split]! > day) split--;
@@ -39,6 +46,7 @@ export function dividendHistory(market: MarketData): DividendHistory {
       return total;
     },
     paidBetween(column, start, end) {
+      assertTold(start - 1);
       const { exDays } = events[column]!;
       const last = lastAtMost(exDays, end);
       return last >= 0 && exDays[last]! >= start;

@@ -1,3 +1,4 @@
+import { growthRow } from '../../market/growth.js';
 import { referenceSpells, spellAt } from '../../market/reference-spells.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
@@ -27,7 +28,7 @@ export interface SeriesTerms {
   requireRates(session: number, columns: Int32Array): void;
   /** Units of index currency per unit of a name's own currency, NaN where the rate is missing; null when every name has that currency. */
   readonly exchange: Series | null;
-  /** Growth factors of the total variant, [S x N]; computed at the first use. */
+  /** Growth factors of the total variant, [S - first x N]; computed at the first use. */
   readonly growth: () => Float64Array;
   /** Sessions that a FREE_FLOAT stays good for. */
   readonly maxStaleSessions: number;
@@ -176,20 +177,20 @@ function carried(series: Series, sessionsMax: number): Series {
 }
 
 /** g - 1: also on a session without a bar, whose growth is the cash of its actions over the carried price. */
-function returnSeries({ names }: SessionMarket, growth: Float64Array): Series {
+function returnSeries(sm: SessionMarket, growth: Float64Array): Series {
   return {
     fill(session, columns, out) {
-      const offset = session * names;
+      const offset = growthRow(sm, session);
       for (let i = 0; i < columns.length; i++) out[i] = growth[offset + columns[i]!]! - 1;
     },
   };
 }
 
-function growthSeries({ names }: SessionMarket, growth: Float64Array): Series {
+function growthSeries(sm: SessionMarket, growth: Float64Array): Series {
   return {
-    panel: { cells: growth, rowAt: (session) => session * names },
+    panel: { cells: growth, rowAt: (session) => growthRow(sm, session) },
     fill(session, columns, out) {
-      const offset = session * names;
+      const offset = growthRow(sm, session);
       for (let i = 0; i < columns.length; i++) out[i] = growth[offset + columns[i]!]!;
     },
   };
@@ -208,18 +209,28 @@ function yieldSeries(sm: SessionMarket, dividends: DividendHistory): Series {
 }
 
 /** Sessions since the first bar: 0 on it, missing before it. */
-function ageSeries({ sessions, names, lastBar }: SessionMarket): Series {
-  const first = new Int32Array(names).fill(-1);
-  for (let session = 0; session < sessions.length; session++) {
-    const offset = session * names;
-    for (let column = 0; column < names; column++) if (first[column]! < 0 && lastBar[offset + column]! >= 0) first[column] = session;
-  }
+function ageSeries({ market, rowOf, names }: SessionMarket): Series {
+  const close = market.fields.get('CLOSE')!;
+  const first = new Int32Array(names).fill(UNKNOWN);
+  /** Read where the bars lie: a market that is there from a session on has names that are older. @cost the sessions before it */
+  const firstBar = (column: number): number => {
+    for (let session = 0; session < rowOf.length; session++) {
+      const row = rowOf[session]!;
+      if (row >= 0 && !Number.isNaN(close[row * names + column]!)) return session;
+    }
+    return rowOf.length;
+  };
   return {
     fill(session, columns, out) {
       for (let i = 0; i < columns.length; i++) {
-        const since = first[columns[i]!]!;
-        out[i] = since < 0 || since > session ? NaN : session - since;
+        const column = columns[i]!;
+        if (first[column] === UNKNOWN) first[column] = firstBar(column);
+        const since = first[column]!;
+        out[i] = since > session ? NaN : session - since;
       }
     },
   };
 }
+
+/** A name whose first bar has not been looked for. */
+const UNKNOWN = -1;

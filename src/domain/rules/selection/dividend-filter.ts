@@ -20,6 +20,7 @@ export const dividendFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
+      dividendYears: minimum_years,
       sentence: `Keep the names with a trailing ${named(value)} of at least ${minimum_yield} and an ordinary dividend in each of the last ${minimum_years} full calendar years; ${missingText(missing)}.`,
       select(scope) {
         const { cross, columns } = scope;

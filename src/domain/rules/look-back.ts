@@ -1,0 +1,51 @@
+import { addMonths, civilOf, dayOf, type Day } from '../days.js';
+import type { RuleDocument } from '../documents/index-document.js';
+import { bindPipeline, readsOf } from './bound-pipeline.js';
+import { DEFAULT_WINDOW, GROWTH_BASED } from './datapoints/cross-section.js';
+import type { FieldRequest } from './datapoints/field-request.js';
+
+/** From where on a market has to be there for a decision. */
+export interface LookBack {
+  /** Session from which on bars and growth are read, negative where that is before the first. */
+  readonly session: number;
+  /** Day after which the cash that was paid counts. */
+  readonly paidAfter: Day;
+}
+
+export interface LookBackInput {
+  readonly document: RuleDocument;
+  /** Of the calendar of the index, [S]. */
+  readonly sessions: Int32Array;
+  readonly decision: number;
+}
+
+/**
+ * How far back a decision by rules looks, as the rules declare their reads. Columns of the store are read where they lie and do not count.
+ * A rule that looks further all the same is refused by a market that is not there (`BeforeMarket`).
+ */
+export function lookBackOf({ document: { pipeline }, sessions, decision }: LookBackInput): LookBack {
+  const bound = bindPipeline(pipeline);
+  const fields = readsOf(bound).map(({ use }) => use.field);
+  const stale = pipeline.treatment.max_stale_sessions + CLOSED_SESSIONS;
+  const session = decision - fields.reduce((most, field) => Math.max(most, field.lag + reachOf(field, stale)), stale) - 1;
+  const dayAt = (position: number): Day => sessions[Math.max(0, position)]!;
+  const days = [dayAt(session)];
+  for (const field of fields) if (field.name === 'DIVIDEND_YIELD') days.push(addMonths(dayAt(decision - field.lag - spanOf(field, stale)), -12));
+  const { year } = civilOf(dayAt(decision));
+  for (const { rule: { dividendYears = 0 } } of bound.rules) if (dividendYears > 0) days.push(dayOf({ year: year - dividendYears, month: 1, day: 1 }) - 1);
+  return { session, paidAfter: Math.min(...days) };
+}
+
+/** Sessions for which the exchange of a name may be closed longer than that of the index: the holidays of a golden week. */
+const CLOSED_SESSIONS = 8;
+
+/** Sessions before the latest whose bars or growth a datapoint reads. */
+function reachOf(field: FieldRequest, stale: number): number {
+  return GROWTH_BASED.has(field.name) ? spanOf(field, stale) : stale;
+}
+
+/** Sessions that a datapoint is read over, or back to which its latest value is looked for. */
+function spanOf({ name, window, aggregate }: FieldRequest, stale: number): number {
+  const isStatistic = aggregate !== 'last' || (GROWTH_BASED.has(name) && name !== 'RETURN');
+  return Math.max(stale, window ?? (isStatistic ? DEFAULT_WINDOW : 0));
+}

@@ -1,0 +1,88 @@
+import type { RunCheckpoint } from '#domain/backtest/checkpoint.js';
+import type { DeciderFactory } from '#domain/backtest/compositions.js';
+import { extendRun, type ExtendedRun } from '#domain/backtest/extend-run.js';
+import type { FullRunReason } from '#domain/backtest/full-run-reasons.js';
+import { CannotGoOn } from '#domain/backtest/go-on.js';
+import type { BacktestPlan } from '#domain/backtest/plan.js';
+import { readRecord } from '#domain/backtest/record-columns.js';
+import { openColumns, type RunColumns } from '#domain/backtest/run-columns.js';
+import { openMarketSince, shareMarket } from '#domain/market/handle.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { settledDay } from '#market/prefix.js';
+import { recordJson } from '#views/record-json.js';
+import { CALENDARS } from './random-run.js';
+import { plainDecider } from './test-deciders.js';
+
+/** The rows of a market up to a position, with every action it knows of. */
+export function cut(market: MarketData, rows: number): MarketData {
+  const names = market.identifiers.length;
+  return {
+    ...market,
+    contentHash: `${market.contentHash}-${rows}`,
+    dates: market.dates.slice(0, rows),
+    fields: new Map([...market.fields].map(([name, panel]) => [name, panel.slice(0, rows * names)])),
+  };
+}
+
+export interface StoredRun {
+  readonly columns: RunColumns;
+  readonly checkpoint: RunCheckpoint;
+}
+
+export interface ExtendTerms {
+  readonly createDecider?: DeciderFactory;
+  /** Called when a decision is made on the whole market. */
+  readonly onWhole?: () => void;
+}
+
+/** A stored run gone on with, or why it is not. */
+export function extend(plan: BacktestPlan, market: MarketData, { columns, checkpoint }: StoredRun, { createDecider = plainDecider, onWhole = () => {} }: ExtendTerms = {}): ExtendedRun | FullRunReason {
+  const handle = shareMarket(market);
+  const after = Math.min(checkpoint.since, settledDay(market, checkpoint.day));
+  try {
+    return extendRun({
+      plan, checkpoint,
+      calendars: CALENDARS,
+      market: openMarketSince(handle, after),
+      marketSince: (day) => openMarketSince(handle, day),
+      wholeMarket() {
+        onWhole();
+        return market;
+      },
+      createDecider,
+      report: () => {},
+      stored: columns,
+      baseName: 'base',
+      contentHash: 's',
+    });
+  } catch (thrown) {
+    if (thrown instanceof CannotGoOn) return thrown.reason;
+    throw thrown;
+  }
+}
+
+/** Columns that begin in a file kept here. */
+export function opened(bytes: Uint8Array, base?: Uint8Array): RunColumns {
+  return openColumns((start, end) => bytes.slice(start, end), base && (() => (start, end) => base.slice(start, end)));
+}
+
+export const STAMP = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
+
+const LAYOUT = new Set(['record', 'recordF64', 'recordI32', 'recordU8']);
+
+/** Everything that columns tell, whatever their layout. */
+export function told(columns: RunColumns) {
+  const { blocks, version: _version, base: _base, ...header } = columns.header;
+  const values = Object.entries(blocks).filter(([name]) => !LAYOUT.has(name)).map(([name, block]) => {
+    const read = name === 'effects' ? effectsOf(columns) : columns[block!.type](name as never);
+    return [name, Buffer.from(read.buffer, read.byteOffset, read.byteLength).toString('base64')];
+  });
+  return { header, blocks: Object.fromEntries(values), record: Buffer.from(recordJson(readRecord(columns), STAMP)).toString() };
+}
+
+/** Rows of effects by name then date, in which order a run made whole has them. */
+function effectsOf(columns: RunColumns): Float64Array {
+  const values = [...columns.f64('effects')];
+  const rows = values.flatMap((_, at) => (at % 6 === 0 ? [values.slice(at, at + 6)] : []));
+  return Float64Array.from(rows.toSorted(([name, date], [otherName, otherDate]) => name! - otherName! || date! - otherDate!).flat());
+}

@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest';
+import { createComposer, type Composer } from '#domain/backtest/compositions.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
+import { formatDay } from '#domain/days.js';
+import { IndexDocument, isRuleDocument, type RuleDocument } from '#domain/documents/index-document.js';
+import { openMarketSince, shareMarket } from '#domain/market/handle.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { alignMarket, BeforeMarket, markWindow } from '#domain/market/session-market.js';
+import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
+import { AGGREGATES, DERIVED_NAMES } from '#domain/rules/datapoints/field-request.js';
+import { lookBackOf } from '#domain/rules/look-back.js';
+import { openCalendars } from '#market/calendar-files.js';
+import { generateMarket } from '#market/synthetic/generate-market.js';
+
+const CALENDARS = openCalendars();
+const XNYS = CALENDARS.get('XNYS')!;
+const SESSIONS = XNYS.sessions.filter((day) => day > 16_500).slice(0, 900);
+const MARKET = withIssuers({
+  storeId: 'test', contentHash: 'look-back', adjustment: 'none',
+  ...generateMarket(
+    {
+      seed: 3, assets: 40, sessions: SESSIONS, exchange: 'XNYS', currency: 'USD', sectors: 4, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.25,
+      dividend_yield: 0.03, splits_per_year: 0.4, delistings_per_year: 0.05, listings_per_year: 0.05, missing_rate: 0.01,
+    },
+    () => {},
+  ),
+});
+const HANDLE = shareMarket(MARKET);
+/** Sessions decided on: the last ones and some long before, the look-back of a year behind each. */
+const DECISIONS = [620, 700, 777, 899];
+
+/** Half of the names with one issuer for two of them. */
+function withIssuers(market: MarketData): MarketData {
+  const { columns, rows } = market.reference;
+  const issuer = (identifier: string): string => `I${Math.floor(market.identifiers.indexOf(identifier) / 2)}`;
+  return { ...market, reference: { columns: [...columns, 'ISSUER'], rows: new Map([...rows].map(([identifier, own]) => [identifier, own.map((row) => ({ ...row, values: [...row.values, issuer(identifier)] }))])) } };
+}
+
+interface Rows {
+  readonly selection?: readonly object[];
+  readonly weighting?: object;
+}
+
+function documentOf({ selection = [], weighting = { type: 'EqualWeight' } }: Rows): RuleDocument {
+  const document = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'XNYS', base_date: formatDay(SESSIONS[5]!), rebalance: { frequency: 'monthly' }, pipeline: { selection, weighting } });
+  if (!isRuleDocument(document)) throw new Error('a document with a pipeline is one of rules');
+  return document;
+}
+
+function composerOf(document: RuleDocument, market: MarketData, decision: number): Composer {
+  return createComposer({ market, calendars: CALENDARS, documents: { X: document }, until: SESSIONS[decision]!, createDecider: indexDecider });
+}
+
+/** A composer on no more of the market than a decision looks back to. */
+function narrowComposer(document: RuleDocument, decision: number): { readonly composer: Composer; readonly first: number } {
+  const { session, paidAfter } = lookBackOf({ document, sessions: SESSIONS, decision });
+  const market = openMarketSince(HANDLE, paidAfter);
+  const mark = markWindow({ market, calendar: XNYS, session, later: null });
+  const aligned = new Map([['XNYS', alignMarket({ market, calendar: XNYS, calendars: CALENDARS, mark })]]);
+  return { composer: createComposer({ market, calendars: CALENDARS, documents: { X: document }, until: SESSIONS[decision]!, createDecider: indexDecider, aligned }), first: session };
+}
+
+/** Names held the last time: every third. */
+const INCUMBENTS = Int32Array.from([...MARKET.identifiers.keys()].filter((column) => column % 3 === 0));
+
+/** Compares the decision on what is looked back to with that on the whole. @returns names decided over all sessions */
+function expectSame(document: RuleDocument): number {
+  let names = 0;
+  for (const decision of DECISIONS) {
+    const { composer, first } = narrowComposer(document, decision);
+    expect(first).toBeGreaterThan(0);
+    const narrow = composer.decider('X').decide(decision, INCUMBENTS);
+    expect(narrow).toEqual(composerOf(document, MARKET, decision).decider('X').decide(decision, INCUMBENTS));
+    if (narrow.kind === 'decided') names += narrow.columns.length;
+  }
+  return names;
+}
+
+/** Parameters of an example under which something is left of this market. */
+const FITTING: Readonly<Record<string, object>> = {
+  ExpressionFilter: { expression: { node: 'comparison', field: { node: 'field', name: 'VALUE_TRADED', aggregate: 'median', window: 60 }, comparison: 'ge', value: 1000 } },
+  IncludeList: { identifiers: MARKET.identifiers.slice(0, 12) },
+  MarketCapFilter: { minimum: 2e9, incumbent_minimum: 1e9 },
+  LiquidityFilter: { minimum: 1000, window: 60, incumbent_minimum: 500 },
+  DividendFilter: { minimum_yield: 0.001, minimum_years: 1 },
+  FixedWeight: { weights: { [MARKET.identifiers[1]!]: 0.5, [MARKET.identifiers[4]!]: 0.5 } },
+};
+
+describe('a decision on no more of the market than its rules say they look back to is that on the whole', () => {
+  test.each(SELECTION_CLASSES.map(({ type, example }) => ({ type, example })))('by $type', ({ type, example }) => {
+    const params = FITTING[type] ?? (example as { readonly params: object }).params;
+    expect(expectSame(documentOf({ selection: [{ ...example, params }] }))).toBeGreaterThan(0);
+  });
+
+  test.each(WEIGHTING_CLASSES.map(({ type, example }) => ({ type, example })))('weighted by $type', ({ type, example }) => {
+    const params = FITTING[type] ?? (example as { readonly params: object }).params;
+    expect(expectSame(documentOf({ weighting: { ...example, params } }))).toBeGreaterThan(0);
+  });
+
+  const names = ['CLOSE', ...DERIVED_NAMES];
+  test.each(names.flatMap((name) => AGGREGATES.map((aggregate) => ({ name, aggregate }))))('by $aggregate of $name, some sessions ago', ({ name, aggregate }) => {
+    const isStatistic = ['VOLATILITY', 'MOMENTUM', 'BETA'].includes(name);
+    if (isStatistic && aggregate !== 'last') return;
+    const field = { node: 'field', name, lag: 7, ...(aggregate === 'last' && !isStatistic ? {} : { window: 45 }), aggregate, transform: 'rank' };
+    const expression = { node: 'comparison', field, comparison: 'le', value: 12 };
+    expect(expectSame(documentOf({ selection: [{ id: 'r', type: 'ExpressionFilter', params: { expression } }] }))).toBeGreaterThan(0);
+  });
+});
+
+test('a market that begins too late refuses a decision that looks further back', () => {
+  const decision = DECISIONS[0]!;
+  const short = openMarketSince(HANDLE, SESSIONS[decision - 20]!);
+  const mark = markWindow({ market: short, calendar: XNYS, session: decision - 20, later: null });
+  const aligned = new Map([['XNYS', alignMarket({ market: short, calendar: XNYS, calendars: CALENDARS, mark })]]);
+  const decide = (rows: Rows) => createComposer({ market: short, calendars: CALENDARS, documents: { X: documentOf(rows) }, until: SESSIONS[decision]!, createDecider: indexDecider, aligned }).decider('X').decide(decision, null);
+  expect(() => decide({ weighting: { type: 'InverseVolatilityWeight', params: { window: 21, minimum_observations: 5 } } })).toThrow(BeforeMarket);
+  expect(() => decide({ weighting: { type: 'MinimumVarianceWeight', params: { window: 21 } } })).toThrow(BeforeMarket);
+  expect(() => decide({ selection: [{ id: 'y', type: 'DividendFilter', params: { minimum_yield: 0.001 } }] })).toThrow(BeforeMarket);
+  expect(() => decide({ selection: [{ id: 'b', type: 'RangeFilter', params: { field: 'BETA', minimum: 0.5 } }] })).toThrow(BeforeMarket);
+  expect(decide({ weighting: { type: 'InverseVolatilityWeight', params: { window: 20, minimum_observations: 5 } } }).kind).toBe('decided');
+});

@@ -1,6 +1,7 @@
 import { assert } from '../assert.js';
 import { assertPaths, pathDrawer, tallyPath, type PathRequest, type PathTallies } from '../simulation/simulate-paths.js';
 import type { Engine } from './engine.js';
+import { testProduct } from './self-test.js';
 
 /** The little of TensorFlow.js that is used, the same in all of its packages. */
 interface TensorFlow {
@@ -30,19 +31,25 @@ const CORE = '@tensorflow/tfjs-core';
 const WASM = '@tensorflow/tfjs-backend-wasm';
 
 /**
- * The engine of TensorFlow.js: float32, for the covariance product and for paths; everything else stays with `base`. Its packages are
- * the operator's to install.
+ * The engine of TensorFlow.js: float32, for the covariance product and for paths; everything else stays with `base`. The native package
+ * is the operator's to install; the WebAssembly backend is an optional dependency.
  *
  * @param base  Engine for all that float32 is not good enough for.
- * @throws      Error saying why there is none: no package, or a backend that does not start.
+ * @throws      Error saying why there is none: no package, a backend that does not start, or a product that is wrong.
  */
 export async function tensorflowEngine(base: Engine, load: Importer = (name) => import(name)): Promise<Engine> {
   const { tf, from } = await loadTensorFlow(load);
   await tf.ready();
+  const engine = engineOn(tf, from, base);
+  testProduct(engine);
+  return engine;
+}
+
+function engineOn(tf: TensorFlow, from: string, base: Engine): Engine {
   return {
     ...base,
     name: 'tensorflow',
-    description: `${from}, backend ${tf.getBackend()}, float32; factorisations by ${base.name}`,
+    description: `${from} ${tf.version_core ?? ''}`.trimEnd() + `, backend ${tf.getBackend()}, float32; factorisations by ${base.name}`,
     precision: 'float32',
     symmetricRankK(x, columns, out) {
       const rows = x.length / columns;

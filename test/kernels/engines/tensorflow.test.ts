@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { tensorflowEngine, type Importer } from '#kernels/engines/tensorflow.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { levelBins } from '#kernels/simulation/level-bins.js';
+import type { PathModel } from '#kernels/simulation/simulate-paths.js';
 import { expectClose, expectCovariance } from '../closeness.js';
 import { randomPanel } from './agreement.js';
 
@@ -74,7 +76,52 @@ describe('the TensorFlow engine', () => {
     expect(engine.description).toContain('@tensorflow/tfjs-backend-wasm');
   });
 
+  test('refuses a backend whose product is wrong', async () => {
+    const broken = { ...arithmetic, matMul: (a: Stub, b: Stub) => ({ dataSync: () => arithmetic.matMul(a, b).dataSync().map((value) => value * 1.001) }) };
+    await expect(tensorflowEngine(referenceEngine, async () => broken)).rejects.toThrow(/self-test of X'X is off by .*, 0.00001 allowed/);
+  });
+
   test('says which packages are missing', async () => {
     await expect(tensorflowEngine(referenceEngine, absent)).rejects.toThrow(/tfjs-node is not installed; .*tfjs-core is not installed/);
   });
 });
+
+const opened = await tensorflowEngine(wasmEngine()).catch((failure: Error) => failure);
+
+if (opened instanceof Error) {
+  console.log(`TensorFlow itself is not tested here: ${opened.message}`);
+  test.skip('TensorFlow multiplies and compounds to float32', () => {});
+} else {
+  describe('TensorFlow', () => {
+    test('names its package, its version and its backend', () => {
+      expect(opened.description).toMatch(/^@tensorflow\/tfjs-(backend-wasm|node) \d+\.\d+\.\d+, backend \w+, float32; factorisations by wasm$/);
+    });
+
+    test.each([[1, 1], [3, 7], [504, 50], [40, 131]])('multiplies a panel of %i x %i by itself to float32, exactly symmetric', (rows, columns) => {
+      const x = randomPanel(rows, columns);
+      const expected = new Float64Array(columns * columns);
+      referenceEngine.symmetricRankK(x, columns, expected);
+      const actual = new Float64Array(columns * columns);
+      opened.symmetricRankK(x, columns, actual);
+      expectCovariance(actual, expected, columns, 1e-5);
+      for (let i = 0; i < columns; i++) for (let j = 0; j < i; j++) expect(actual[i * columns + j]).toBe(actual[j * columns + i]);
+    });
+
+    const models: readonly PathModel[] = [
+      { kind: 'gaussian', mean: 0.0003, deviation: 0.01 },
+      { kind: 'block_bootstrap', growth: Float64Array.from({ length: 90 }, (_, t) => 1 + 0.01 * Math.sin(t * t)), block: 7 },
+    ];
+    test.each(models)('compounds more paths than go together, by $kind', (model) => {
+      const [horizon, paths, count] = [25, 2_100, 64];
+      const request = { model, horizon, seed: 4, first: 7, bins: levelBins({ mean: 0.0003, deviation: 0.01, horizon, count }) };
+      const run = (each: Engine) => {
+        const tallies = { counts: new Uint32Array(horizon * count), finals: new Float64Array(paths), lows: new Float64Array(paths), drawdowns: new Float64Array(paths), underwater: new Int32Array(paths) };
+        each.simulatePaths(request, tallies);
+        return tallies;
+      };
+      const [actual, expected] = [run(opened), run(referenceEngine)];
+      for (const list of ['finals', 'lows', 'drawdowns'] as const) expectClose(actual[list], expected[list], 1e-5);
+      expect(actual.counts.reduce((a, b) => a + b, 0)).toBe(paths * horizon);
+    });
+  });
+}

@@ -1,0 +1,71 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { z } from 'zod';
+import type { RiskModelView } from '#contract/risk-models.js';
+import type { SimulationView } from '#contract/simulations.js';
+import type { JobStatus } from '#jobs/status.js';
+import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { runService, type RunningService } from './running-service.js';
+
+const NAMES = ['AAA', 'BBB', 'CCC'];
+const DAYS = Array.from({ length: 160 }, (_, i) => new Date(Date.UTC(2023, 0, 3 + i))).filter((date) => date.getUTCDay() % 6 !== 0).map((date) => date.toISOString().slice(0, 10));
+const random = counterRandom({ seed: 6, stream: 0 });
+const closes = NAMES.map(() => {
+  let level = 50;
+  return DAYS.map(() => (level = Math.round(level * (1 + 0.0005 + 0.012 * random.normal()) * 1e4) / 1e4));
+});
+
+/** 252 times the sample covariance of two names. */
+function covarianceOf(i: number, j: number): number {
+  const [x, y] = [i, j].map((name) => closes[name]!.slice(1).map((close, t) => close / closes[name]![t]! - 1));
+  const mean = (values: readonly number[]) => values.reduce((total, value) => total + value, 0) / values.length;
+  const [mx, my] = [mean(x!), mean(y!)];
+  return (252 * x!.reduce((total, value, t) => total + (value - mx) * (y![t]! - my), 0)) / (x!.length - 1);
+}
+
+/** Each engine is the one that opens here by its name: what is missing is replaced, and `/health` says why. */
+describe.each(['wasm', 'openblas', 'tensorflow', 'auto', 'reference'] as const)('a service on %s', (setting) => {
+  let service: RunningService;
+  let choice: Awaited<ReturnType<typeof openEngine>>;
+  beforeAll(async () => {
+    choice = await openEngine(setting);
+    service = await runService(['--numerics', setting]);
+    const folder = join(service.root, 'market');
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'market.csv'), `identifier,date,CLOSE\n${NAMES.flatMap((name, i) => DAYS.map((day, t) => `${name},${day},${closes[i]![t]}`)).join('\n')}\n`);
+    expect((await service.ask('POST', '/data/stores', { store_id: 'market', name: 'Market', kind: 'folder', location: folder, activate: true })).status).toBe(201);
+  });
+  afterAll(() => service.close());
+
+  test('tells in its health what runs and why others do not', async () => {
+    const { body } = await service.ask<{ status: string; checks: { name: string; ok: boolean; message: string }[] }>('GET', '/health');
+    expect(body.checks.find(({ name }) => name === 'numerics')).toEqual({ name: 'numerics', ok: choice.asAsked, message: describeChoice(choice) });
+    expect(body.status).toBe(choice.asAsked ? 'ok' : 'degraded');
+  });
+
+  test('estimates with it, and the model tells its precision', async () => {
+    const { body: job } = await service.ask<JobStatus>('POST', '/risk-models/trio/estimate', { identifiers: NAMES, intensity: 0 });
+    expect(await service.finished(job.job_id)).toMatchObject({ status: 'succeeded' });
+    const { body: model } = await service.ask<z.infer<typeof RiskModelView>>('GET', '/risk-models/trio');
+    const { precision } = choice.engine;
+    expect(model.precision).toBe(precision);
+    const errors = model.covariance.data.flatMap((row, i) => row.map((value, j) => Math.abs((value as number) - covarianceOf(i, j)) / Math.sqrt(covarianceOf(i, i) * covarianceOf(j, j))));
+    expect(Math.max(...errors)).toBeLessThan(precision === 'float64' ? 1e-12 : 1e-5);
+    if (precision === 'float32') expect(Math.max(...errors)).toBeGreaterThan(1e-12); // it did the work
+  });
+
+  test('simulates with it, and the simulation tells its precision', async () => {
+    const index = { id: 'TRIO', name: 'Trio', calendar: 'XNYS', base_date: '2023-01-03', base_value: 100, currency: 'USD', universe: { kind: 'all' }, rebalance: { frequency: 'quarterly' }, pipeline: { selection: [], weighting: { type: 'EqualWeight', params: {} } } };
+    expect((await service.ask('POST', '/indices', index)).status).toBe(200);
+    const run = await service.ask<JobStatus>('POST', '/analytics/TRIO/backtest');
+    expect(await service.finished(run.body.job_id)).toMatchObject({ status: 'succeeded' });
+    const { body: job } = await service.ask<JobStatus>('POST', '/analytics/TRIO/simulate', { horizon: 20, paths: 2_000 });
+    const view = (await service.finished(job.job_id)).result as SimulationView;
+    expect(view.precision).toBe(choice.engine.precision);
+    const expected = (1 + view.mean_return) ** 20 - 1;
+    const fiveErrors = 5 * (view.total_return.deviation / Math.sqrt(2_000));
+    expect(Math.abs(view.total_return.mean - expected)).toBeLessThan(fiveErrors);
+  });
+});

@@ -9,6 +9,9 @@ const WINDOW_BYTES = 1 << 18;
 /** Bytes that are copied faster one by one than by a call. */
 const SHORT_BYTES = 48;
 
+/** Numbers that are copied faster one by one than by a call. */
+const SHORT_NUMBERS = 32;
+
 /** Numbers handed over at once. */
 const BATCH = 512;
 
@@ -106,7 +109,9 @@ export function createNumberText(): NumberText {
       for (let start = from; start < to; start += BATCH) {
         const stop = Math.min(to, start + BATCH);
         if (at + BATCH * TEXT_BYTES_MAX > end) flush();
-        input.set(values.subarray(start, stop));
+        // A view of part of them would be garbage for each row of a table.
+        if (stop - start > SHORT_NUMBERS) input.set(values.subarray(start, stop));
+        else for (let i = start; i < stop; i++) input[i - start] = values[i]!;
         if (start > from) all[at++] = 44;
         const next = writeNumbers(VALUES_AT, stop - start, at, POWERS_AT);
         if (next === 0) return false;
@@ -143,5 +148,6 @@ function leadingBits(numerator: bigint, denominator: bigint): bigint {
 }
 
 function bitLength(value: bigint): number {
-  return value.toString(2).length;
+  const digits = value.toString(16);
+  return 4 * digits.length + 28 - Math.clz32(parseInt(digits[0]!, 16));
 }

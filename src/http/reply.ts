@@ -43,7 +43,23 @@ export function toResponse(reply: Reply, context: ReplyContext): Response {
     discard(reply.stream);
     return new Response(null, { status, headers });
   }
-  return new Response(body, { status, headers });
+  const response = new Response(body, { status, headers });
+  if (reply.stream !== undefined) streamed.set(response, { status, headers, stream: reply.stream });
+  return response;
+}
+
+/** A response whose body is a stream, in its parts. */
+export interface StreamedReply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly stream: ReadableStream<Uint8Array>;
+}
+
+const streamed = new WeakMap<Response, StreamedReply>();
+
+/** The parts of a response that `toResponse` made of a stream, for whoever sends it without Response's own body. */
+export function streamedReply(response: Response): StreamedReply | undefined {
+  return streamed.get(response);
 }
 
 function bodyOf(reply: Reply): { readonly body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null; readonly length: number | undefined } {

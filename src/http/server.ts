@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Refusal } from '#domain/refusal.js';
 import type { App } from './app.js';
-import { rawErrorResponse, toErrorResponse } from './reply.js';
+import { rawErrorResponse, streamedReply, toErrorResponse } from './reply.js';
+import { sendStream } from './send-stream.js';
 
 /** Time for the headers of a request; a client that needs longer holds a socket open on purpose. */
 const HEADERS_TIMEOUT_MS = 5_000;
@@ -33,7 +35,7 @@ export interface Server {
 
 /** Serves the application over HTTP/1.1. Resolves once it listens. @throws the error of the socket */
 export async function listen({ app, host, port }: ServerOptions): Promise<Server> {
-  const answer = getRequestListener((request, { incoming }) => app.fetch(request, { address: incoming.socket.remoteAddress }), {
+  const answer = getRequestListener((request, { incoming, outgoing }) => sent(app.fetch(request, { address: incoming.socket.remoteAddress }), outgoing as ServerResponse), {
     errorHandler: (failure) => {
       const refusal = new Refusal('MALFORMED_REQUEST', `The request cannot be read: ${failure instanceof Error ? failure.message : 'unknown fault'}.`);
       return toErrorResponse(refusal, 'GET', app.headersFor(randomUUID()));
@@ -84,6 +86,13 @@ export async function listen({ app, host, port }: ServerOptions): Promise<Server
         server.closeIdleConnections();
       }),
   };
+}
+
+/** Streams of bytes are sent here, everything else by the listener. */
+function sent(answered: Response | Promise<Response>, outgoing: ServerResponse): Response | Promise<Response> {
+  if (answered instanceof Promise) return answered.then((response) => sent(response, outgoing));
+  const streamed = streamedReply(answered);
+  return (streamed && sendStream(streamed, outgoing)?.then(() => RESPONSE_ALREADY_SENT)) ?? answered;
 }
 
 const PARSER_FAULTS: Record<string, string> = {

@@ -1,7 +1,7 @@
 import type { RecordedBook, WeightsFrame } from '#domain/backtest/run-record.js';
 import { formatDay } from '#domain/days.js';
 import type { JsonWriter } from './json-writer.js';
-import { daysText, daysToken, writeSeries, writeSeriesBody } from './series-json.js';
+import { daysToken, writeSeries, writeSeriesBody } from './series-json.js';
 import { writeSnapshots } from './snapshots-json.js';
 
 /** Writes weights frames of one record: one that was written already is copied instead of formatted again. */
@@ -57,14 +57,21 @@ function writeWeightsFrame(json: JsonWriter, identifiers: readonly string[], { d
     for (let slot = 0; slot < width; slot++) if (weights[at + slot]! > 0) held[slot] = 1;
   }
   const slots = Int32Array.from([...held.keys()].filter((slot) => held[slot] === 1));
-  json.raw(`{"index":[${daysText(days)}],"columns":[`);
+  json.raw('{"index":[');
+  json.token(daysToken(days));
+  json.raw('],"columns":[');
   json.raw(Array.from(slots, (slot) => JSON.stringify(identifiers[columns[slot]!]!)).join(','));
   json.raw('],"data":[');
-  const row = new Float64Array(slots.length);
+  const isWhole = slots.length === width;
+  const row = new Float64Array(isWhole ? 0 : slots.length);
   for (let t = 0; t < days.length; t++) {
-    for (let i = 0; i < slots.length; i++) row[i] = weights[t * width + slots[i]!]!;
     json.raw(t === 0 ? '[' : ',[');
-    json.numbers(row);
+    if (isWhole) {
+      json.numbers(weights, t * width, (t + 1) * width);
+    } else {
+      for (let i = 0; i < slots.length; i++) row[i] = weights[t * width + slots[i]!]!;
+      json.numbers(row);
+    }
     json.raw(']');
   }
   json.raw(']}');

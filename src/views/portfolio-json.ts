@@ -10,9 +10,12 @@ const PORTFOLIO_ID_LENGTH = 64;
 
 export function writePortfolio(json: JsonWriter, { runId, portfolio, identifiers }: RunRecord, writeFrame: FrameWriter): void {
   const { days, value, initialCapital: capital } = portfolio;
-  const dates = daysToken(Int32Array.of(portfolio.dayBefore, ...days));
-  const nav = Float64Array.of(capital, ...value);
-  const cash = Float64Array.of(capital, ...portfolio.cash.map((fraction, t) => fraction * value[t]!));
+  const allDays = new Int32Array(days.length + 1);
+  allDays[0] = portfolio.dayBefore;
+  allDays.set(days, 1);
+  const dates = daysToken(allDays);
+  const nav = behindCapital(capital, value);
+  const cash = behindCapital(capital, portfolio.cash.map((fraction, t) => fraction * value[t]!));
   const text = rowTexts(days, identifiers);
   json.raw('{"cash":');
   writeSeriesBody(json, { name: 'cash', dates, values: cash });
@@ -28,22 +31,29 @@ export function writePortfolio(json: JsonWriter, { runId, portfolio, identifiers
   json.raw(`,"weights_dates_total":${days.length}}`);
 }
 
+/** A series that begins with the capital, the day before. */
+function behindCapital(capital: number, values: Float64Array): Float64Array {
+  const series = new Float64Array(values.length + 1);
+  series[0] = capital;
+  series.set(values, 1);
+  return series;
+}
+
 function writePositions(json: JsonWriter, { positions }: RecordedPortfolio, text: RowTexts): void {
   const { at, columns, units, price, value, weight } = positions;
   json.raw(',"positions":');
+  const numbers = new Float64Array(4);
   writeTable(json, {
     columns: ['date', 'asset_id', 'units', 'price', 'value', 'weight'],
     count: at.length,
     writeRow(i) {
-      json.token(text.dates[at[i]!]!);
+      numbers[0] = units[i]!;
+      numbers[1] = price[i]!;
+      numbers[2] = value[i]!;
+      numbers[3] = weight[i]!;
+      json.token(text.date(at[i]!));
       json.token(text.names[columns[i]!]!);
-      json.number(units[i]!);
-      json.token(COMMA);
-      json.number(price[i]!);
-      json.token(COMMA);
-      json.number(value[i]!);
-      json.token(COMMA);
-      json.number(weight[i]!);
+      json.numbers(numbers);
       json.token(ROW_END);
     },
   });
@@ -53,21 +63,20 @@ function writePositions(json: JsonWriter, { positions }: RecordedPortfolio, text
 function writeTransactions(json: JsonWriter, { transactions, costRate }: RecordedPortfolio, text: RowTexts): void {
   const { total, at, columns, notional, price, reason, isFree } = transactions;
   json.raw(`,"transactions_total":${total},"transactions":`);
+  const numbers = new Float64Array(4);
   writeTable(json, {
     columns: ['date', 'asset_id', 'side', 'units', 'price', 'notional', 'cost', 'reason'],
     count: at.length,
     writeRow(i) {
       const money = Math.abs(notional[i]!);
-      json.token(text.dates[at[i]!]!);
+      numbers[0] = money / price[i]!;
+      numbers[1] = price[i]!;
+      numbers[2] = money;
+      numbers[3] = isFree[i] === 1 ? 0 : costRate * money;
+      json.token(text.date(at[i]!));
       json.token(text.names[columns[i]!]!);
       json.token(notional[i]! > 0 ? BUY : SELL);
-      json.number(money / price[i]!);
-      json.token(COMMA);
-      json.number(price[i]!);
-      json.token(COMMA);
-      json.number(money);
-      json.token(COMMA);
-      json.number(isFree[i] === 1 ? 0 : costRate * money);
+      json.numbers(numbers);
       json.token(REASONS[reason[i]!]!);
     },
   });
@@ -79,15 +88,24 @@ const SELL = jsonToken('"sell",');
 const ROW_END = jsonToken(']');
 const REASONS = TRADE_REASONS.map((reason) => jsonToken(`,"${reason}"]`));
 
+/** Beginnings of long-form rows. */
 interface RowTexts {
-  readonly dates: readonly Uint8Array[];
+  /** `["2024-01-02",` by date of a book. */
+  date(at: number): Uint8Array;
+  /** `"AAPL",` by name. */
   readonly names: readonly Uint8Array[];
 }
 
-/** Beginnings of long-form rows: `["2024-01-02",` by date of a book and `"AAPL",` by name. */
+/** Dates are told of the rows of one session after the other: the last one is kept. */
 function rowTexts(days: Int32Array, identifiers: readonly string[]): RowTexts {
+  let last = -1;
+  let text = jsonToken('');
   return {
-    dates: Array.from(days, (day) => jsonToken(`[${dayText(day)},`)),
+    date(at) {
+      if (at !== last) text = jsonToken(`[${dayText(days[at]!)},`);
+      last = at;
+      return text;
+    },
     names: identifiers.map((identifier) => jsonToken(`${JSON.stringify(identifier)},`)),
   };
 }
@@ -101,13 +119,28 @@ interface TableInput {
 /** A long-form table with rows labelled 0 to n - 1. */
 function writeTable(json: JsonWriter, { columns, count, writeRow }: TableInput): void {
   json.raw('{"index":[');
-  json.numbers(Float64Array.from({ length: count }, (_, i) => i));
+  writeLabels(json, count);
   json.raw(`],"columns":${JSON.stringify(columns)},"data":[`);
   for (let i = 0; i < count; i++) {
     if (i > 0) json.token(COMMA);
     writeRow(i);
   }
   json.raw(']}');
+}
+
+/** Labels written at a time. */
+const LABELS = 512;
+
+/** 0 to count - 1. */
+function writeLabels(json: JsonWriter, count: number): void {
+  const labels = Float64Array.from({ length: LABELS }, (_, i) => i);
+  for (let from = 0; from < count; from += LABELS) {
+    if (from > 0) {
+      json.token(COMMA);
+      for (let i = 0; i < LABELS; i++) labels[i]! += LABELS;
+    }
+    json.numbers(labels, 0, Math.min(LABELS, count - from));
+  }
 }
 
 export function writeUnfilled(json: JsonWriter, unfilled: readonly RecordedOrder[]): void {

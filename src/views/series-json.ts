@@ -1,5 +1,5 @@
 import { formatDay } from '#domain/days.js';
-import { jsonToken, type JsonWriter } from './json-writer.js';
+import type { JsonWriter } from './json-writer.js';
 
 interface SeriesInput {
   readonly key: string;
@@ -22,23 +22,60 @@ export function writeSeriesBody(json: JsonWriter, { name, dates, values }: Omit<
   json.raw(`],"name":"${name}"}`);
 }
 
-/** Days between which texts are kept: 1900 to 2100, far more than a market has. */
-const DAY_TEXTS_FROM = -25_567;
-const DAY_TEXTS_TO = 47_482;
-const dayTexts: (string | undefined)[] = [];
-
-/** A day as a JSON string, made once per thread. */
+/** A day as a JSON string. */
 export function dayText(day: number): string {
-  if (day < DAY_TEXTS_FROM || day > DAY_TEXTS_TO) return `"${formatDay(day)}"`;
-  return (dayTexts[day - DAY_TEXTS_FROM] ??= `"${formatDay(day)}"`);
+  return `"${formatDay(day)}"`;
 }
 
-/** Dates as JSON strings between commas. */
-export function daysText(days: Int32Array): string {
-  return Array.from(days, dayText).join(',');
-}
+/** Bytes of a date as a JSON string, and of the comma behind it. */
+const DATE_BYTES = 13;
 
-/** The same for a writer, which takes it as often as there are series on the dates. */
+/**
+ * Dates as JSON strings between commas, for a writer, which takes them as often as there are series on them.
+ * The digits are worked out where they are to stand: texts of 20 years of dates would be a megabyte of garbage.
+ */
 export function daysToken(days: Int32Array): Uint8Array {
-  return jsonToken(daysText(days));
+  const token = new Uint8Array(Math.max(0, DATE_BYTES * days.length - 1));
+  for (let i = 0; i < days.length; i++) {
+    const at = DATE_BYTES * i;
+    if (i > 0) token[at - 1] = COMMA;
+    writeDay(token, at, days[i]!);
+  }
+  return token;
+}
+
+const COMMA = 44;
+const QUOTE = 34;
+const HYPHEN = 45;
+const ZERO = 48;
+
+const DAYS_OF_400_YEARS = 146_097;
+/** Days from 1 March of year 0 to 1970-01-01. */
+const EPOCH = 719_468;
+
+/** @source Howard Hinnant, chrono-Compatible Low-Level Date Algorithms, civil_from_days */
+function writeDay(token: Uint8Array, at: number, day: number): void {
+  const since = day + EPOCH;
+  const era = Math.floor(since / DAYS_OF_400_YEARS);
+  const dayOfEra = since - era * DAYS_OF_400_YEARS;
+  const yearOfEra = Math.floor((dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365);
+  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
+  const fromMarch = Math.floor((5 * dayOfYear + 2) / 153);
+  const month = fromMarch < 10 ? fromMarch + 3 : fromMarch - 9;
+  const year = 400 * era + yearOfEra + (month <= 2 ? 1 : 0);
+  if (year < 0 || year > 9999) throw new Error(`${day} is the day of no date with four digits of its year`);
+  token[at] = QUOTE;
+  writeTwo(token, at + 1, Math.floor(year / 100));
+  writeTwo(token, at + 3, year % 100);
+  token[at + 5] = HYPHEN;
+  writeTwo(token, at + 6, month);
+  token[at + 8] = HYPHEN;
+  writeTwo(token, at + 9, dayOfYear - Math.floor((153 * fromMarch + 2) / 5) + 1);
+  token[at + 11] = QUOTE;
+}
+
+function writeTwo(token: Uint8Array, at: number, number: number): void {
+  const tens = Math.floor(number / 10);
+  token[at] = ZERO + tens;
+  token[at + 1] = ZERO + number - 10 * tens;
 }

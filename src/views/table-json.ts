@@ -1,9 +1,11 @@
 import { jsonToken, type JsonWriter } from './json-writer.js';
-import { daysText } from './series-json.js';
+import { daysToken } from './series-json.js';
 
 /** A dated table of numbers as a TableFrame: what is no finite number is null. @cost 20 ns a number */
 export function writeDatedTable(json: JsonWriter, { days, columns }: { readonly days: Int32Array; readonly columns: readonly { readonly name: string; readonly values: Float64Array }[] }): void {
-  json.raw(`{"index":[${daysText(days)}],"columns":${JSON.stringify(columns.map(({ name }) => name))},"data":[`);
+  json.raw('{"index":[');
+  json.token(daysToken(days));
+  json.raw(`],"columns":${JSON.stringify(columns.map(({ name }) => name))},"data":[`);
   const row = new Float64Array(columns.length);
   for (let i = 0; i < days.length; i++) {
     let isWhole = true;

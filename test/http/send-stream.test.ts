@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, get, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { sendStream } from '#http/send-stream.js';
+
+let server: Server | undefined;
+
+afterEach(async () => {
+  server?.closeAllConnections();
+  if (server !== undefined) await new Promise((closed) => server?.close(closed));
+});
+
+/** Bytes without end or of a length, filled into whatever room the reader brings; no two parts alike. */
+function bytes({ length = Infinity, failsAt = Infinity }: { readonly length?: number; readonly failsAt?: number }) {
+  const rooms = new Set<number>();
+  const seen = { given: 0, cancelled: 0, hash: createHash('sha256'), rooms };
+  const stream = new ReadableStream({
+    type: 'bytes',
+    pull(controller) {
+      if (seen.given >= failsAt) return controller.error(new Error('cannot be read further'));
+      const { buffer, byteLength } = controller.byobRequest!.view!;
+      rooms.add(buffer.byteLength);
+      const part = new Uint8Array(buffer, 0, Math.min(byteLength, length - seen.given)).fill(seen.given % 251);
+      seen.given += part.length;
+      seen.hash.update(part);
+      controller.byobRequest!.respond(part.length);
+      if (seen.given >= length) controller.close();
+    },
+    cancel: () => void seen.cancelled++,
+  });
+  return { seen, stream };
+}
+
+/** Answers every request with a stream. */
+async function serve(stream: ReadableStream<Uint8Array>): Promise<IncomingMessage> {
+  server = createServer((_request, outgoing) => void sendStream({ status: 200, headers: { 'Content-Type': 'application/octet-stream' }, stream }, outgoing));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const [answer] = (await once(get({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }), 'response')) as [IncomingMessage];
+  return answer;
+}
+
+test('a stream of bytes arrives whole through one room, however slowly it is read', async () => {
+  const { seen, stream } = bytes({ length: 3_000_001 });
+  const answer = await serve(stream);
+  const arrived = createHash('sha256');
+  let count = 0;
+  for await (const part of answer as AsyncIterable<Buffer>) {
+    arrived.update(part);
+    count += part.length;
+    await new Promise((next) => setImmediate(next));
+  }
+  expect(count).toBe(3_000_001);
+  expect(arrived.digest('hex')).toBe(seen.hash.digest('hex'));
+  expect(seen.rooms.size).toBe(1);
+});
+
+test('an empty stream of bytes is an empty answer', async () => {
+  const answer = await serve(new ReadableStream({ type: 'bytes', start: (controller) => controller.close() }));
+  expect(await answer.toArray()).toEqual([]);
+});
+
+test('a reader that does not read is not read for', async () => {
+  const { seen, stream } = bytes({});
+  const answer = await serve(stream);
+  await once(answer, 'readable');
+  const TURNS = 1000;
+  for (let turn = 0, before = -1; turn < TURNS; turn++) {
+    await new Promise((next) => setImmediate(next));
+    if (seen.given !== before) turn = 0;
+    before = seen.given;
+  }
+  expect(seen.given).toBeLessThan(16 * 2 ** 20); // What sockets hold.
+  answer.destroy();
+});
+
+test('a stream is cancelled when its client leaves', async () => {
+  const { seen, stream } = bytes({});
+  const answer = await serve(stream);
+  await once(answer, 'readable');
+  answer.destroy();
+  while (seen.cancelled === 0) await new Promise((next) => setImmediate(next));
+  expect(seen.cancelled).toBe(1);
+});
+
+test('a stream that fails breaks the answer off', async () => {
+  const answer = await serve(bytes({ failsAt: 600_000 }).stream);
+  await expect(answer.toArray()).rejects.toThrow('aborted');
+});
+
+test('a stream that is not one of bytes is left to others', () => {
+  const outgoing = {} as Parameters<typeof sendStream>[1]; // Never touched.
+  expect(sendStream({ status: 200, headers: {}, stream: new ReadableStream<Uint8Array>() }, outgoing)).toBeUndefined();
+});

@@ -34,6 +34,7 @@ if (unknown.length > 0) throw new Error(`unknown option ${unknown.join(', ')}; -
 const benches = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.bench.js') && words.every((word) => file.includes(word)))
   .toSorted();
+if (benches.length === 0) throw new Error(`no benchmark has ${words.map((word) => `"${word}"`).join(' and ')} in its path, for instance kernels/algebra/cholesky`);
 const processor = `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores`;
 const date = new Date().toISOString().slice(0, 10);
 console.log(`${processor}, Node ${process.version}, ${date}`);

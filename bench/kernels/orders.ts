@@ -1,8 +1,11 @@
 import type { Engine, EngineName } from '#kernels/engines/engine.js';
 import { seededPanel } from './measure.js';
 
-/** Orders of square problems. */
-export const ORDERS = [50, 500, 1000, 2000] as const;
+/** Orders of square problems: the names of the sizes, and the 1,000 of which factorisations are told. */
+export const ORDERS = [50, 500, 1000, 2000, 3000] as const;
+
+/** Nominal operations of all eigenpairs: reduction, divide and conquer and back transformation, nothing deflated. */
+export const eigenpairFlops = (n: number): number => (14 / 3) * n ** 3;
 
 /** The definitions take seconds past this order. */
 export function slowPast(order: number, limit = 500): readonly EngineName[] {

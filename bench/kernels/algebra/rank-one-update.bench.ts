@@ -1,8 +1,9 @@
 import { measure, seededPanel } from '../measure.js';
+import { ORDERS } from '../orders.js';
 
 await measure(
   'rankOneUpdate',
-  [50, 500, 2000].map((n) => ({
+  ORDERS.map((n) => ({
     size: `${n}`,
     bytes: 8 * n * n,
     without: ['tensorflow', 'openblas'] as const,

@@ -1,15 +1,15 @@
-import { measure, seededPanel } from '../measure.js';
+import { measure, seededPanel, SIZES } from '../measure.js';
 
 await measure(
   'square',
-  [100_000, 4_000_000].map((n) => ({
-    size: `${n}`,
-    bytes: 16 * n,
+  SIZES.map(([assets, observations]) => ({
+    size: `${observations} x ${assets}`,
+    bytes: 16 * observations * assets,
     without: ['tensorflow', 'openblas'] as const,
     prepare(engine) {
-      const x = engine.allocate(n);
-      x.set(seededPanel(n));
-      const out = engine.allocate(n);
+      const x = engine.allocate(observations * assets);
+      x.set(seededPanel(x.length));
+      const out = engine.allocate(x.length);
       return () => engine.square(x, out);
     },
   })),

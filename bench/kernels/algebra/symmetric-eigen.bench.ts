@@ -1,4 +1,4 @@
-import { covarianceOn, ORDERS, slowPast } from '../orders.js';
+import { covarianceOn, eigenpairFlops, ORDERS, slowPast } from '../orders.js';
 import { measure } from '../measure.js';
 
 await measure(
@@ -19,6 +19,7 @@ await measure(
   'symmetricEigen',
   ORDERS.map((n) => ({
     size: `${n}`,
+    flops: eigenpairFlops(n),
     without: slowPast(n),
     prepare(engine) {
       const a = covarianceOn(engine, n);

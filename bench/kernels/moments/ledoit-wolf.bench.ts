@@ -6,6 +6,7 @@ await measure(
   'ledoitWolfIntensity',
   SIZES.map(([assets, observations]) => ({
     size: `${observations} x ${assets}`,
+    flops: observations * assets * Math.min(observations, assets),
     without: assets > 500 ? (['reference', 'tensorflow'] as const) : (['tensorflow'] as const),
     prepare(engine) {
       const returns = seededPanel(observations * assets);

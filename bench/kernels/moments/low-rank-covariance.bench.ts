@@ -18,3 +18,21 @@ await measure(
     },
   })),
 );
+
+/** Moments and target without any product; the panel is restored inside the timing, and its passes are counted. */
+await measure(
+  'lowRankCovariance',
+  SIZES.map(([assets, observations]) => ({
+    size: `${observations} x ${assets}`,
+    bytes: 80 * observations * assets,
+    without: ['tensorflow', 'openblas'] as const,
+    prepare(engine) {
+      const returns = seededPanel(observations * assets);
+      const panel = engine.allocate(returns.length);
+      return () => {
+        panel.set(returns);
+        return lowRankCovariance(engine, panel, assets, { target: 'constant_correlation', intensity: null, method: 'shape', scale: 252 });
+      };
+    },
+  })),
+);

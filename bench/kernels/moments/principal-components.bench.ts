@@ -1,10 +1,12 @@
 import { principalComponents } from '#kernels/moments/principal-components.js';
 import { measure, seededPanel, SIZES } from '../measure.js';
+import { eigenpairFlops } from '../orders.js';
 
 await measure(
   'principalComponents',
-  SIZES.filter(([assets, observations]) => Math.min(assets, observations) < 1000).map(([assets, observations]) => ({
+  SIZES.map(([assets, observations]) => ({
     size: `${observations} x ${assets}`,
+    flops: observations * assets * Math.min(observations, assets) + eigenpairFlops(Math.min(observations, assets)),
     without: assets > 500 ? (['reference', 'tensorflow'] as const) : (['tensorflow'] as const),
     prepare(engine) {
       const panel = engine.allocate(observations * assets);

@@ -1,11 +1,12 @@
 import { repairCovariance } from '#kernels/moments/repair-covariance.js';
-import { covarianceOn, slowPast } from '../orders.js';
+import { covarianceOn, eigenpairFlops, ORDERS, slowPast } from '../orders.js';
 import { measure } from '../measure.js';
 
 await measure(
   'repairCovariance',
-  [50, 500].map((n) => ({
+  ORDERS.map((n) => ({
     size: `${n}`,
+    flops: eigenpairFlops(n) + n ** 3,
     without: slowPast(n, 50),
     prepare(engine) {
       const a = covarianceOn(engine, n);

@@ -1,27 +1,27 @@
-import { measure, seededPanel } from '../measure.js';
+import { measure, seededPanel, SIZES, type KernelCase } from '../measure.js';
 
-/** Monthly rebalances over prices of twenty years, warm in the third-level cache and cycled through eight panels that are not. */
-const SESSIONS = 5000;
-const ASSETS = 500;
-const rebalances = Int32Array.from({ length: Math.ceil(SESSIONS / 21) }, (_, r) => 21 * r);
+/** Monthly rebalances. Twenty years of 500 names are also cycled through eight panels: together they are in no cache. */
+const TWENTY_YEARS = [500, 5000] as const;
 
-for (const panels of [1, 8]) {
-  await measure(`navPath, ${panels === 1 ? 'warm' : 'cold'}`, [
-    {
-      size: `${SESSIONS} x ${ASSETS}`,
-      bytes: 8 * SESSIONS * ASSETS,
-      without: ['tensorflow', 'openblas'],
-      prepare(engine) {
-        const prices = Array.from({ length: panels }, (_, k) => {
-          const panel = engine.allocate(SESSIONS * ASSETS);
-          panel.set(seededPanel(panel.length, k).map((value) => 100 * (1 + value)));
-          return panel;
-        });
-        const weights = engine.allocate(rebalances.length * ASSETS).fill(1 / ASSETS);
-        const out = engine.allocate(SESSIONS);
-        let turn = 0;
-        return () => engine.navPath({ prices: prices[turn++ % panels]!, assets: ASSETS, rebalances, weights }, out);
-      },
+function navPathOf([assets, sessions]: readonly [assets: number, sessions: number], panels: number): KernelCase {
+  const rebalances = Int32Array.from({ length: Math.ceil(sessions / 21) }, (_, r) => 21 * r);
+  return {
+    size: `${sessions} x ${assets}`,
+    bytes: 8 * sessions * assets,
+    without: ['tensorflow', 'openblas'],
+    prepare(engine) {
+      const prices = Array.from({ length: panels }, (_, k) => {
+        const panel = engine.allocate(sessions * assets);
+        panel.set(seededPanel(panel.length, k).map((value) => 100 * (1 + value)));
+        return panel;
+      });
+      const weights = engine.allocate(rebalances.length * assets).fill(1 / assets);
+      const out = engine.allocate(sessions);
+      let turn = 0;
+      return () => engine.navPath({ prices: prices[turn++ % panels]!, assets, rebalances, weights }, out);
     },
-  ]);
+  };
 }
+
+await measure('navPath, warm', [...SIZES, TWENTY_YEARS].map((size) => navPathOf(size, 1)));
+await measure('navPath, cold', [navPathOf(TWENTY_YEARS, 8)]);

@@ -2,7 +2,7 @@ import { levelBins } from '#kernels/simulation/level-bins.js';
 import type { PathModel } from '#kernels/simulation/simulate-paths.js';
 import { measure, seededPanel } from '../measure.js';
 
-/** Ten thousand paths of a year. */
+/** Ten thousand paths of a year; ten operations a step are counted. */
 const PATHS = 10_000;
 const HORIZON = 252;
 const bins = levelBins({ mean: 0.0003, deviation: 0.01, horizon: HORIZON, count: 2048 });
@@ -13,7 +13,8 @@ for (const model of models) {
   await measure(`simulatePaths, ${model.kind}`, [
     {
       size: `${PATHS} x ${HORIZON}`,
-      without: ['tensorflow', 'openblas'],
+      flops: 10 * PATHS * HORIZON,
+      without: ['openblas'],
       prepare(engine) {
         const tallies = {
           counts: new Uint32Array(HORIZON * bins.count),

@@ -1,13 +1,13 @@
-import { measure } from '../measure.js';
+import { measure, SIZES } from '../measure.js';
 
 await measure(
   'pairwiseSum',
-  [1_000, 100_000, 16_000_000].map((n) => ({
-    size: `${n}`,
-    bytes: 8 * n,
+  SIZES.map(([assets, observations]) => ({
+    size: `${observations} x ${assets}`,
+    bytes: 8 * observations * assets,
     without: ['tensorflow', 'openblas'] as const,
     prepare(engine) {
-      const values = engine.allocate(n).fill(0.1);
+      const values = engine.allocate(observations * assets).fill(0.1);
       return () => engine.pairwiseSum(values);
     },
   })),

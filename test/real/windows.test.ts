@@ -44,14 +44,17 @@ beforeAll(async () => {
       reference: table(['identifier', 'CURRENCY', 'EXCHANGE', 'SECTOR'], Object.keys(CLOSES).map((name) => [name, 'USD', 'XNYS', name === 'A' ? 'S1' : 'S2'])),
     },
   });
-  const index = (id: string, names: readonly string[], weighting: object = {}) => ({
-    id, name: id, calendar: 'XNYS', base_date: DATES[0], rebalance: { frequency: 'none' },
-    pipeline: { selection: [{ id: 'names', type: 'IncludeList', params: { identifiers: names } }], treatment: { dividends: 'price', delisting: 'last_price' }, weighting: { type: 'EqualWeight', ...weighting } },
-  });
   await service.ok('PUT', '/indices/HAND', index('HAND', ['A', 'B', 'GONE']));
   await service.ok('PUT', '/indices/CAPPED', index('CAPPED', ['A', 'B', 'GONE'], { cap: 0.5 }));
 });
 afterAll(() => service?.close());
+
+function index(id: string, names: readonly string[], weighting: object = {}, base = DATES[0]): object {
+  return {
+    id, name: id, calendar: 'XNYS', base_date: base, rebalance: { frequency: 'none' },
+    pipeline: { selection: [{ id: 'names', type: 'IncludeList', params: { identifiers: names } }], treatment: { dividends: 'price', delisting: 'last_price' }, weighting: { type: 'EqualWeight', ...weighting } },
+  };
+}
 
 async function run(id: string, request: object = {}): Promise<Result> {
   const { error, result } = await service.job<Result>(`/analytics/${id}/backtest`, request);
@@ -153,5 +156,70 @@ describe('a benchmark', () => {
     const { benchmark } = await run('HAND', { benchmark: { kind: 'identifier', id: 'EARLY' } });
     expect([benchmark!.start.slice(0, 10), benchmark!.end.slice(0, 10)]).toEqual([DATES[0], DATES[4]]);
     expect(benchmark!.benchmark_return).toBe(0);
+  });
+});
+
+interface Comparison {
+  readonly index_ids: readonly string[];
+  readonly entries: readonly { readonly index_id: string; readonly level: { readonly index: readonly string[]; readonly data: readonly number[] }; readonly total_return: number }[];
+  readonly observations: number;
+  readonly start: string;
+  readonly end: string;
+}
+
+describe('a comparison', () => {
+  const compare = (...ids: readonly string[]) => service.ask<Comparison & { error: { code: string; message: string; detail: { findings?: { code: string; path: string; message: string }[] } | null } }>('GET', `/analytics/compare?ids=${ids.join(',')}`);
+  const later = async (request: object = {}) => {
+    await service.ok('PUT', '/indices/LATER', index('LATER', ['LATE'], {}, DATES[3]));
+    await run('LATER', request);
+  };
+
+  test('is rebased to 100 on the first date that all have', async () => {
+    await run('HAND');
+    await later();
+    const { body } = await compare('LATER', 'HAND');
+    expect(body).toMatchObject({ index_ids: ['LATER', 'HAND'], observations: 4, start: DATES[3], end: DATES[6] });
+    const [second, first] = body.entries as [Comparison['entries'][0], Comparison['entries'][0]];
+    expect([second.level.index, first.level.index]).toEqual([DATES.slice(3), DATES.slice(3)]);
+    // HAND is worth 2.8 on session 3: A 1.1, B 0.9, GONE 0.8; A grows by a tenth two sessions later.
+    expect(first.level.data).toEqual([100, 100, 291 / 2.8, 291 / 2.8].map((level) => expect.closeTo(level, 11)));
+    expect(second.level.data).toEqual([100, 105, 110, 115].map((level) => expect.closeTo(level, 11)));
+    expect([first.total_return, second.total_return]).toEqual([expect.closeTo(2.91 / 2.8 - 1, 13), expect.closeTo(0.15, 13)]);
+  });
+
+  test('of one shared date has levels and no return', async () => {
+    await run('HAND', { end: DATES[3] });
+    await later();
+    const { body } = await compare('HAND', 'LATER');
+    expect(body).toMatchObject({ observations: 1, start: DATES[3], end: DATES[3] });
+    expect(body.entries.map(({ level, total_return: total }) => [level.data, total])).toEqual([[[100], 0], [[100], 0]]);
+  });
+
+  test('of runs without a shared date is refused with the dates they have', async () => {
+    await run('HAND', { end: DATES[3] });
+    await later({ start: DATES[4] });
+    const { status, body } = await compare('HAND', 'LATER');
+    expect([status, body.error]).toEqual([422, { code: 'NO_COMMON_DATES', message: 'The 2 runs share no date: HAND is from 2024-01-02 to 2024-01-05, LATER is from 2024-01-08 to 2024-01-10.', detail: null }]);
+  });
+
+  test('is of 2 to 32 runs, each once', async () => {
+    const ids = Array.from({ length: 33 }, (_, i) => `N${i}`);
+    for (const id of ids) {
+      await service.ok('PUT', `/indices/${id}`, index(id, ['A']));
+      await run(id);
+    }
+    const most = await compare(...ids.slice(0, 32), 'N0');
+    expect([most.status, most.body.entries.length, most.body.index_ids]).toEqual([200, 32, ids.slice(0, 32)]);
+    for (const [given, said] of [[ids, '33'], [['N0', 'N0'], '1']] as const) {
+      const { status, body } = await compare(...given);
+      expect([status, body.error.detail!.findings![0]]).toMatchObject([422, { code: 'OUT_OF_RANGE', path: 'ids', message: expect.stringContaining(said) as string }]);
+      expect(body.error.detail!.findings![0]!.message).toContain('32');
+    }
+  });
+
+  test('names a run that is not there', async () => {
+    expect((await compare('HAND', 'NOWHERE')).body.error).toMatchObject({ code: 'INDEX_NOT_FOUND', message: expect.stringContaining('NOWHERE') as string });
+    await service.ok('PUT', '/indices/UNRUN', index('UNRUN', ['A']));
+    expect((await compare('HAND', 'UNRUN')).body.error).toMatchObject({ code: 'RUN_NOT_FOUND', message: expect.stringContaining('UNRUN') as string });
   });
 });

@@ -1,4 +1,5 @@
 import { destination, pino, type Logger } from 'pino';
+import { withoutUrlPasswords } from '#domain/url-passwords.js';
 import type { Settings } from './settings.js';
 
 /**
@@ -25,12 +26,11 @@ export function createLog(level: Settings['logLevel'], file: number | string = 2
 const SECRET_NAMES = ['authorization', '["x-api-key"]', 'password', 'secret', 'api_key', 'key_text'];
 const SECRETS = SECRET_NAMES.flatMap((name) => (name.startsWith('[') ? [name.slice(0), `*${name}`, `*.*${name}`] : [name, `*.${name}`, `*.*.${name}`]));
 
-/** A password in a URL, and a key of the service anywhere. */
-const URL_PASSWORD = /(:\/\/[^\s/:@"\\]*):[^\s/@"\\]+@/g;
+/** A key of the service anywhere. */
 const KEY = /dvs_([A-Za-z0-9]{12})_[A-Za-z0-9_-]{43}/g;
 
 export function withoutPasswords(line: string): string {
-  return line.replaceAll(URL_PASSWORD, '$1:[redacted]@').replaceAll(KEY, 'dvs_$1_[redacted]');
+  return withoutUrlPasswords(line, '[redacted]').replaceAll(KEY, 'dvs_$1_[redacted]');
 }
 
 function serialiseError(error: unknown): object {

@@ -238,7 +238,7 @@ export const storeRoutes = routes({
     params: storeParams,
     body: { schema: DataStoreUpdate, example: { name: 'US large caps, adjusted' } },
     success: { status: 200, description: 'The store.', schema: DataStore },
-    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'PRECONDITION_FAILED', 'STORE_LOADING', 'STORE_REFRESHING'],
+    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'PRECONDITION_FAILED', 'FOLDER_REGISTERED', 'STORE_LOADING', 'STORE_REFRESHING', 'NOT_SUPPORTED'],
   },
   deleteStore: {
     method: 'DELETE',

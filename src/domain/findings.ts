@@ -1,3 +1,5 @@
+import { withoutUrlPasswords } from './url-passwords.js';
+
 /** What a check has to say about one place of a document, a request or a dataset. */
 export interface Finding {
   readonly severity: Severity;
@@ -31,10 +33,11 @@ export type FindingCode = (typeof FINDING_CODES)[number];
 
 const RANK: Record<Severity, number> = { error: 0, warning: 1, info: 2 };
 
-/** Findings in served order: severity, then path, then code. */
+/** Findings in served order: severity, then path, then code; one that counts the rest comes after those it continues. */
 export function orderFindings(findings: readonly Finding[]): Finding[] {
+  const isRest = ({ code }: Finding) => Number(code === 'MORE_FINDINGS');
   return findings.toSorted(
-    (a, b) => RANK[a.severity] - RANK[b.severity] || compareText(a.path, b.path) || compareText(a.code, b.code),
+    (a, b) => RANK[a.severity] - RANK[b.severity] || isRest(a) - isRest(b) || compareText(a.path, b.path) || compareText(a.code, b.code),
   );
 }
 
@@ -42,10 +45,10 @@ export function hasErrors(findings: readonly Finding[]): boolean {
   return findings.some((finding) => finding.severity === 'error');
 }
 
-/** The refused value as a finding carries it: itself while its JSON has at most 200 characters, otherwise absent. */
+/** The refused value as a finding carries it: itself while its JSON has at most 200 characters and no password of a URL, otherwise absent. */
 export function smallValue(value: unknown): { readonly value?: unknown } {
   const text = JSON.stringify(value);
-  return text !== undefined && text.length <= 200 ? { value } : {};
+  return text !== undefined && text.length <= 200 && withoutUrlPasswords(text) === text ? { value } : {};
 }
 
 /** Code-point order, the one order of identifiers, ids and paths on the wire. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseDay } from './days.js';
 import { smallValue, type Finding, type FindingCode } from './findings.js';
+import { withoutUrlPasswords } from './url-passwords.js';
 
 /** Letters, digits, dash and underscore, at most 64: every id of the service. */
 export const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
@@ -160,7 +161,7 @@ function describe(issue: Issue, value: unknown, name: string): Description {
 
 function printable(value: unknown): string {
   if (typeof value === 'number') return String(value);
-  const text = JSON.stringify(value) ?? 'nothing';
+  const text = withoutUrlPasswords(JSON.stringify(value) ?? 'nothing');
   return text.length <= 80 ? text : `${text.slice(0, 77)}...`;
 }
 

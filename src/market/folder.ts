@@ -1,9 +1,9 @@
 import type { BigIntStats } from 'node:fs';
-import { readdir, realpath, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { compareText } from '#domain/findings.js';
 import { DATASETS, type Dataset } from './datasets.js';
-import type { Locations } from './locations.js';
+import { realPathOfAbsent, type Locations } from './locations.js';
 import type { Problems } from './problems.js';
 
 export const FILE_FORMATS = ['parquet', 'csv', 'jsonl'] as const;
@@ -56,7 +56,7 @@ export async function folderFiles(folder: string, tables: Readonly<Partial<Recor
       problems.error({ code: 'UNREADABLE_FILE', path: dataset, message: `The dataset is there more than once: ${candidates.toSorted(compareText).join(', ')}; one is needed.` });
       continue;
     }
-    if (candidates.length === 1) files[dataset] = await datasetFiles(join(folder, candidates[0]!), dataset, locations, problems);
+    if (candidates.length === 1) files[dataset] = await datasetFiles(join(folder, candidates[0]!), dataset, { field: given === undefined ? dataset : `tables.${dataset}`, locations, problems });
     else if (dataset === 'market') problems.error({ code: 'LOCATION_NOT_FOUND', path: 'market', message: 'The folder holds no market.parquet, market.csv, market.jsonl or market/.' });
   }
   const count = Object.values(files).reduce((sum, { length }) => sum + length, 0);
@@ -64,19 +64,27 @@ export async function folderFiles(folder: string, tables: Readonly<Partial<Recor
   return files;
 }
 
-async function datasetFiles(path: string, dataset: Dataset, locations: Locations, problems: Problems): Promise<SourceFile[]> {
+interface Listing {
+  /** What names the dataset's place: the dataset itself, or the field of `tables` that says where it is. */
+  readonly field: string;
+  readonly locations: Locations;
+  readonly problems: Problems;
+}
+
+async function datasetFiles(path: string, dataset: Dataset, { field, locations, problems }: Listing): Promise<SourceFile[]> {
   const found: SourceFile[] = [];
   let folders = 0;
 
   async function visit(place: string, label: string, depth: number): Promise<void> {
-    const real = await realpath(place).catch(() => undefined);
-    if (real !== undefined && !(await locations.allows(real))) {
-      problems.error({ code: 'LOCATION_NOT_ALLOWED', path: label, message: 'The place is a link that leaves the folders the operator allows.' });
+    const where = depth === 0 ? field : label;
+    const real = await realPathOfAbsent(place);
+    if (!(await locations.allows(real))) {
+      problems.error({ code: 'LOCATION_NOT_ALLOWED', path: where, message: 'The name, or a link, leads out of the folders the operator allows (DIVISOR_DATA_ROOTS).' });
       return;
     }
-    const status = real === undefined ? undefined : await stat(real, { bigint: true }).catch(() => undefined);
-    if (real === undefined || status === undefined) {
-      problems.error({ code: 'LOCATION_NOT_FOUND', path: label, message: 'There is no such file or folder.' });
+    const status = await stat(real, { bigint: true }).catch(() => undefined);
+    if (status === undefined) {
+      problems.error({ code: 'LOCATION_NOT_FOUND', path: where, message: `There is no file or folder ${JSON.stringify(basename(place).slice(0, 80))} there.` });
     } else if (status.isDirectory()) {
       folders += 1;
       if (depth === DEPTH_MAX || folders + found.length > FILES_MAX) {

@@ -36,7 +36,7 @@ export function createLocations(roots: readonly string[]): Locations {
 }
 
 /** The real path a place has, or would have if it existed: links are resolved as far as there are any. */
-async function realPathOfAbsent(path: string): Promise<string> {
+export async function realPathOfAbsent(path: string): Promise<string> {
   const real = await realpath(path).catch(() => undefined);
   if (real !== undefined) return real;
   const parent = dirname(path);

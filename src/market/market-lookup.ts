@@ -7,6 +7,8 @@ import { firstAtLeast, lastAtMost } from '#domain/search.js';
 export interface MarketLookup {
   /** Column of a name, undefined when the market dataset does not hold it. */
   positionOf(identifier: string): number | undefined;
+  /** Whether any dataset names it. */
+  holds(identifier: string): boolean;
   /** Actions of a name by ex day. */
   actionsOf(identifier: string): readonly CorporateAction[];
   /** Spells of a name in any universe. */
@@ -50,6 +52,7 @@ function createLookup(market: MarketData): MarketLookup {
 
   return {
     positionOf: (identifier) => positions.get(identifier),
+    holds: (identifier) => positions.has(identifier) || market.reference.rows.has(identifier) || actions.has(identifier) || memberships.has(identifier),
     actionsOf: (identifier) => actions.get(identifier) ?? [],
     membershipsOf: (identifier) => memberships.get(identifier) ?? [],
     datesOf(identifier) {

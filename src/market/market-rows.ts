@@ -13,6 +13,14 @@ const BLOCK_ROWS = 1 << BLOCK_BITS;
 /** Identifiers of one store: twice the largest universe a client may name. */
 export const IDENTIFIERS_MAX = 50_000;
 
+/** Rows of the market dataset: more of them are no market. */
+export const ROWS_MAX = 200_000_000;
+
+/** A market of more rows than are read. */
+export class RowsFault extends Error {
+  override readonly name = 'RowsFault';
+}
+
 /** One file, sheet or table of the market dataset: which of its columns is what. */
 export interface MarketFile {
   readonly label: string;
@@ -50,8 +58,11 @@ export interface MarketRows {
   toPanels(): Panels | undefined;
 }
 
-/** @param after only rows of later days are kept; earlier ones are checked and counted. */
-export function createMarketRows(problems: Problems, after: Day | null = null): MarketRows {
+/**
+ * @param after only rows of later days are kept; earlier ones are checked and counted.
+ * @throws RowsFault at the first block of rows that begins beyond `rowsMax`
+ */
+export function createMarketRows(problems: Problems, after: Day | null = null, rowsMax = ROWS_MAX): MarketRows {
   const fields: string[] = [];
   const positive: boolean[] = [];
   const counted: boolean[] = [];
@@ -86,6 +97,7 @@ export function createMarketRows(problems: Problems, after: Day | null = null): 
   function beginRow(code: number | undefined, day: Day | undefined): void {
     const slot = rows & (BLOCK_ROWS - 1);
     if (slot === 0) {
+      if (rows >= rowsMax) throw new RowsFault(`The market has more than ${rows} rows; at most ${rowsMax} are read.`);
       codeBlocks.push(new Int32Array(BLOCK_ROWS).fill(-1));
       dayBlocks.push(new Int32Array(BLOCK_ROWS));
       for (const blocks of valueBlocks) blocks.push(new Float64Array(BLOCK_ROWS).fill(Number.NaN));

@@ -53,7 +53,7 @@ export function marketColumns(files: readonly ParquetFile[], columns: readonly T
     return known === 'identifier' || known === 'date' || !isPartitionOnly(files, name);
   });
   const names = namedColumns('market', 'market', held.map(({ name }) => name), problems);
-  if (names === undefined) return { kind: 'refused' };
+  if (names === undefined || refuseTypes(names, held, problems)) return { kind: 'refused' };
   const identifier = held[names.indexOf('identifier')]!;
   const date = held[names.indexOf('date')]!;
   const isTyped = names.every((name, i) => name === 'identifier' || name === 'date' || NUMERIC.test(held[i]!.type));
@@ -61,6 +61,24 @@ export function marketColumns(files: readonly ParquetFile[], columns: readonly T
   if (!isTyped || !hasKeys) return { kind: 'cells', columns: held.map(({ name }) => name) };
   const fields = names.flatMap((name, i) => (name === 'identifier' || name === 'date' ? [] : [{ name, column: held[i]!.name }]));
   return { kind: 'typed', identifier: identifier.name, date, fields };
+}
+
+/** Types no value of which is a number, and none of which is a day but those of DATES: one finding says so for all rows. */
+const NO_NUMBERS = /^(BOOLEAN|BLOB|BIT|DATE|TIME|INTERVAL|UUID|STRUCT|MAP|UNION)|\]$/;
+const DATES = /^(DATE|TIMESTAMP)/;
+
+/** Whether a column is of a type that cannot hold what it is for, and told so. */
+function refuseTypes(names: readonly string[], held: readonly TypedColumn[], problems: Problems): boolean {
+  const before = problems.errors;
+  held.forEach(({ name, type }, i) => {
+    const known = names[i]!;
+    if (known === 'identifier') return;
+    if (known === 'date') {
+      if (!NUMERIC.test(type) && (!NO_NUMBERS.test(type) || DATES.test(type))) return;
+      problems.error({ code: 'BAD_DATE', path: `market.${name}`, message: `The column ${name} is of type ${type.slice(0, 80)}; DATE, TIMESTAMP or text written YYYY-MM-DD is needed.` });
+    } else if (NO_NUMBERS.test(type)) problems.error({ code: 'NOT_A_NUMBER', path: `market.${name}`, message: `The column ${name} is of type ${type.slice(0, 80)}; numbers are needed.` });
+  });
+  return problems.errors > before;
 }
 
 /** Days since 1970 of the date column. */

@@ -37,7 +37,7 @@ export function createProblems(): Problems {
 
   function ordered(severity: 'error' | 'warning'): Finding[] {
     const more = met[severity] - kept[severity].length;
-    const rest: Finding[] = more > 0 ? [{ severity, code: 'MORE_FINDINGS', message: `${more} more of this severity are not listed.`, path: '' }] : [];
+    const rest: Finding[] = more > 0 ? [{ severity, code: 'MORE_FINDINGS', message: `${more} more ${severity}s are not listed; the first ${FINDINGS_MAX} are.`, path: '' }] : [];
     return [...orderFindings(kept[severity]), ...rest];
   }
 

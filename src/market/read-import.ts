@@ -58,11 +58,12 @@ async function readSheets(bytes: Uint8Array, rows: ContentRows, problems: Proble
 }
 
 async function readArchive(bytes: Uint8Array, rows: ContentRows, problems: Problems): Promise<void> {
-  const members = await openZip(bytes);
+  const members = (await openZip(bytes)).filter(({ name }) => !isOfTheSystem(name));
+  if (members.some(({ name }) => name === WORKBOOK_MARK)) throw new ZipFault('The file is an Office document; a workbook is read with the format xlsx.');
   const names: string[] = [];
   for (const member of members) {
     const base = member.name.split('/').at(-1)!;
-    const dataset = base.endsWith('.csv') ? datasetOf(base.slice(0, -4)) : undefined;
+    const dataset = /\.csv$/i.test(base) ? datasetOf(base.slice(0, -4)) : undefined;
     if (dataset === undefined || names.includes(dataset)) {
       problems.error(unknownTable(member.name, 'file'));
       continue;
@@ -77,6 +78,12 @@ async function readArchive(bytes: Uint8Array, rows: ContentRows, problems: Probl
   }
   tellMissingMarket(names, problems, 'file');
 }
+
+/** A member that every Office document has and no other archive. */
+const WORKBOOK_MARK = '[Content_Types].xml';
+
+/** Whether a member is one that a system adds to archives by itself: as in folders, names that begin with a dot, or two underscores. */
+const isOfTheSystem = (name: string) => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));
 
 function datasetOf(name: string): Dataset | undefined {
   return DATASETS.find((dataset) => dataset === name.trim().toLowerCase());

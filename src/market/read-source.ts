@@ -16,7 +16,7 @@ import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName, type DuckDb } from './
 import { identityOfFile, type DatasetFiles, type SourceFile } from './folder.js';
 import { JsonLinesFault, readJsonLines } from './json-lines.js';
 import type { KnownTables } from './known-files.js';
-import { createMarketRows } from './market-rows.js';
+import { createMarketRows, RowsFault } from './market-rows.js';
 import { noPanels } from './panels.js';
 import { columnsOf, marketColumns, scanOf } from './parquet.js';
 import { readTypedMarket, type MarketRead } from './read-typed-market.js';
@@ -170,11 +170,17 @@ async function readRows(file: SourceFile, digests: FileDigest[], problems: Probl
     else await readJsonLines(bytes, cells);
   } catch (error) {
     const path = error instanceof CsvFault && error.record > 0 ? cellPath(file.label, error.record, '') : error instanceof JsonLinesFault ? cellPath(file.label, error.line, '') : file.label;
-    const isFault = error instanceof CsvFault || error instanceof JsonLinesFault || isCode(error);
+    const isFault = error instanceof CsvFault || error instanceof JsonLinesFault || error instanceof RowsFault || isCode(error);
     if (!isFault) throw error;
-    problems.error({ code: 'UNREADABLE_FILE', path, message: isCode(error) ? `The file cannot be read: ${error.code}.` : error.message });
+    problems.error({ code: 'UNREADABLE_FILE', path, message: isCode(error) ? (GZIP_FAULTS[error.code] ?? `The file cannot be read: ${error.code}.`) : error.message });
   }
 }
+
+/** What is wrong with a gzipped file, by the code of who inflates it. */
+const GZIP_FAULTS: Readonly<Record<string, string>> = {
+  Z_BUF_ERROR: 'The gzipped file ends before its data does: it was cut short.',
+  Z_DATA_ERROR: 'The file is called gzipped and is not, or its data is damaged.',
+};
 
 const isCode = (error: unknown): error is Error & { readonly code: string } => error instanceof Error && typeof (error as { code?: unknown }).code === 'string';
 

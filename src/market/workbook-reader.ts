@@ -59,7 +59,7 @@ export async function readWorkbook(archive: Uint8Array, onSheet: (name: string, 
 async function readStructure(members: ReadonlyMap<string, ZipMember>): Promise<{ readonly sheets: readonly { readonly name: string; readonly path: string }[]; readonly isFrom1904: boolean }> {
   const workbook = members.get('xl/workbook.xml');
   const relations = members.get('xl/_rels/workbook.xml.rels');
-  if (workbook === undefined || relations === undefined) throw new WorkbookFault('', 'The file is no Excel workbook (.xlsx).');
+  if (workbook === undefined || relations === undefined) throw new WorkbookFault('', 'The file is no Excel workbook (.xlsx); a zip of CSV files is read with the format csv.');
   const targets = new Map<string, string>();
   for await (const token of xmlTokens(relations.open())) {
     if (token.kind !== 'open' || token.name !== 'Relationship') continue;

@@ -32,11 +32,12 @@ export async function openZip(archive: Uint8Array): Promise<readonly ZipMember[]
     fromBuffer(buffer, { lazyEntries: true, validateEntrySizes: true, strictFileNames: true, autoClose: false }, (error, zip) => (error ? reject(new ZipFault(sentence(error))) : resolve(zip)));
   });
   const entries = await allEntries(file);
-  let inflated = 0;
+  const inflated = entries.reduce((sum, { uncompressedSize }) => sum + uncompressedSize, 0);
+  if (inflated > INFLATED_BYTES_MAX) throw new ZipFault(`The archive holds ${inflated} bytes after decompression; at most ${INFLATED_BYTES_MAX} are read.`);
   for (const { uncompressedSize, compressedSize, fileName } of entries) {
-    inflated += uncompressedSize;
-    if (inflated > INFLATED_BYTES_MAX) throw new ZipFault(`The archive holds more than ${INFLATED_BYTES_MAX} bytes after decompression.`);
-    if (uncompressedSize > TINY_BYTES && uncompressedSize > RATIO_MAX * compressedSize) throw new ZipFault(`The member ${fileName.slice(0, 80)} decompresses to more than ${RATIO_MAX} times its size.`);
+    if (uncompressedSize > TINY_BYTES && uncompressedSize > RATIO_MAX * compressedSize) {
+      throw new ZipFault(`The member ${fileName.slice(0, 80)} decompresses from ${compressedSize} to ${uncompressedSize} bytes; at most ${RATIO_MAX} times its size is read.`);
+    }
   }
   return entries.filter(({ fileName }) => !fileName.endsWith('/')).map((entry) => ({
     name: entry.fileName,
@@ -51,7 +52,7 @@ function allEntries(file: ZipFile): Promise<Entry[]> {
     file.on('error', (error: Error) => reject(new ZipFault(sentence(error))));
     file.on('end', () => resolve(entries));
     file.on('entry', (entry: Entry) => {
-      if (entries.push(entry) > ENTRIES_MAX) reject(new ZipFault(`The archive has more than ${ENTRIES_MAX} members.`));
+      if (entries.push(entry) > ENTRIES_MAX) reject(new ZipFault(`The archive has ${file.entryCount} members; at most ${ENTRIES_MAX} are read.`));
       else if (entry.isEncrypted()) reject(new ZipFault('The archive is encrypted.'));
       else file.readEntry();
     });

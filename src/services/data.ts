@@ -11,7 +11,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import { cumulativeRatio, trailingDividend } from '#market/dividends.js';
 import { lookupOf, valueAt } from '#market/market-lookup.js';
 import type { Markets, ServedMarket } from '#market/markets.js';
-import type { SeriesRequest } from '#market/price-series.js';
+import type { NameBars, SeriesRequest } from '#market/price-series.js';
 
 /** What is known of the served store besides its values. */
 export interface ServedStore {
@@ -65,8 +65,7 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
   async function prices(identifier: string, query: PricesQuery, format: 'json' | 'arrow', signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
     const { market, handle } = markets.require();
     const lookup = lookupOf(market);
-    const position = lookup.positionOf(identifier);
-    if (position === undefined) throw unknownIdentifier(identifier, handle.storeId);
+    if (!lookup.holds(identifier)) throw unknownIdentifier(identifier, handle.storeId);
     const held = heldColumns(market);
     const request: SeriesRequest = {
       ...window(query),
@@ -75,15 +74,14 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
       adjust: query.adjust,
     };
     assertKnown(request.columns, held, 'columns');
-    const fields = [...market.fields].map(([name, values]) => ({ name, values }));
-    const bars = { dates: market.dates, fields, names: market.identifiers.length, position, actions: lookup.actionsOf(identifier), adjustment: market.adjustment };
+    const bars = { ...barsOf(market, lookup.positionOf(identifier)), actions: lookup.actionsOf(identifier), adjustment: market.adjustment };
     return (await jobs.query('prices', { identifier, bars, request, format }, signal)).bytes;
   }
 
   function reference(identifier: string, { as_of }: { readonly as_of?: string | undefined }): ReferenceResponse {
     const { market, handle } = markets.require();
     const lookup = lookupOf(market);
-    if (!isHeld(market, identifier)) throw unknownIdentifier(identifier, handle.storeId);
+    if (!lookup.holds(identifier)) throw unknownIdentifier(identifier, handle.storeId);
     const day = as_of === undefined ? LATEST : dayFrom(as_of);
     return {
       identifier,
@@ -98,7 +96,7 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
     assertKnown(names, [...market.reference.columns, ...market.fields.keys(), ...DERIVED], 'fields');
     const day = as_of === undefined ? LATEST : dayFrom(as_of);
     const entries = identifiers.map((identifier) => {
-      const found = isHeld(market, identifier);
+      const found = lookupOf(market).holds(identifier);
       return { identifier, found, fields: found ? Object.fromEntries(names.map((name) => [name, fieldAt(market, identifier, name, day)])) : {} };
     });
     return { entries, as_of: as_of ?? null };
@@ -106,7 +104,7 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
 
   function corporateActions(identifier: string, query: ActionsQuery): CorporateActionsResponse {
     const { market, handle } = markets.require();
-    if (!isHeld(market, identifier)) throw unknownIdentifier(identifier, handle.storeId);
+    if (!lookupOf(market).holds(identifier)) throw unknownIdentifier(identifier, handle.storeId);
     const { start, end } = window(query);
     const all = lookupOf(market).actionsOf(identifier);
     const shown = all.filter(({ exDay }) => (start === null || exDay >= start) && (end === null || exDay <= end));
@@ -187,8 +185,11 @@ function unknownIdentifier(identifier: string, storeId: string): Refusal {
   return new Refusal('IDENTIFIER_NOT_FOUND', `The data store ${storeId} does not hold ${identifier}.`);
 }
 
-function isHeld(market: MarketData, identifier: string): boolean {
-  return lookupOf(market).positionOf(identifier) !== undefined || market.reference.rows.has(identifier);
+/** Where the bars of a name lie; of one that only other datasets name there is none. */
+function barsOf({ dates, fields, identifiers }: MarketData, position: number | undefined): Pick<NameBars, 'dates' | 'fields' | 'names' | 'position'> {
+  const panels = [...fields].map(([name, values]) => ({ name, values }));
+  if (position !== undefined) return { dates, fields: panels, names: identifiers.length, position };
+  return { dates: new Int32Array(0), fields: panels.map(({ name }) => ({ name, values: new Float64Array(0) })), names: 1, position: 0 };
 }
 
 /** The dates of a window. @throws Refusal INVALID_RANGE */

@@ -4,6 +4,11 @@ import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 /** Data that was refused, with everything that is wrong with it. @param code of a job or a store; of an answer when none is given */
 export const refusedData = (findings: readonly Finding[], code?: 'STORE_READ_FAILED'): Refusal => refuseWithFindings('data', findings, code);
 
+/** Findings with those about a source as a whole at the field of the request that brings it. */
+export function placedAt(field: string, findings: readonly Finding[]): Finding[] {
+  return findings.map((finding) => (finding.path === '' && finding.code !== 'MORE_FINDINGS' ? { ...finding, path: field } : finding));
+}
+
 /** A reading process that failed is a finding where the answer is not a job's. */
 export async function toldAsFindings<T>(work: Promise<T>): Promise<T> {
   try {

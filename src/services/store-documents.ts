@@ -69,7 +69,11 @@ export function toListedStore({ files: _files, findings: _findings, ...listed }:
 
 /** A connection URL without its password; a path is left as it is. */
 export function withoutPassword(location: string): string {
-  return location.replace(/^([a-z][a-z0-9+.-]*:\/\/[^\s/:@]*):[^\s/@]*@/i, '$1:***@');
+  if (!location.includes('://') || !URL.canParse(location)) return location;
+  const url = new URL(location);
+  if (url.password === '') return location;
+  url.password = '***';
+  return url.href;
 }
 
 /** The fields of a store that a load fills in. */

@@ -12,7 +12,7 @@ import { createProblems } from '#market/problems.js';
 import { servedMarket, type ServedMarkets } from '#market/served-markets.js';
 import type { DocumentStore } from '#store/documents.js';
 import type { Gate } from './gate.js';
-import { refusedData, toldAsFindings } from './refused-data.js';
+import { placedAt, refusedData, toldAsFindings } from './refused-data.js';
 import type { StoreActivity } from './store-activity.js';
 import type { Repaired } from './store-audits.js';
 import { blankStore, requireStore, slugOf, toDataStore } from './store-documents.js';
@@ -59,7 +59,7 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
     try {
       // The store has no id before its header is read; its panels are loaded under the one it turns out to have.
       const result = await readers(() => toldAsFindings(runMarketTask('importBody', {}, { load: { storeId: '', adjustment: 'none' }, body, onImport, signal: closing })));
-      if (result.kind === 'refused') throw refusedData(result.findings);
+      if (result.kind === 'refused') throw refusedData(placedAt('content', result.findings));
       const { header, storeId, previous, folder } = work!; // answered, or nothing would have been accepted
       const document = importedStore(storeId, header, previous, folder, result.summary);
       const handle = result.handle === null ? null : { ...result.handle, storeId, adjustment: header.adjustment };

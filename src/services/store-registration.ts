@@ -1,3 +1,5 @@
+import { isAbsolute } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { DataStore, DataStoreCreate, DataStoreUpdate } from '#contract/stores.js';
 import type { StoreDocument } from '#domain/documents/store-document.js';
 import type { Finding } from '#domain/findings.js';
@@ -9,7 +11,7 @@ import type { ServedMarkets } from '#market/served-markets.js';
 import type { DocumentStore } from '#store/documents.js';
 import type { Gate } from './gate.js';
 import { assertPrecondition, type Precondition } from './preconditions.js';
-import { refusedData } from './refused-data.js';
+import { placedAt, refusedData } from './refused-data.js';
 import type { StoreActivity } from './store-activity.js';
 import { allStores, blankStore, readStore, requireStore, slugOf, storeNotFound, toDataStore, withoutPassword } from './store-documents.js';
 import { activateIn } from './store-jobs.js';
@@ -44,7 +46,7 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
     const source = { store_id: storeId, kind: request.kind, location, tables: request.tables, adjustment: request.adjustment };
     return activity.asReader(storeId, async () => {
       const loaded = await readers(() => loading.read(source, { serve: request.activate, signal: closing }));
-      if (loaded.kind === 'refused') throw refusedData(loaded.findings);
+      if (loaded.kind === 'refused') throw refusedData(placedAt('location', loaded.findings));
       const at = timestamp();
       const document: StoreDocument = {
         ...source, name: request.name, managed: false, active: false, writing: false, source: location, created_at: at, last_refreshed_at: null,
@@ -61,15 +63,17 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
     });
   }
 
-  /** Where a store is, as it is remembered: the real path of a folder, the URL of a database. */
+  /** Where a store is, as it is remembered: the real path of a folder, the URL of a database, with the real path of its file. */
   async function placeOf(kind: 'folder' | 'database', location: string, path: string): Promise<string> {
     const resolved = kind === 'folder' ? await locations.resolve(location, 'folder') : await databases.resolve(location);
-    if ('problem' in resolved) throw refusedData([{ severity: 'error', ...resolved.problem, path, value: withoutPassword(location) }]);
-    return 'path' in resolved ? resolved.path : location;
+    if ('problem' in resolved) throw refusedData([{ severity: 'error', ...resolved.problem, path, ...repeated(location) }]);
+    if ('path' in resolved) return resolved.path;
+    return resolved.place.kind === 'postgresql' ? location : `${resolved.place.kind}://${pathToFileURL(resolved.place.path).pathname}`;
   }
 
-  function assertUnregistered(place: string): void {
-    const holder = allStores(documents).find(({ location }) => location === place);
+  /** Two stores of one place would be told apart by nobody. @param own the store that may have it */
+  function assertUnregistered(place: string, own?: string): void {
+    const holder = allStores(documents).find(({ store_id, location, source }) => store_id !== own && (location === place || source === place));
     if (holder !== undefined) throw new Refusal('FOLDER_REGISTERED', `The place is already registered as the data store ${holder.store_id}.`, { store_id: holder.store_id });
   }
 
@@ -80,6 +84,7 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
     const { after, etag } = await documents.transaction((tx) => {
       assertPrecondition(tx, 'store', storeId, ifMatch);
       const { document } = requireStore(tx, storeId);
+      if (typeof source === 'string') assertUnregistered(source, storeId);
       const changed: StoreDocument = {
         ...document,
         ...(request.name === undefined ? {} : { name: request.name }),
@@ -118,4 +123,11 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
   }
 
   return { create, update, remove };
+}
+
+/** A refused place as its finding repeats it: not at all where nobody can say which part of it is a password. */
+function repeated(location: string): { readonly value?: string } {
+  if (isAbsolute(location)) return { value: location };
+  const url = location.includes('://') && URL.canParse(location) ? new URL(location) : undefined;
+  return url === undefined || url.search !== '' || url.hash !== '' || url.pathname.includes('@') ? {} : { value: withoutPassword(location) };
 }

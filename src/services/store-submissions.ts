@@ -1,12 +1,14 @@
 import type { GenerateSyntheticRequest, RefreshRequest } from '#contract/stores.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { civilOf, dayFrom } from '#domain/days.js';
+import type { StoreDocument } from '#domain/documents/store-document.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/markets.js';
+import { GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore } from '#store/documents.js';
 import type { StoreActivity } from './store-activity.js';
 import { isRefreshable } from './store-documents.js';
@@ -41,7 +43,7 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
   async function submitRefresh(kind: StoreJobs['refresh'], storeId: string, { request, origin }: { readonly request: RefreshRequest; readonly origin: Origin | null }): Promise<JobStatus> {
     const { document } = activity.requireKnown(storeId);
     activity.assertIdle(storeId);
-    if (!isRefreshable(document)) throw new Refusal('NOTHING_TO_REFRESH', `The data store ${storeId} has no source to refresh from.`);
+    if (!isRefreshable(document)) throw new Refusal('NOTHING_TO_REFRESH', `The data store ${storeId} ${whyNothing(document)}.`);
     if (document.kind !== 'synthetic' && !activity.isServed(storeId)) {
       throw new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);
     }
@@ -72,6 +74,15 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
     refresh: (storeId, request, origin) => submitRefresh(kinds.refresh, storeId, { request, origin }),
     sync: async (request, origin) => submitRefresh(kinds.sync, markets.require().handle.storeId, { request, origin }),
   };
+}
+
+/** Why a store has nothing to refresh from. */
+function whyNothing({ kind, synthetic }: StoreDocument): string {
+  switch (kind) {
+    case 'imported': return 'holds what was imported, which has no source; an import with on_exists append or replace changes it';
+    case 'synthetic': return `was made by version ${String(synthetic?.['generator'])} of the generator; this build has version ${GENERATOR} and would make other bars`;
+    default: return 'has no source to refresh from; a PATCH of its source gives it one';
+  }
 }
 
 /** The last day of the last complete calendar year. */

@@ -48,7 +48,7 @@ export interface Stores {
   get(storeId: string): { readonly store: DataStore; readonly etag: string | undefined };
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, FOLDER_REGISTERED, STORE_LOADING, NOT_SUPPORTED */
   create(request: DataStoreCreate): Promise<DataStore>;
-  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, PRECONDITION_FAILED, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED */
+  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, PRECONDITION_FAILED, FOLDER_REGISTERED, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED, NOT_SUPPORTED */
   update(storeId: string, request: DataStoreUpdate, ifMatch: Precondition | undefined): Promise<{ readonly store: DataStore; readonly etag: string }>;
   /** @throws Refusal STORE_NOT_FOUND, PRECONDITION_FAILED, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   remove(storeId: string, ifMatch: Precondition | undefined): Promise<void>;

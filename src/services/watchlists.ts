@@ -31,7 +31,7 @@ export function createWatchlists({ documents, markets }: WatchlistsDependencies)
   function viewOf(id: string, { name, description, identifiers }: WatchlistDocument, updatedAt: string): Watchlist {
     const market = markets.served()?.market;
     const lookup = market === undefined ? undefined : lookupOf(market);
-    return { watchlist_id: id, name, description, identifiers, updated_at: updatedAt, unknown: identifiers.filter((identifier) => lookup?.positionOf(identifier) === undefined) };
+    return { watchlist_id: id, name, description, identifiers, updated_at: updatedAt, unknown: identifiers.filter((identifier) => lookup?.holds(identifier) !== true) };
   }
 
   function get(id: string): StoredWatchlist {

@@ -104,4 +104,9 @@ describe('numbers in cells', () => {
     const { findings } = await closeOf(['"12,5"']);
     expect(findings[0]?.message).toContain('decimal comma');
   });
+
+  test.each(['1,234.5', '1,234,567', '-12,345,678.'])('the commas between thousands of %s are called by their name', async (text) => {
+    const { findings } = await closeOf([`"${text}"`]);
+    expect(findings[0]?.message).toContain('commas between its thousands');
+  });
 });

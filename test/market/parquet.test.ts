@@ -2,8 +2,9 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { parquetReadObjects } from 'hyparquet';
 import * as fc from 'fast-check';
-import { readFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
+import { formatDay } from '#domain/days.js';
 import { contentHash, type MarketContent } from '#market/content.js';
 import { emptyPanel } from '#market/panels.js';
 import { writeMarket } from '#market/write-market.js';
@@ -57,6 +58,19 @@ describe('Parquet of other writers', () => {
     await copy(`SELECT *, year(date) AS year FROM (${PLAIN})`, join(years, 'market'), ', PARTITION_BY (year)');
     await copy(PLAIN, join(names, 'market'), ', PARTITION_BY (identifier)');
     expect([await hashOf(years), await hashOf(names)]).toEqual([await hashOf(one), await hashOf(one)]);
+  });
+
+  test('of a file a day, thousands of them, is one table', { timeout: 120_000 }, async () => {
+    const [folder, made] = [await folderFor(), await folderFor()];
+    await copy("SELECT 'A' AS identifier, 1.5 AS CLOSE UNION ALL SELECT 'B', 2.5", join(made, 'day.parquet'));
+    const days = Array.from({ length: 2000 }, (_, t) => new Date(Date.UTC(2010, 0, 1 + t)).toISOString().slice(0, 10));
+    for (const day of days) {
+      await mkdir(join(folder, 'market', `date=${day}`), { recursive: true });
+      await copyFile(join(made, 'day.parquet'), join(folder, 'market', `date=${day}`, 'part.parquet'));
+    }
+    const { identifiers, dates, fields } = await contentOf(folder);
+    expect([identifiers, [...dates].map(formatDay)]).toEqual([['A', 'B'], days]);
+    expect(new Set(fields.get('CLOSE')!.filter((_, cell) => cell % 2 === 0))).toEqual(new Set([1.5]));
   });
 
   test('in files of different columns is one table', async () => {

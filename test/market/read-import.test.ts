@@ -105,12 +105,26 @@ describe('a zip of CSV files', () => {
     expect((await csv({ 'market.csv': market, '../../etc/passwd': 'x' })).places).toEqual(['UNREADABLE_FILE ']);
   });
 
+  test('may hold what a system adds to archives, and names in capitals', async () => {
+    const market = 'identifier,date,CLOSE\nA,2024-01-02,1\n';
+    const { read, findings } = await csv({ 'data/Market.CSV': market, '__MACOSX/data/._Market.CSV': 'x', 'data/.DS_Store': 'x' });
+    expect(findings).toEqual([]);
+    expect(read?.rows.market).toBe(1);
+  });
+
+  test('that is a workbook, or a workbook that is a zip of CSV files, says which format reads it', async () => {
+    const asCsv = await imported({ kind: 'csv', bytes: importTemplate('xlsx') });
+    expect(asCsv.findings).toMatchObject([{ code: 'UNREADABLE_FILE', message: 'The file is an Office document; a workbook is read with the format xlsx.' }]);
+    const asWorkbook = await imported({ kind: 'xlsx', bytes: importTemplate('csv') });
+    expect(asWorkbook.findings).toMatchObject([{ code: 'UNREADABLE_FILE', message: 'The file is no Excel workbook (.xlsx); a zip of CSV files is read with the format csv.' }]);
+  });
+
   test('that inflates beyond all measure is one finding, read no further', async () => {
     const bomb = writeZip([{ name: 'market.csv', text: `identifier,date,CLOSE\n${'0'.repeat(30_000_000)}` }]);
     expect(bomb.length).toBeLessThan(100_000);
     const { findings } = await imported({ kind: 'csv', bytes: bomb });
     expect(findings).toMatchObject([{ code: 'UNREADABLE_FILE' }]);
-    expect(findings[0]?.message).toContain('100 times');
+    expect(findings[0]?.message).toMatch(/^The member market\.csv decompresses from \d{5} to 30000022 bytes; at most 100 times its size is read\.$/);
   });
 
   test('that lies about its size is one finding', async () => {
@@ -128,7 +142,7 @@ describe('a zip of CSV files', () => {
 
   test('with too many members is one finding', async () => {
     const files = Object.fromEntries(Array.from({ length: 80 }, (_, i) => [`f${i}.csv`, 'x']));
-    expect((await csv(files)).places).toEqual(['UNREADABLE_FILE ']);
+    expect((await csv(files)).findings).toMatchObject([{ code: 'UNREADABLE_FILE', path: '', message: 'The archive has 80 members; at most 64 are read.' }]);
   });
 });
 

@@ -221,6 +221,17 @@ describe('files that cannot be read', () => {
     }
   });
 
+  test.each([
+    ['cut short', gzipSync(`${MARKET}${'A,2024-01-04,1,1\n'.repeat(500)}`).subarray(0, 60), 'cut short'],
+    ['no gzip at all', Buffer.from(MARKET), 'is not, or its data is damaged'],
+  ])('a gzipped file that is %s is told in words', async (_what, bytes, words) => {
+    const folder = await folderFor();
+    await writeFile(join(folder, 'market.csv.gz'), bytes);
+    const { findings } = await readFolder(folder);
+    expect(findings).toMatchObject([{ code: 'UNREADABLE_FILE', path: 'market' }]);
+    expect(findings[0]!.message).toContain(words);
+  });
+
   test('a folder without a market is told', async () => {
     expect(await findingsOf({ 'reference.csv': 'identifier\nA\n' })).toEqual(['LOCATION_NOT_FOUND market']);
   });

@@ -163,6 +163,25 @@ describe('with a store', () => {
     expect(await code('/data/corporate-actions/NONE')).toBe('404 IDENTIFIER_NOT_FOUND');
   });
 
+  test('a name that any dataset holds is known: without bars its prices are an empty table', async () => {
+    expect(await service.ok('GET', '/data/prices/Z')).toMatchObject({ prices: { index: [], columns: ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT', 'SCORE'], data: [] } });
+    expect(await service.ok('GET', '/data/prices/Z?columns=CLOSE&adjust=total&interval=weekly')).toMatchObject({ prices: { index: [], columns: ['CLOSE'], data: [] } });
+    await service.ok('POST', '/data/import', {
+      store_id: 'reads', name: 'Reads', on_exists: 'append',
+      tables: {
+        market: frame(['identifier', 'date', 'CLOSE'], [['A', '2024-01-09', 11]]),
+        corporate_actions: frame(['identifier', 'type', 'value', 'ex_date'], [['PAID', 'DIVIDEND', 1, '2024-01-08']]),
+        universes: frame(['universe', 'identifier', 'start', 'end'], [['ALL', 'MEMBER', null, null]]),
+      },
+    });
+    expect(await service.ok('GET', '/data/reference/MEMBER')).toMatchObject({ fields: { NAME: null }, universes: [{ universe: 'ALL', current: true }] });
+    expect(await service.ok('GET', '/data/corporate-actions/PAID')).toMatchObject({ actions: [{ value: 1 }], trailing_dividend: 1, trailing_dividend_yield: null });
+    expect(await service.ok('GET', '/data/reference?identifiers=PAID,NONE')).toMatchObject({ entries: [{ found: true, fields: { NAME: null } }, { found: false, fields: {} }] });
+    expect((await service.ok<Watchlist>('PUT', '/data/watchlists/known', { name: 'Known', identifiers: ['A', 'Z', 'PAID', 'MEMBER', 'NONE'] })).unknown).toEqual(['NONE']);
+    expect((await service.ask('DELETE', '/data/watchlists/known')).status).toBe(204);
+    await service.ok('POST', '/data/import', { store_id: 'reads', name: 'Reads', on_exists: 'replace', tables: TABLES });
+  });
+
   test('coverage counts names once and says how old and how large', async () => {
     const coverage = await service.ok<CoverageResponse>('GET', '/data/coverage');
     expect(coverage.identifiers_union).toBe(3);

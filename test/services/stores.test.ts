@@ -80,6 +80,24 @@ describe('registering a folder', () => {
     expect(absent.message).toBe(there.message);
   });
 
+  test('with a table that is named outside the roots is refused alike whether it exists', async () => {
+    const location = await folderWith('named-outside', { 'market.csv': marketCsv(['A']) });
+    const refusalOf = (market: string) => service.refusal('POST', '/data/stores', { name: 'named outside', kind: 'folder', location, tables: { market } });
+    const [there, absent] = [await refusalOf('../../../../../../etc/passwd'), await refusalOf('../../../../../../etc/passwd.of.nobody')];
+    expect(findingsOf(there)).toEqual(['LOCATION_NOT_ALLOWED tables.market']);
+    expect(absent.detail).toEqual(there.detail);
+    expect(findingsOf(await refusalOf('prices.csv'))).toEqual(['LOCATION_NOT_FOUND tables.market']);
+  });
+
+  test('with more problems than are listed says so, and counts the rest last', async () => {
+    const location = await folderWith('very-bad', { 'market.csv': `identifier,date,CLOSE\n${Array.from({ length: 250 }, (_, i) => `A${i},2024-01-02,x`).join('\n')}\n` });
+    const error = await service.refusal('POST', '/data/stores', { name: 'very bad', kind: 'folder', location });
+    expect(error.message).toBe('More than 200 errors in the data.');
+    const findings = (error.detail as { readonly findings: readonly Finding[] }).findings;
+    expect(findings).toHaveLength(201);
+    expect(findings.at(-1)).toMatchObject({ code: 'MORE_FINDINGS', message: '50 more errors are not listed; the first 200 are.' });
+  });
+
   test('that is absent inside the roots is not found', async () => {
     expect(findingsOf(await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: join(service.root, 'absent') }))).toEqual(['LOCATION_NOT_FOUND location']);
   });
@@ -187,6 +205,16 @@ describe('changing a store', () => {
     expect(await service.refusal('PATCH', '/data/stores/patch', { colour: 'red' })).toMatchObject({ status: 422 });
   });
 
+  test('takes no place of another store, be it where that lies or where it will be refreshed from', async () => {
+    const taken = await registered('taken');
+    await registered('taker');
+    expect(await service.refusal('PATCH', '/data/stores/taker', { source: taken.location })).toMatchObject({ status: 409, code: 'FOLDER_REGISTERED', detail: { store_id: 'taken' } });
+    const next = await folderWith('next', { 'market.csv': marketCsv(['A']) });
+    expect((await service.ask<DataStore>('PATCH', '/data/stores/taker', { source: next })).body.source).toBe(next);
+    expect((await service.ask('PATCH', '/data/stores/taker', { source: next })).status).toBe(200);
+    expect(await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: next })).toMatchObject({ status: 409, code: 'FOLDER_REGISTERED', detail: { store_id: 'taker' } });
+  });
+
   test('declares prices adjusted, also while it is served', async () => {
     await registered('declare', ['A'], true);
     expect((await service.ask<DataStore>('PATCH', '/data/stores/declare', { adjustment: 'total' })).body).toMatchObject({ adjustment: 'total', active: true });
@@ -247,7 +275,7 @@ describe('importing a file', () => {
 
   test('that is no base64, or no workbook, is told', async () => {
     expect(findingsOf(await service.refusal('POST', '/data/import', { name: 'x', content: 'not base64!' }))).toEqual(['WRONG_TYPE content']);
-    expect(findingsOf(await service.refusal('POST', '/data/import', { name: 'x', content: 'eHl6' }))).toEqual(['UNREADABLE_FILE ']);
+    expect(findingsOf(await service.refusal('POST', '/data/import', { name: 'x', content: 'eHl6' }))).toEqual(['UNREADABLE_FILE content']);
   });
 
   test('a body that is no JSON is told with its place', async () => {
@@ -297,6 +325,41 @@ describe('registering a database', () => {
     const error = await service.refusal('POST', '/data/stores', { name: 'x', kind: 'database', location: 'postgresql://u:top-secret@10.1.2.3/x' });
     expect(findingsOf(error)).toEqual(['LOCATION_NOT_ALLOWED location']);
     expect(JSON.stringify(error)).not.toContain('top-secret');
+  });
+
+  test.each([
+    ['postgresql://u:top/secret@127.0.0.1/x', 'WRONG_TYPE location'],
+    ['postgresql://u:1/secret@127.0.0.1/x', 'LOCATION_NOT_ALLOWED location'],
+    ['postgresql://u:top@secret@10.1.2.3/x', 'LOCATION_NOT_ALLOWED location'],
+    ['postgresql://u:top secret@10.1.2.3/x', 'LOCATION_NOT_ALLOWED location'],
+    ['postgresql://u@127.0.0.1/x?password=secret', 'WRONG_TYPE location'],
+    ['postgresql://u@10.1.2.3/x?password=secret', 'LOCATION_NOT_ALLOWED location'],
+    ['postgresql:u:secret@127.0.0.1/x', 'WRONG_TYPE location'],
+    ['postgresql://u:secret%@127.0.0.1/x', 'WRONG_TYPE location'],
+    ['postgresql://u:secret@127.0.0.1:99999/x', 'WRONG_TYPE location'],
+    ['postgresql://u:top@secret@127.0.0.1:1/x', 'UNREADABLE_FILE location'],
+    ['sqlite:///data/%zz', 'WRONG_TYPE location'],
+  ])('at %s is refused without a word of its password', async (location, told) => {
+    const error = await service.refusal('POST', '/data/stores', { name: 'x', kind: 'database', location });
+    expect(findingsOf(error)).toEqual([told]);
+    expect(JSON.stringify(error)).not.toContain('secret');
+    expect(JSON.stringify(await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location }))).not.toContain('secret');
+  });
+
+  test('whose URL stands where none belongs is refused without its password', async () => {
+    const error = await service.refusal('POST', '/data/stores', { name: 'x', kind: 'database', location: ['postgresql://u:secret@127.0.0.1/x'] });
+    expect(findingsOf(error)).toEqual(['WRONG_TYPE location']);
+    expect(JSON.stringify(error)).not.toContain('secret');
+  });
+
+  test('is refused twice for one file, whatever the way to it', async () => {
+    const path = join(service.root, 'same.db');
+    const database = new sqlite.Database(path);
+    database.exec("CREATE TABLE market (identifier, date, CLOSE); INSERT INTO market VALUES ('A', '2024-01-02', 1)");
+    database.close();
+    const create = (name: string, location: string) => service.ask<DataStore & { error?: { code: string } }>('POST', '/data/stores', { name, kind: 'database', location });
+    expect((await create('Same', `sqlite://${service.root}/./same.db`)).body.location).toBe(`sqlite://${path}`);
+    expect((await create('Other', `sqlite://${service.root}/%73ame.db`)).body.error?.code).toBe('FOLDER_REGISTERED');
   });
 });
 

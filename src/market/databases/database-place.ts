@@ -47,14 +47,15 @@ export function createDatabasePlaces({ locations, hosts }: { readonly locations:
     if (unknown.length > 0) return malformed(`The parameter ${unknown[0]} of the URL is not accepted; the accepted set is ${[...PARAMETERS].join(', ')}.`);
     const mode = url.searchParams.get('sslmode') ?? 'disable';
     if (!SSL_MODES.includes(mode)) return malformed(`The sslmode is ${mode}; the accepted set is ${SSL_MODES.join(', ')}.`);
-    const database = decodeURIComponent(url.pathname.slice(1));
-    if (database === '' || url.username === '') return malformed('The URL needs a user and a database: postgresql://user:password@host:port/database.');
+    const [user, password, database] = [decoded(url.username), decoded(url.password), decoded(url.pathname.slice(1))];
+    if (user === undefined || password === undefined || database === undefined) return malformed(BAD_ESCAPE);
+    if (database === '' || user === '') return malformed(`The URL needs a user and a database: ${POSTGRESQL_FORM}.`);
     const address = await lookup(host).then((found) => found.address, () => undefined);
     if (address === undefined) return { problem: { code: 'LOCATION_NOT_FOUND', path: 'location', message: 'The host has no address.' } };
     if (NO_DATABASE.has(ipaddr.parse(address).range())) return notAllowed('The address of the host is none a database may have.');
     return {
       place: {
-        kind: 'postgresql', address, host, port: url.port === '' ? 5432 : Number(url.port), user: decodeURIComponent(url.username), password: decodeURIComponent(url.password), database,
+        kind: 'postgresql', address, host, port: url.port === '' ? 5432 : Number(url.port), user, password, database,
         isEncrypted: mode !== 'disable',
       },
     };
@@ -64,20 +65,34 @@ export function createDatabasePlaces({ locations, hosts }: { readonly locations:
     async resolve(location) {
       const url = URL.canParse(location) ? new URL(location) : undefined;
       switch (url?.protocol) {
-        case undefined: return malformed('The location is no URL.');
+        case undefined: return malformed(`The location is no URL; sqlite:///path, duckdb:///path or ${POSTGRESQL_FORM} is needed, with what else a password holds than letters and digits percent-encoded.`);
         case 'postgres:':
-        case 'postgresql:': return postgresql(url!);
+        case 'postgresql:': return /^postgres(ql)?:\/\//i.test(location) ? postgresql(url!) : malformed(`The URL has no two slashes after its colon: ${POSTGRESQL_FORM}.`);
         case 'sqlite:':
         case 'duckdb:': {
           const kind = url!.protocol === 'sqlite:' ? 'sqlite' : 'duckdb';
           if (url!.host !== '' || url!.search !== '') return malformed(`A ${kind} URL has three slashes and a path: ${kind}:///path.`);
-          const resolved = await locations.resolve(decodeURIComponent(url!.pathname), 'file');
+          const path = decoded(url!.pathname);
+          if (path === undefined) return malformed(BAD_ESCAPE);
+          const resolved = await locations.resolve(path, 'file');
           return 'problem' in resolved ? resolved : { place: { kind, path: resolved.path } };
         }
         default: throw new Refusal('NOT_SUPPORTED', `This build has no driver for ${url!.protocol.slice(0, -1).slice(0, 32)}; it has those of sqlite, duckdb and postgresql.`);
       }
     },
   };
+}
+
+const POSTGRESQL_FORM = 'postgresql://user:password@host:port/database';
+const BAD_ESCAPE = 'A % of the URL begins no escape: a percent sign is written %25.';
+
+/** A part of a URL without its escapes, undefined where one is none. */
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined; // the one thing that can be wrong with it
+  }
 }
 
 const notAllowed = (message: string) => ({ problem: { code: 'LOCATION_NOT_ALLOWED' as const, path: 'location', message } });

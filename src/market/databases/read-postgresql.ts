@@ -7,9 +7,9 @@ import { createContentRows, type ContentRows } from '../content-rows.js';
 import { columnName, DATASETS, type Dataset } from '../datasets.js';
 import type { Problems } from '../problems.js';
 import type { ReadOptions, SourceRead } from '../read-source.js';
-import { CopyFault, createCopyDecoder } from './copy-decoder.js';
+import { createCopyDecoder } from './copy-decoder.js';
 import type { DatabasePlace } from './database-place.js';
-import { ROWS_MAX, tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
+import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
 type Place = Extract<DatabasePlace, { kind: 'postgresql' }>;
 
@@ -120,7 +120,6 @@ async function copyMarket(client: Client, source: string, columns: readonly Colu
   const name = file.identifierColumn;
   const day = file.dateColumn;
   const decoder = createCopyDecoder(columns.length, ({ bytes, starts, ends }) => {
-    if (market.rows >= ROWS_MAX) throw new CopyFault(`the table has more than ${ROWS_MAX} rows`);
     const code = starts[name]! < 0 ? market.codeOf(file, null) : names(bytes, starts[name]!, ends[name]!);
     market.beginRow(code, starts[day]! < 0 ? market.dayOf(file, null) : dayIn(bytes.readInt32BE(starts[day]), market, file));
     for (let column = 0; column < starts.length; column++) {

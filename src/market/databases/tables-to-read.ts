@@ -4,9 +4,6 @@ import type { Problems } from '../problems.js';
 /** Table of each dataset that a database holds. */
 export type TableNames = Readonly<Partial<Record<Dataset, string>>>;
 
-/** Rows of one table: more of them are no market. */
-export const ROWS_MAX = 200_000_000;
-
 export type DatabaseProgress = (fraction: number, message: string) => void;
 
 /**
@@ -18,7 +15,7 @@ export function tablesToRead(held: ReadonlySet<string>, named: TableNames, probl
   for (const dataset of DATASETS) {
     const name = named[dataset] ?? dataset;
     if (held.has(name)) chosen[dataset] = name;
-    else if (named[dataset] !== undefined || dataset === 'market') problems.error({ code: 'LOCATION_NOT_FOUND', path: dataset, message: `The database has no table ${name}.` });
+    else if (named[dataset] !== undefined || dataset === 'market') problems.error({ code: 'LOCATION_NOT_FOUND', path: named[dataset] === undefined ? dataset : `tables.${dataset}`, message: `The database has no table ${name}.` });
   }
   return chosen;
 }

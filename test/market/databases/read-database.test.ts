@@ -84,7 +84,7 @@ describe('a SQLite file', () => {
   test('is read from the tables that are named', async () => {
     const path = await database(["CREATE TABLE bars (identifier, date, CLOSE)", "INSERT INTO bars VALUES ('A', '2024-01-02', 1)"]);
     expect((await read({ kind: 'sqlite', path }, { market: 'bars' })).found?.content.identifiers).toEqual(['A']);
-    expect((await read({ kind: 'sqlite', path }, { market: 'bars', reference: 'names' })).told).toEqual(['LOCATION_NOT_FOUND reference']);
+    expect((await read({ kind: 'sqlite', path }, { market: 'bars', reference: 'names' })).told).toEqual(['LOCATION_NOT_FOUND tables.reference']);
   });
 
   test.each([['text', Buffer.from('no database')], ['nothing', Buffer.alloc(0)], ['a header alone', Buffer.from('SQLite format 3\0'.padEnd(100, '\u0001'))]])('that is %s is one finding', async (_what, bytes) => {
@@ -183,7 +183,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
   test('is read from tables of other schemas', async () => {
     await server.query('CREATE SCHEMA other; CREATE TABLE other."My bars" AS SELECT * FROM market');
     expect((await read(place(), { market: 'other.My bars' })).findings).toEqual([]);
-    expect((await read(place(), { market: 'My bars' })).told).toEqual(['LOCATION_NOT_FOUND market']);
+    expect((await read(place(), { market: 'My bars' })).told).toEqual(['LOCATION_NOT_FOUND tables.market']);
   });
 
   test('whose server dies in the middle of a read is told, without the password', async () => {

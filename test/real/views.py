@@ -26,10 +26,19 @@ def remembered(read):
 
 
 @remembered
-def closes(name):
+def market(name, field):
     frame = get(f'/data/prices/{quote(name)}')['prices']
-    at = frame['columns'].index('CLOSE')
+    at = frame['columns'].index(field)
     return {day: row[at] for day, row in zip(frame['index'], frame['data']) if row[at] is not None}
+
+
+def closes(name):
+    return market(name, 'CLOSE')
+
+
+def outstanding(name, day):
+    known = market(name, 'SHARES_OUTSTANDING')
+    return known[max(known_on for known_on in known if known_on <= day)]
 
 
 actions = remembered(lambda name: [a for a in get(f'/data/corporate-actions/{quote(name)}')['actions'] if a['status'] != 'cancelled'])
@@ -256,6 +265,7 @@ def weights(own, other, day):
             {
                 'identifier': name, 'weight': held[name], 'raw_weight': last['uncapped_weights'].get(name, 0), 'capped': name in last['capped'], 'active_weight': active(name),
                 'risk_contribution': contributions.get(name), 'active_risk_contribution': parts.get(name), 'delta_since_rebalance': None if is_rebalance else moves[name],
+                'shares_outstanding': outstanding(name, day),
             }
             for name in sorted(held, key=lambda name: (-held[name], name))
         ],

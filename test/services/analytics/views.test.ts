@@ -12,6 +12,7 @@ beforeAll(async () => {
   const definitions = {
     MAIN: { ...BASE, pipeline: { selection: [{ id: 'top', type: 'TopN', params: { count: 12 } }], treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.15 } } },
     WIDE: { ...BASE, pipeline: { weighting: { type: 'EqualWeight' } } },
+    ONE: { ...BASE, pipeline: { selection: [{ id: 'top', type: 'TopN', params: { count: 1 } }], treatment: { dividends: 'net', withholding_tax: 0.3 }, weighting: { type: 'EqualWeight' } }, rebalance: { frequency: 'none' } },
   };
   for (const [id, document] of Object.entries(definitions)) expect((await service.call('POST', '/indices', { id, name: `Index ${id}`, ...document })).status).toBe(200);
   const started = await service.checked('startBacktest', '/analytics/MAIN/backtest', { transaction_cost_bps: 5, benchmark: { id: 'WIDE', kind: 'index' } });
@@ -128,6 +129,36 @@ describe('other views of a run', () => {
     expect(price.body.levels.data.at(-1)).toBeLessThan(whole.body.levels.data.at(-1));
   });
 
+  test('levels of one name are its prices and dividends by the variant, its market value the same in each', async () => {
+    await service.call('POST', '/analytics/ONE/backtest', {});
+    expect((await service.finished('backtest:ONE')).body.error).toBeNull();
+    const { body: held } = await service.checked('getWeights', '/analytics/ONE/weights');
+    const name: string = held.weights[0].identifier;
+    const { prices } = (await service.call('GET', `/data/prices/${name}?start=2022-01-03`)).body;
+    const closes = new Map<string, number>(prices.index.map((day: string, t: number) => [day, prices.data[t][prices.columns.indexOf('CLOSE')]]));
+    const actions: { type: string; value: number; ex_date: string }[] = (await service.call('GET', `/data/corporate-actions/${name}`)).body.actions;
+    const on = (day: string, types: readonly string[]) => actions.filter(({ type, ex_date }) => types.includes(type) && ex_date === day).map(({ value }) => value);
+    expect(actions.filter(({ type }) => type === 'DIVIDEND').length).toBeGreaterThan(4);
+    expect((await service.checked('getLevels', '/analytics/ONE/levels')).body.variant).toBe('net');
+    for (const [variant, kept] of [['price', 0], ['net', 0.7], ['total', 1]] as const) {
+      const { levels, divisor } = (await service.checked('getLevels', `/analytics/ONE/levels?variant=${variant}`)).body;
+      expect(divisor.index).toEqual(levels.index);
+      let level = 100;
+      let worth = 100;
+      levels.index.forEach((day: string, t: number) => {
+        if (t > 0) {
+          const before = closes.get(levels.index[t - 1])!;
+          const ratio = on(day, ['SPLIT']).reduce((product, value) => product * value, 1);
+          level *= (ratio * (closes.get(day)! + sum(on(day, ['SPECIAL_DIVIDEND'])) + kept * sum(on(day, ['DIVIDEND'])))) / before;
+          worth *= (ratio * closes.get(day)!) / before;
+        }
+        expect(levels.data[t] / level).toBeCloseTo(1, 12);
+        expect((levels.data[t] * divisor.data[t]) / worth).toBeCloseTo(1, 12);
+      });
+      expect(divisor.data[0]).toBe(1);
+    }
+  });
+
   test('the record holds the benchmark and answers a known etag with 304', async () => {
     const { body, headers } = await service.checked('getRecord', '/analytics/MAIN/record');
     expect(body.benchmark.levels.data[0]).toBe(100);
@@ -155,7 +186,7 @@ describe('a backtest is refused before it is queued', () => {
 
 test('a record is listed until it is deleted', async () => {
   const { body } = await service.checked('listBacktests', '/analytics/backtests');
-  expect(body.backtests.map((row: { index_id: string }) => row.index_id)).toEqual(['MAIN']);
+  expect(body.backtests.map((row: { index_id: string }) => row.index_id)).toEqual(['MAIN', 'ONE']);
   expect((await service.checked('deleteRecord', '/analytics/MAIN/record')).status).toBe(204);
   expect((await service.checked('getRecord', '/analytics/MAIN/record')).body.error.code).toBe('RUN_NOT_FOUND');
   expect((await service.checked('deleteRecord', '/analytics/MAIN/record')).status).toBe(404);

@@ -104,7 +104,7 @@ function processorMs(): number {
 function report(timing: Timing): void {
   const { kernel, size, engine, minMs, medianMs, rate, unit } = timing;
   const shown = rate === undefined ? '' : `${rate.toFixed(1).padStart(8)} ${unit}${shareOf(timing)}`;
-  console.log(`${kernel.padEnd(24)} ${size.padEnd(14)} ${engine.padEnd(11)} min ${milliseconds(minMs)}  median ${milliseconds(medianMs)}${shown}`);
+  console.log(`${kernel.padEnd(30)} ${size.padEnd(14)} ${engine.padEnd(11)} min ${milliseconds(minMs)}  median ${milliseconds(medianMs)}${shown}`);
   process.send?.(timing);
   if (sink === timing) console.log('unreachable');
 }

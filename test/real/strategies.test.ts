@@ -104,6 +104,21 @@ describe('strategies over HTTP', () => {
     expect(Math.abs(record.result.total_costs - (5000 - 5000 / 1.00125))).toBeLessThan(1e-9);
   });
 
+  test('its cadence and its tolerance are those of its document', async () => {
+    interface Run extends Result { readonly rebalances: readonly { readonly date: string; readonly weights: Record<string, number> }[] }
+    const days = async (id: string) => new Set((await service.ok<{ portfolio: { transactions: { data: [string, ...unknown[]][] } } }>('GET', `/analytics/${id}/record`)).portfolio.transactions.data.map(([date]) => date));
+    await service.ok('PUT', '/strategies/S4', strategy('S4', { rebalance: { frequency: 'custom', dates: ['2024-01-04'] } }));
+    const { rebalances } = (await service.job<Run>('/analytics/S4/backtest')).result;
+    expect(rebalances.map(({ date }) => date)).toEqual(['2024-01-02', '2024-01-04']);
+    await service.job('/analytics/FOUR/backtest');
+    const { weights } = await service.ok<{ weights: { identifier: string; weight: number }[] }>('GET', '/analytics/FOUR/weights?as_of=2024-01-04');
+    for (const { identifier, weight } of weights) expect(rebalances[1]!.weights[identifier]).toBeCloseTo(weight, 14);
+    await service.ok('PUT', '/strategies/S4', strategy('S4', { drift_tolerance: 1 }));
+    expect((await service.job<Run>('/analytics/S4/backtest')).result.rebalances.map(({ date }) => date)).toEqual(['2024-01-02', '2024-01-08']);
+    expect([await days('FOUR'), await days('S4')]).toEqual([new Set(['2024-01-02', '2024-01-08']), new Set(['2024-01-02'])]);
+    await service.ok('DELETE', '/strategies/S4');
+  });
+
   test('every view answers under its id', async () => {
     await service.job('/analytics/S2/backtest');
     for (const view of ['record', 'overview', 'attribution', 'weights', 'levels', 'weights?risk=false&as_of=2024-01-05']) expect((await service.ask('GET', `/analytics/S2/${view}`)).status, view).toBe(200);

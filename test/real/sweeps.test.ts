@@ -1,8 +1,12 @@
+import { execFileSync, spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SweepView } from '#contract/sweeps.js';
 import type { ErrorDetail } from '#domain/refusal.js';
 import type { JobStatus } from '#jobs/status.js';
 import { liveService, type LiveService } from './live.js';
+
+const hasPython = spawnSync('python3', ['--version']).status === 0;
+if (!hasPython) console.log('skipped: the worth of a choice against Python, as there is no python3 on this machine');
 
 interface Found {
   readonly code: string;
@@ -54,6 +58,26 @@ describe('sweeps over HTTP', () => {
       expect(single.result.total_costs).toBe(costs);
       expect([single.result.level.index[0], single.result.level.index.at(-1), single.result.level.index.length]).toEqual([start, end, observations]);
     }
+  });
+
+  test.skipIf(!hasPython)('what the choice is worth is what another implementation finds in the levels of the single runs', async () => {
+    const patches = [{}, { '/document/pipeline/weighting/cap': 0.15 }, { '/document/pipeline/selection/0/params/count': 5 }, { '/request/start': '2019-07-01' }, { '/document/rebalance/frequency': 'annual' }, { '/strategy/exposure': 0.4 }];
+    const { result } = await service.job<SweepView>('/analytics/sweeps', { sweep_id: 'worth', index_id: 'TEN', patches, partitions: 8 });
+    const single = { ...BASE, id: 'SINGLE' };
+    const documents = [single, { ...single, pipeline: { ...BASE.pipeline, weighting: { ...BASE.pipeline.weighting, cap: 0.15 } } }, { ...single, pipeline: { ...BASE.pipeline, selection: [{ ...BASE.pipeline.selection[0], params: { count: 5 } }] } }, single, { ...single, rebalance: { frequency: 'annual' } }, single];
+    await service.ok('PUT', '/indices/SINGLE', single);
+    await service.ok('PUT', '/strategies/PART', { id: 'PART', name: 'Part', index_id: 'SINGLE', exposure: 0.4 });
+    const levels: Record<string, number>[] = [];
+    for (const [i, document] of documents.entries()) {
+      await service.ok('PUT', '/indices/SINGLE', document);
+      const { level } = (await service.job<{ level: { index: string[]; data: number[] } }>(`/analytics/${i === 5 ? 'PART' : 'SINGLE'}/backtest`, i === 3 ? { start: '2019-07-01' } : {})).result;
+      levels.push(Object.fromEntries(level.index.map((day, t) => [day, level.data[t]!])));
+    }
+    const expected = JSON.parse(execFileSync('python3', ['test/real/sweep.py'], { input: JSON.stringify({ levels, partitions: 8 }), encoding: 'utf8' })) as { deflated: number[]; expected_maximum: number; overfitting: Record<string, number> };
+    for (const { variant, deflated_sharpe_ratio: deflated } of result.rows) expect(deflated).toBeCloseTo(expected.deflated[variant]!, 10);
+    expect(result.selection!.expected_maximum_sharpe_ratio).toBeCloseTo(expected.expected_maximum, 12);
+    expect(result.selection!.deflated_sharpe_ratio).toBe(result.rows[0]!.deflated_sharpe_ratio);
+    for (const [name, value] of Object.entries(expected.overfitting)) expect(result.overfitting![name as keyof SweepView['overfitting']], name).toBeCloseTo(value, 10);
   });
 
   test('patches are run in their order, the result depends on nothing else', async () => {

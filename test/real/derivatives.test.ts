@@ -120,3 +120,40 @@ test('an index is priced at its latest level, by a term structure whose points a
   expect(structure.points[1]!.roll_from_previous).toBe(roll.annualised_roll);
   expect(roll.roll_cost).toBe(structure.points[1]!.fair_value - structure.points[0]!.fair_value);
 });
+
+describe('on an index', () => {
+  interface Levels { readonly levels: { readonly index: readonly string[]; readonly data: readonly number[] } }
+  let levelOn: (day: string) => number;
+
+  beforeAll(async () => {
+    expect((await service.job('/data/synthetic', { store_id: 'long', assets: 8, start: '2023-01-03', end: '2023-12-29' })).error).toBeNull();
+    await service.ok('PUT', '/indices/LONG', { id: 'LONG', name: 'Long', calendar: 'XNYS', base_date: '2023-01-03', pipeline: { weighting: { type: 'EqualWeight' } } });
+    expect((await service.job('/analytics/LONG/backtest')).error).toBeNull();
+    const { levels } = await service.ok<Levels>('GET', '/analytics/LONG/levels');
+    levelOn = (day) => levels.data[levels.index.indexOf(day)]!;
+  });
+
+  test('spot and time are those of the latest session on or before the date that was asked for', async () => {
+    const terms = { expiry: '2023-12-15', risk_free_rate: 0.05 };
+    const future = await service.ok('POST', '/derivatives/futures/price', { index_id: 'LONG', as_of: '2023-09-04', ...terms }); // Labor Day
+    expect(future).toMatchObject({ requested_as_of: '2023-09-04', as_of: '2023-09-01', spot: levelOn('2023-09-01'), days: 105 });
+    expect(await service.ok('GET', '/derivatives/LONG/term-structure?as_of=2023-09-04&expiries=2023-12-15&risk_free_rate=0.05')).toMatchObject({ requested_as_of: '2023-09-04', as_of: '2023-09-01', points: [{ days: 105 }] });
+    expect(await service.ok('GET', '/derivatives/LONG/roll?as_of=2023-09-04&front_expiry=2023-09-15&back_expiry=2023-12-15')).toMatchObject({ as_of: '2023-09-01', spot: levelOn('2023-09-01') });
+  });
+
+  test('a swap past a reset is measured from its level there', async () => {
+    const swap = { index_id: 'LONG', notional: 1000, start: '2023-01-10', maturity: '2024-01-10', as_of: '2023-08-15' };
+    const answer = await service.ok<{ initial_level: number; accrued_equity: number; periods: { start: string; end: string }[] }>('POST', '/derivatives/trs/price', swap);
+    expect(answer.periods.map(({ start, end }) => [start, end])).toEqual([['2023-07-10', '2023-10-10'], ['2023-10-10', '2024-01-10']]);
+    expect(answer.initial_level).toBe(levelOn('2023-07-10'));
+    expect(answer.accrued_equity).toBeCloseTo(1000 * (levelOn('2023-08-15') / levelOn('2023-07-10') - 1), 10);
+    expect(await service.ok('POST', '/derivatives/trs/price', { ...swap, reset_frequency: 'none' })).toMatchObject({ initial_level: levelOn('2023-01-10') });
+  });
+
+  test('resets fall on sessions of its calendar, with a spot on weekdays', async () => {
+    const swap = { notional: 1000, start: '2023-04-04', maturity: '2023-12-15', as_of: '2023-05-01' };
+    const ends = async (source: object) => (await service.ok<{ periods: { end: string }[] }>('POST', '/derivatives/trs/price', { ...swap, ...source })).periods.map(({ end }) => end);
+    expect(await ends({ index_id: 'LONG' })).toEqual(['2023-07-05', '2023-10-04', '2023-12-15']);
+    expect(await ends({ spot: 100 })).toEqual(['2023-07-04', '2023-10-04', '2023-12-15']);
+  });
+});

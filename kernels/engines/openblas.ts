@@ -1,4 +1,5 @@
 import { assertProduct } from '../algebra/gemm.js';
+import { mirrorUpper } from '../algebra/mirror-upper.js';
 import { assertEigen, orientRow, scaleOf } from '../algebra/symmetric-eigen.js';
 import { columnsOf } from '../algebra/triangular-solve.js';
 import { assert } from '../assert.js';
@@ -177,21 +178,4 @@ function decompose(blas: Routines, job: 'N' | 'V', a: Float64Array, n: number, v
   const info = [0];
   blas.dsyevd(job, 'L', [n], a, [n], values, work, [work.length], iwork, [iwork.length], info, 1, 1);
   return info[0] === 0;
-}
-
-/** Copies the upper triangle to the lower one, in squares of 32 so that both sides stay in the cache, written along their rows. */
-function mirrorUpper(c: Float64Array, n: number): void {
-  for (let ib = 0; ib < n; ib += 32) {
-    for (let jb = ib; jb < n; jb += 32) mirrorSquare(c, n, ib, jb);
-  }
-}
-
-function mirrorSquare(c: Float64Array, n: number, ib: number, jb: number): void {
-  const iEnd = Math.min(ib + 32, n);
-  const jEnd = Math.min(jb + 32, n);
-  for (let j = jb; j < jEnd; j++) {
-    const row = j * n;
-    const end = Math.min(iEnd, j);
-    for (let i = ib, from = ib * n + j; i < end; i++, from += n) c[row + i] = c[from]!;
-  }
 }

@@ -1,3 +1,4 @@
+import { mirrorUpper } from '../algebra/mirror-upper.js';
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 import { demean } from './demean.js';
@@ -121,21 +122,6 @@ export function denseCovariance(engine: Pick<Engine, 'symmetricRankK'>, covarian
     for (let j = i + 1; j < assets; j++) out[row + j] = keep * out[row + j]! + common * target.scale[j]!;
   }
   mirrorUpper(out, assets);
-}
-
-/** Copies the upper triangle to the lower one, in squares of 32 so that both sides stay in the cache. */
-function mirrorUpper(out: Float64Array, n: number): void {
-  for (let ib = 0; ib < n; ib += 32) {
-    for (let jb = ib; jb < n; jb += 32) mirrorSquare(out, n, ib, jb);
-  }
-}
-
-function mirrorSquare(out: Float64Array, n: number, ib: number, jb: number): void {
-  const iEnd = Math.min(ib + 32, n);
-  const jEnd = Math.min(jb + 32, n);
-  for (let j = jb; j < jEnd; j++) {
-    for (let i = ib; i < Math.min(iEnd, j); i++) out[j * n + i] = out[i * n + j]!;
-  }
 }
 
 /** Mean off-diagonal correlation; a name without variance counts with correlation 0. */

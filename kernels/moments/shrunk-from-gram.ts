@@ -1,5 +1,6 @@
 import { assert } from '../assert.js';
 import type { Gram } from './rolling-gram.js';
+import { averageCorrelation } from './shrinkage-target.js';
 
 /**
  * Covariance shrunk towards constant correlation by the shape of its panel, from the panel's moments about nought.
@@ -23,28 +24,14 @@ export function shrunkFromGram({ products, sums }: Gram, observations: number, s
     for (let j = i; j < n; j++) out[i * n + j] = (products[i * n + j]! - mean * sums[j]!) * inverse;
   }
   const deviations = Float64Array.from({ length: n }, (_, i) => Math.sqrt(Math.max(0, out[i * n + i]!)));
-  const average = averageCorrelation(out, deviations);
+  const average = averageCorrelation(out, n);
   const delta = n / (n + observations);
   for (let i = 0; i < n; i++) {
-    out[i * n + i]! *= scale;
+    out[i * n + i] = scale * Math.max(0, out[i * n + i]!); // rounding may leave the variance of a constant below 0
     for (let j = i + 1; j < n; j++) {
       const value = scale * (delta * average * deviations[i]! * deviations[j]! + (1 - delta) * out[i * n + j]!);
       out[i * n + j] = value;
       out[j * n + i] = value;
     }
   }
-}
-
-/** Mean of the off-diagonal correlations; names without variance count with nought. */
-function averageCorrelation(upper: Float64Array, deviations: Float64Array): number {
-  const n = deviations.length;
-  if (n === 1) return 0;
-  let total = 0;
-  for (let i = 0; i < n; i++) {
-    if (deviations[i] === 0) continue;
-    let row = 0;
-    for (let j = i + 1; j < n; j++) if (deviations[j]! > 0) row += upper[i * n + j]! / deviations[j]!;
-    total += row / deviations[i]!;
-  }
-  return (2 * total) / (n * (n - 1));
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { SHRINKAGE_TARGETS } from '#kernels/moments/shrinkage-target.js';
 import { AssetIdentifier, Id, IsoDate } from '../shape.js';
 
-export const RISK_TARGETS = ['constant_correlation', 'scaled_identity'] as const;
-export const INTENSITY_METHODS = ['shape', 'ledoit_wolf'] as const;
+const INTENSITY_METHODS = ['shape', 'ledoit_wolf'] as const;
 
 /** What a client asks of an estimate; stored with the model, so that it can be asked again. */
 export const RiskModelRequest = z
@@ -12,7 +12,7 @@ export const RiskModelRequest = z
     start: IsoDate.nullable().default(null).meta({ description: 'First day of the window; the whole stored history by default.' }),
     end: IsoDate.nullable().default(null).meta({ description: 'Last day of the window.' }),
     intensity: z.number().min(0).max(1).nullable().default(null).meta({ description: 'Weight on the target; 0 gives the sample covariance, null lets intensity_method decide.' }),
-    target: z.enum(RISK_TARGETS).default('constant_correlation').meta({ description: 'What the sample covariance is shrunk towards.' }),
+    target: z.enum(SHRINKAGE_TARGETS).default('constant_correlation').meta({ description: 'What the sample covariance is shrunk towards.' }),
     repair: z.boolean().default(false).meta({ description: 'Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.' }),
     intensity_method: z.enum(INTENSITY_METHODS).default('shape').meta({ description: 'shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.' }),
     half_life: z.number().gt(0).max(1e6).nullable().default(null).meta({ description: 'Sessions after which the weight of an observation halves; equal weights by default.' }),
@@ -31,7 +31,7 @@ export const RiskDiagnosticsPayload = z
     positive_semi_definite: z.boolean(),
     repaired: z.boolean(),
     smallest_eigenvalue: z.number(),
-    target: z.enum(RISK_TARGETS),
+    target: z.enum(SHRINKAGE_TARGETS),
   })
   .meta({ id: 'RiskDiagnosticsPayload' });
 export type RiskDiagnosticsPayload = z.infer<typeof RiskDiagnosticsPayload>;

@@ -1,0 +1,31 @@
+import { assert } from '../assert.js';
+
+/** Side of the squares that are copied together, so that both sides stay in the cache. */
+const SQUARE = 32;
+
+/**
+ * Copies the upper triangle of a square matrix to the lower one.
+ *
+ * @param a  [n x n] row-major; becomes exactly symmetric.
+ * @param n  Order, at least 0.
+ * @returns  Nothing; the lower triangle of `a` is overwritten.
+ * @throws   KernelFault on a shape mismatch.
+ * @cost     n^2 / 2 copies in squares of 32, written along their rows: bound by memory.
+ * @source   Definition.
+ */
+export function mirrorUpper(a: Float64Array, n: number): void {
+  assert(a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
+  for (let ib = 0; ib < n; ib += SQUARE) {
+    for (let jb = ib; jb < n; jb += SQUARE) mirrorSquare(a, n, ib, jb);
+  }
+}
+
+function mirrorSquare(a: Float64Array, n: number, ib: number, jb: number): void {
+  const iEnd = Math.min(ib + SQUARE, n);
+  const jEnd = Math.min(jb + SQUARE, n);
+  for (let j = jb; j < jEnd; j++) {
+    const row = j * n;
+    const end = Math.min(iEnd, j);
+    for (let i = ib, from = ib * n + j; i < end; i++, from += n) a[row + i] = a[from]!;
+  }
+}

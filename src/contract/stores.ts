@@ -28,7 +28,7 @@ export const DataStore = z
     identifiers: z.int().nullable().meta({ description: 'Distinct identifiers of the market dataset; null before the first load.' }),
     start: z.string().nullable().meta({ description: 'First market date held.' }),
     end: z.string().nullable().meta({ description: 'Last market date held.' }),
-    size_bytes: z.int().nullable().meta({ description: 'Bytes of its files.' }),
+    size_bytes: z.int().nullable().meta({ description: 'Bytes of its files; null before the first load and for a database server.' }),
     content_hash: z.string().nullable().meta({ description: 'SHA-256 over the canonical content: changes exactly when a value changes, whatever the files.' }),
     rows: z.record(z.string(), z.int()).nullable().meta({ description: 'Rows read per dataset at the last load.' }),
     files: z

@@ -1,8 +1,8 @@
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 
-/** Data that was refused, with everything that is wrong with it. @param code of a job or a store; of an answer when none is given */
-export const refusedData = (findings: readonly Finding[], code?: 'STORE_READ_FAILED'): Refusal => refuseWithFindings('data', findings, code);
+/** Data that was refused, with everything that is wrong with it. */
+export const refusedData = (findings: readonly Finding[]): Refusal => refuseWithFindings('data', findings);
 
 /** Findings with those about a source as a whole at the field of the request that brings it. */
 export function placedAt(field: string, findings: readonly Finding[]): Finding[] {

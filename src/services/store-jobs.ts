@@ -62,7 +62,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
     const { document } = requireStore(documents, storeId);
     try {
       const loaded = await loading.read(document, { serve: true, onProgress: attempt.report, signal: attempt.signal });
-      if (loaded.kind === 'refused') throw readFailed(loaded.findings);
+      if (loaded.kind === 'refused') throw readFailed(loaded.findings, 'location');
       const after = { ...document, ...loadedFields(loaded.summary, timestamp()) };
       return {
         result: { value: toDataStore({ ...after, active: true }, { isServed: true, activity: undefined }) },
@@ -82,7 +82,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       const spec = syntheticSpec(request, calendars);
       const load = request.activate ? { storeId, adjustment: 'none' as const } : null;
       const result = await runMarketTask('generate', { spec, folder }, { load, onProgress: attempt.report, signal: attempt.signal });
-      if (result.kind === 'refused') throw readFailed(result.findings);
+      if (result.kind === 'refused') throw readFailed(result.findings, 'location');
       const at = timestamp();
       const served = result.handle === null ? undefined : await servedMarket(result.handle, at);
       const after: StoreDocument = { ...writingStore(payload), ...loadedFields(result.summary, at), writing: false, location: folder, active: served !== undefined };
@@ -147,11 +147,11 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
     const after = held.market.dates.at(-1);
     if (full || after === undefined) {
       const read = await loading.read(source, { serve: true, ...options });
-      if (read.kind === 'refused') throw readFailed(read.findings);
+      if (read.kind === 'refused') throw readFailed(read.findings, 'source');
       return { summary: read.summary, handle: read.served!.handle, kept: [], files: read.served!.files };
     }
     const added = await loading.readAddition(source, { after, known: held.files, ...options });
-    if (added.kind === 'refused') throw readFailed(added.findings);
+    if (added.kind === 'refused') throw readFailed(added.findings, 'source');
     return added;
   }
 
@@ -176,7 +176,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       const made = await runMarketTask('generate', { spec, folder }, {
         load: { storeId, adjustment: document.adjustment }, onProgress: (fraction, message) => attempt.report(0.8 * fraction, message), signal: attempt.signal,
       });
-      if (made.kind === 'refused') throw readFailed(made.findings);
+      if (made.kind === 'refused') throw readFailed(made.findings, 'location');
       const { report, warnings } = await attempt.compute('refresh-market', { held: held.handle, fresh: made.handle!, options: { until: null, full: true } }, 0.2);
       const at = timestamp();
       const changes: Partial<StoreDocument> = {
@@ -204,7 +204,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
 
   async function heldVersion(document: StoreDocument, attempt: Attempt) {
     const read = await loading.read(document, { serve: true, signal: attempt.signal });
-    if (read.kind === 'refused') throw readFailed(read.findings);
+    if (read.kind === 'refused') throw readFailed(read.findings, 'location');
     return read;
   }
 

@@ -13,6 +13,7 @@ import type { ContentSummary, MarketTasks } from '#market/market-tasks.js';
 import type { ServedMarket } from '#market/markets.js';
 import { createProblems, type Problems } from '#market/problems.js';
 import { servedMarket } from '#market/served-markets.js';
+import { placedAt } from './refused-data.js';
 
 /** What a store's place is read as. */
 export type Source = Pick<StoreDocument, 'store_id' | 'kind' | 'location' | 'tables' | 'adjustment'>;
@@ -168,7 +169,7 @@ export function loadedFields(summary: ContentSummary, at: string): Partial<Store
     identifiers: summary.identifiers,
     start: summary.start === null ? null : formatDay(summary.start),
     end: summary.end === null ? null : formatDay(summary.end),
-    size_bytes: summary.bytes,
+    size_bytes: summary.files.length === 0 ? null : summary.bytes,
     content_hash: summary.contentHash,
     rows: { ...summary.rows },
     files: summary.files.map((file) => ({ ...file })),
@@ -177,7 +178,7 @@ export function loadedFields(summary: ContentSummary, at: string): Partial<Store
   };
 }
 
-/** The failure of a job whose data was refused. */
-export function readFailed(findings: readonly Finding[]): Refusal {
-  return refuseWithFindings('data store', findings, 'STORE_READ_FAILED');
+/** The failure of a job whose data was refused. @param field of the store that names the place it was read from */
+export function readFailed(findings: readonly Finding[], field: 'location' | 'source'): Refusal {
+  return refuseWithFindings('data store', placedAt(field, findings), 'STORE_READ_FAILED');
 }

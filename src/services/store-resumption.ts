@@ -5,11 +5,10 @@ import type { ManagedFolders } from '#market/managed-folder.js';
 import { sweepSharedFolders } from '#market/market-process.js';
 import type { ServedMarkets } from '#market/served-markets.js';
 import type { DocumentStore } from '#store/documents.js';
-import { refusedData } from './refused-data.js';
 import type { StoreActivity } from './store-activity.js';
 import { allStores, requireStore } from './store-documents.js';
 import { activateIn, forgetUnwritten } from './store-jobs.js';
-import { loadedFields, type StoreLoading } from './store-loading.js';
+import { loadedFields, readFailed, type StoreLoading } from './store-loading.js';
 
 export interface StoreResumptionDependencies {
   readonly documents: DocumentStore;
@@ -46,7 +45,7 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
     activity.reading.add(active.store_id);
     try {
       const loaded = await loading.read(active, { serve: true, signal: closing });
-      const error = loaded.kind === 'refused' ? refusedData(loaded.findings, 'STORE_READ_FAILED').toDetail() : null;
+      const error = loaded.kind === 'refused' ? readFailed(loaded.findings, 'location').toDetail() : null;
       const isServed = await documents.transaction((tx) => {
         const { document } = requireStore(tx, active.store_id);
         if (loaded.kind === 'refused') tx.put('store', active.store_id, { ...document, error });

@@ -25,12 +25,20 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
 
   test('is served and refreshed, and never tells its password', async () => {
     const { status, body } = await create('daily', 'daily', true);
-    expect([status, body.identifiers, body.active]).toEqual([201, 2, true]);
+    expect([status, body.identifiers, body.active, body.size_bytes, body.files]).toEqual([201, 2, true, null, []]);
     await database.query("INSERT INTO daily VALUES ('A', '2024-01-03', 11)");
     await service.ask('POST', '/data/stores/daily/refresh');
     const refreshed = await service.finished('refresh:daily');
     expect(refreshed).toMatchObject({ status: 'succeeded', result: { rows_added: 1, end: '2024-01-03' } });
     expect(JSON.stringify([body, refreshed, (await service.ask('GET', '/data/stores')).body])).not.toContain('secret-of-the-test');
+  });
+
+  test('whose password holds what ends one elsewhere is shown without any of it', async () => {
+    const location = database.url.replace('secret-of-the-test', 'first@second%2Fthird');
+    const { status, body } = await service.ask<DataStore>('POST', '/data/stores', { store_id: 'at', name: 'at', kind: 'database', location, tables: { market: 'daily' } });
+    expect([status, body.location]).toEqual([201, database.url.replace('secret-of-the-test', '***')]);
+    expect(JSON.stringify([(await service.ask('GET', '/data/stores/at')).body, (await service.ask('GET', '/data/stores')).body])).not.toMatch(/first|second|third/);
+    expect((await service.ask('DELETE', '/data/stores/at')).status).toBe(204);
   });
 
   test('whose server dies in the middle of a refresh fails and says why, and the served version goes on', async () => {
@@ -43,7 +51,7 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
     database.kill();
     const failed = await service.finished('refresh:daily');
     expect(failed).toMatchObject({ status: 'failed', error: { code: 'STORE_READ_FAILED' } });
-    expect(failed.error?.detail).toMatchObject({ findings: [{ code: 'UNREADABLE_FILE', message: expect.stringContaining('The database cannot be read') as string }] });
+    expect(failed.error?.detail).toMatchObject({ findings: [{ code: 'UNREADABLE_FILE', path: 'source', message: expect.stringContaining('The database cannot be read') as string }] });
     expect(JSON.stringify(failed)).not.toContain('secret-of-the-test');
     expect((await service.ask('GET', '/data/prices/A')).body).toEqual(before);
     expect((await service.ask<DataStore>('GET', '/data/stores/daily')).body).toMatchObject({ active: true, status: 'ready', end: '2024-01-03' });

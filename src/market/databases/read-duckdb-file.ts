@@ -1,4 +1,5 @@
 import { DATASETS } from '../datasets.js';
+import { digestFile } from '../digest-file.js';
 import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName } from '../duckdb.js';
 import { createContentRows } from '../content-rows.js';
 import { columnsOf, marketColumns } from '../parquet.js';
@@ -10,13 +11,15 @@ import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-t
 /** Name under which the file is attached. */
 const CATALOGUE = 'source';
 
-/** Reads a DuckDB file, attached read-only: a market of numbers column by column, anything else row by row. */
+/** Reads a DuckDB file, attached read-only, which nobody can write meanwhile: a market of numbers column by column, anything else row by row. */
 export async function readDuckDbFile(path: string, named: TableNames, problems: Problems, onProgress: DatabaseProgress, { after }: ReadOptions): Promise<SourceRead | undefined> {
   const duck = await openDuckDb({ attach: { path, name: CATALOGUE } }).catch((error: unknown) => {
     problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${reasonOf(error)}` });
   });
   if (duck === undefined) return undefined;
   const { connection } = duck;
+  const digesting = digestFile(path, 'database');
+  digesting.catch(() => {}); // thrown where it is awaited
   try {
     const held = await connection.runAndReadAll(`SELECT table_name FROM information_schema.tables WHERE table_catalog = '${CATALOGUE}' AND table_schema = 'main'`);
     const tables = tablesToRead(new Set(held.getRows().map(([name]) => String(name))), named, problems);
@@ -38,16 +41,17 @@ export async function readDuckDbFile(path: string, named: TableNames, problems: 
     if (columns.kind === 'cells') {
       await cells('market');
       const content = rows.toContent();
-      return content && { content, rows: { market: rows.rowsOf('market'), ...others }, files: [] };
+      return content && { content, rows: { market: rows.rowsOf('market'), ...others }, files: [await digesting] };
     }
     const numberedScan = `(SELECT 'market' AS filename, row_number() OVER () - 1 AS file_row_number, * FROM ${scan})`;
     const market = await readTypedMarket(duck, { files: [], scan, numberedScan, columns, after }, problems, (fraction) => onProgress(0.2 + 0.7 * fraction, 'reading market'));
     const tablesRead = rows.toTables();
-    return market && problems.errors === 0 ? { content: { ...market.panels, ...tablesRead }, rows: { market: market.rows, ...others }, files: [] } : undefined;
+    return market && problems.errors === 0 ? { content: { ...market.panels, ...tablesRead }, rows: { market: market.rows, ...others }, files: [await digesting] } : undefined;
   } catch (error) {
     problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${reasonOf(error)}` });
     return undefined;
   } finally {
+    await digesting.catch(() => {});
     duck.close();
   }
 }

@@ -16,6 +16,8 @@ type Place = Extract<DatabasePlace, { kind: 'postgresql' }>;
 const CONNECT_MS = 5000;
 /** Longest single statement: the server ends it. */
 const STATEMENT_MS = 600_000;
+/** Longest wait for a table that somebody else has locked: readers wait for nobody but who changes the table's definition. */
+const LOCK_MS = 5000;
 /** Rows of a table that is not copied. */
 const FETCH_ROWS = 10_000;
 
@@ -35,7 +37,7 @@ const EPOCH_DAYS = 10_957;
 export async function readPostgresql(place: Place, named: TableNames, problems: Problems, onProgress: DatabaseProgress, { after }: ReadOptions): Promise<SourceRead | undefined> {
   const client = new Client({
     host: place.address, port: place.port, user: place.user, password: place.password, database: place.database, connectionTimeoutMillis: CONNECT_MS,
-    statement_timeout: STATEMENT_MS, application_name: 'divisor', ssl: place.isEncrypted ? { servername: place.host } : false,
+    statement_timeout: STATEMENT_MS, lock_timeout: LOCK_MS, application_name: 'divisor', ssl: place.isEncrypted ? { servername: place.host } : false,
   });
   client.on('error', () => {}); // a connection that breaks fails the query under way, which tells it
   try {

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { constants, createReadStream } from 'node:fs';
+import { constants } from 'node:fs';
 import { copyFile, mkdtemp, open, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,8 +6,9 @@ import sqlite from 'node-sqlite3-wasm';
 import type { Cell } from '../cells.js';
 import { createContentRows, type ContentRows } from '../content-rows.js';
 import { DATASETS } from '../datasets.js';
+import { digestFile } from '../digest-file.js';
 import type { Problems } from '../problems.js';
-import type { FileDigest, ReadOptions, SourceRead } from '../read-source.js';
+import type { ReadOptions, SourceRead } from '../read-source.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
 /** Position in the header of the two bytes that say how the file is written: 1 with a rollback journal, 2 with a log. */
@@ -32,7 +32,7 @@ export async function readSqlite(path: string, named: TableNames, problems: Prob
     onProgress(0, 'copying the database');
     const copy = join(folder, 'copy.db');
     await copyFile(path, copy, constants.COPYFILE_FICLONE);
-    const digest = await digestOf(copy);
+    const digest = await digestFile(copy, 'database');
     if (!(await asRollbackFile(copy))) {
       problems.error({ code: 'UNREADABLE_FILE', path: '', message: 'The file is no SQLite database.' });
       return undefined;
@@ -46,16 +46,6 @@ export async function readSqlite(path: string, named: TableNames, problems: Prob
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-async function digestOf(path: string): Promise<FileDigest> {
-  const hash = createHash('sha256');
-  let bytes = 0;
-  for await (const chunk of createReadStream(path)) {
-    hash.update(chunk as Buffer); // no encoding is set
-    bytes += (chunk as Buffer).length;
-  }
-  return { label: 'database', bytes, sha256: hash.digest('hex') };
 }
 
 /** Lets a copy be read that was written with a log; false when it is no database. */

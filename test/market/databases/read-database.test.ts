@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import sqlite from 'node-sqlite3-wasm';
+import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { contentHash } from '#market/content.js';
 import { createDatabasePlaces, type DatabasePlace } from '#market/databases/database-place.js';
@@ -106,9 +108,12 @@ describe('a DuckDB file', () => {
   }
 
   test('has the content of the same data in files', async () => {
-    const { found, findings } = await read({ kind: 'duckdb', path: await database(TABLES) });
+    const path = await database(TABLES);
+    const { found, findings } = await read({ kind: 'duckdb', path });
     expect(findings).toEqual([]);
     expect(await contentHash(found!.content)).toBe(await expectedHash());
+    const bytes = readFileSync(path);
+    expect(found!.files).toEqual([{ label: 'database', bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }]);
   });
 
   test('with text prices is read row by row, and bad ones are told', async () => {
@@ -197,6 +202,19 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     await own.stop();
     expect(places(problems.findings())).toEqual(['UNREADABLE_FILE ']);
     expect(JSON.stringify(problems.findings())).not.toContain('secret-of-the-test');
+  });
+
+  test('with a view that writes is refused by the server, and one with a locked table is not waited for', { timeout: 30_000 }, async () => {
+    await server.query(`CREATE FUNCTION noisy() RETURNS float8 AS $$ BEGIN DELETE FROM market; RETURN 1; END $$ LANGUAGE plpgsql; CREATE VIEW writes AS SELECT identifier, date, noisy() AS "CLOSE" FROM market`);
+    const written = await read(place(), { market: 'writes' });
+    expect(written.findings).toMatchObject([{ code: 'UNREADABLE_FILE', message: 'The database cannot be read: cannot execute DELETE in a read-only transaction' }]);
+    const locker = new Client({ host: '127.0.0.1', port: server.port, user: 'tester', database: 'postgres' });
+    await locker.connect();
+    await locker.query('BEGIN; LOCK TABLE market IN ACCESS EXCLUSIVE MODE');
+    const locked = await read(place());
+    await locker.query('ROLLBACK');
+    await locker.end();
+    expect(locked.findings).toMatchObject([{ code: 'UNREADABLE_FILE', message: 'The database cannot be read: canceling statement due to lock timeout' }]);
   });
 
   test('that is not there, or lets nobody in, is told', async () => {

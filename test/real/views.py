@@ -257,7 +257,6 @@ def weights(own, other, day):
     error, parts, unknown = shares(union, active)
     gross = sum(abs(active(name)) for name in union)
     moves = {name: held.get(name, 0) - last['weights'].get(name, 0) for name in {*held, *last['weights']}}
-    ordered = sorted(held.values(), reverse=True)
     is_rebalance = last['date'] == day
     return {
         'as_of': day, 'rebalance_date': last['date'], 'cap': last['cap'],
@@ -269,10 +268,7 @@ def weights(own, other, day):
             }
             for name in sorted(held, key=lambda name: (-held[name], name))
         ],
-        'concentration': {
-            'constituents': len(ordered), 'herfindahl': sum(w * w for w in ordered), 'effective_assets': 1 / sum(w * w for w in ordered), 'largest': ordered[0],
-            'top_weights': {str(n): sum(ordered[:n]) for n in (1, 5, 10, 20)},
-        },
+        'concentration': concentration(held.values()),
         'drift': None if is_rebalance else {
             'since': last['date'], 'maximum': max(map(abs, moves.values())), 'total_absolute': sum(map(abs, moves.values())), 'turnover': sum(map(abs, moves.values())) / 2,
         },
@@ -282,6 +278,59 @@ def weights(own, other, day):
             'contributions_not_held': {name: parts[name] for name in parts if name not in held},
         },
     }
+
+
+def concentration(weights):
+    ordered = sorted((w for w in weights if w > 0), reverse=True)
+    squares = sum(w * w for w in ordered)
+    return {
+        'constituents': len(ordered), 'herfindahl': squares, 'effective_assets': 1 / squares, 'largest': ordered[0],
+        'top_weights': {str(n): sum(ordered[:n]) for n in (1, 5, 10, 20)},
+    }
+
+
+def dated(days, values):
+    return {'index': list(days), 'data': list(values)}
+
+
+def statistics(levels, index):
+    returns, tracked = levels[1:] / levels[:-1] - 1, index[1:] / index[:-1] - 1
+    total, volatility = levels[-1] / levels[0] - 1, returns.std(ddof=1) * YEAR**0.5
+    return {
+        'total_return': total, 'annualised_return': (1 + total) ** (YEAR / len(returns)) - 1, 'volatility': volatility, 'sharpe_ratio': returns.mean() * YEAR / volatility,
+        'max_drawdown': (levels / np.maximum.accumulate(levels) - 1).min(), 'tracking_difference': total - (index[-1] / index[0] - 1),
+        'tracking_error': (returns - tracked).std(ddof=1) * YEAR**0.5,
+    }
+
+
+def told(held, other):
+    """The result of the run and its overview."""
+    levels = 100 * held.value / held.value[0]
+    by_day = level(RUN, VARIANT)
+    index = np.array([by_day[day] for day in DAYS])
+    index = 100 * index / index[0]
+    metrics = statistics(levels, index)
+    years = sorted({day[:4] for day in DAYS})
+    closes_of = {year: levels[max(t for t, day in enumerate(DAYS) if day[:4] == year)] for year in years}
+    starts = [levels[0], *(closes_of[year] for year in years[:-1])]
+    own, its = levels[1:] / levels[:-1] - 1, other.returns
+    snapshots = [s for s in record(RUN)['index']['target']['rebalances']]
+    relative = {
+        'start': DAYS[0] + 'T00:00:00+00:00', 'end': DAYS[-1] + 'T00:00:00+00:00', 'observations': len(DAYS), 'return_variant': VARIANT,
+        'level': dated(DAYS, 100 * other.value / other.value[0]), 'total_return': metrics['total_return'], 'benchmark_return': compound(its),
+        'excess_return': metrics['total_return'] - compound(its), 'beta': np.cov(own, its)[0, 1] / its.var(ddof=1), 'correlation': np.corrcoef(own, its)[0, 1],
+        'tracking_error': (own - its).std(ddof=1) * YEAR**0.5,
+    }
+    result = {
+        'metrics': metrics, 'level': dated(DAYS, levels), 'index_level': dated(DAYS, index), 'returns': dated(DAYS[1:], own),
+        'drawdown': dated(DAYS, levels / np.maximum.accumulate(levels) - 1), 'benchmark': relative,
+        'annual_returns': {year: closes_of[year] / start - 1 for year, start in zip(years, starts)}, 'total_costs': held.costs.sum(),
+    }
+    overview = {
+        'index_id': RUN, 'metrics': metrics, 'level': dated(DAYS, levels), 'observations': len(DAYS), 'start': DAYS[0], 'end': DAYS[-1],
+        'rebalances': len(snapshots), 'last_rebalance': snapshots[-1]['date'], 'concentration': concentration(snapshots[-1]['weights'].values()),
+    }
+    return {'result': result}, overview
 
 
 def market_and_sectors(names, returns):
@@ -330,6 +379,7 @@ rebalance = next(s['date'] for s in record(RUN)['index']['target']['rebalances']
 windows = [(DAYS[0], DAYS[-1]), (DAYS[40], DAYS[41]), ('2022-05-01', '2023-11-26')]
 of = f'/analytics/{RUN}'
 views = {}
+views[f'/jobs/backtest:{RUN}'], views[f'{of}/overview'] = told(run, benchmark)
 for start, end in windows:
     views[f'{of}/attribution?start={start}&end={end}'] = attribution(run, start, end)
     for by in ('SECTOR', 'INDUSTRY', 'LISTED', 'COUNTRY'):

@@ -39,10 +39,10 @@ describe.skipIf(!hasNumpy).each(['total', 'price'] as const)('views of a run of 
     const index = (count: number, weighting: object) => ({
       ...SHARED, pipeline: { selection: [{ id: 'largest', type: 'TopN', params: { count } }], treatment: { dividends: variant }, weighting },
     });
-    const documents = { RUN: index(25, { type: 'MarketCapWeight', cap: 0.06 }), 'RUN-UNCAPPED': index(25, { type: 'MarketCapWeight' }), OTHER: index(35, { type: 'EqualWeight' }) };
+    const documents = { OTHER: index(35, { type: 'EqualWeight' }), RUN: index(25, { type: 'MarketCapWeight', cap: 0.06 }), 'RUN-UNCAPPED': index(25, { type: 'MarketCapWeight' }) };
     for (const [id, document] of Object.entries(documents)) {
       await service.ok('PUT', `/indices/${id}`, { id, name: id, ...document });
-      expect((await service.job(`/analytics/${id}/backtest`, id === 'RUN' ? { transaction_cost_bps: 15 } : {})).error).toBeNull();
+      expect((await service.job(`/analytics/${id}/backtest`, id === 'RUN' ? { transaction_cost_bps: 15, benchmark: { id: 'OTHER', kind: 'index' } } : {})).error).toBeNull();
     }
     const { stdout } = await promisify(execFile)('python3', ['test/real/views.py', service.url, 'RUN', 'OTHER', variant], { maxBuffer: 2 ** 26 });
     expected = JSON.parse(stdout) as Views;
@@ -50,6 +50,8 @@ describe.skipIf(!hasNumpy).each(['total', 'price'] as const)('views of a run of 
   afterAll(() => service?.close());
 
   test.each([
+    ['results', /\/jobs\//, 1],
+    ['overviews', /overview/, 1],
     ['attributions', /attribution\?/, 3],
     ['attributions by group', /attribution\/groups/, 12],
     ['names', /assets\//, 30],

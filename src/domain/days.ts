@@ -19,8 +19,13 @@ export function dayFrom(text: string): Day {
 }
 
 export function formatDay(day: Day): string {
-  return new Date(day * MS_PER_DAY).toISOString().slice(0, 10);
+  const { year, month, day: dayOfMonth } = civilOf(day);
+  if (!(year >= 1000 && year <= 9999)) return new Date(day * MS_PER_DAY).toISOString().slice(0, 10);
+  return `${year}${MINUS_TWO_DIGITS[month]!}${MINUS_TWO_DIGITS[dayOfMonth]!}`;
 }
+
+/** A minus and a number of two digits, up to 31. */
+const MINUS_TWO_DIGITS = Array.from({ length: 32 }, (_, number) => `-${String(number).padStart(2, '0')}`);
 
 /** The full ISO-8601 timestamp of a market date: midnight UTC with an offset. */
 export function formatDayTimestamp(day: Day): string {
@@ -35,16 +40,34 @@ export interface CivilDate {
   readonly day: number;
 }
 
+/** The day of a date; a day beyond the end of its month is one of the next. */
 export function dayOf({ year, month, day }: CivilDate): Day {
-  const date = new Date(0);
-  date.setUTCFullYear(year, month - 1, day);
-  return Math.round(date.getTime() / MS_PER_DAY);
+  const own = month <= 2 ? year - 1 : year;
+  const era = Math.floor(own / 400);
+  const yearOfEra = own - era * 400;
+  const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
+  return era * DAYS_PER_ERA + yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear - DAYS_BEFORE_1970;
 }
 
+/**
+ * The date of a day by the calendar in use since 1582, as if it always had been.
+ * @source Hinnant, chrono-compatible low-level date algorithms: years begin in March, so that the leap day is their last.
+ */
 export function civilOf(day: Day): CivilDate {
-  const date = new Date(day * MS_PER_DAY);
-  return { year: date.getUTCFullYear(), month: date.getUTCMonth() + 1, day: date.getUTCDate() };
+  const shifted = Math.floor(day) + DAYS_BEFORE_1970;
+  const era = Math.floor(shifted / DAYS_PER_ERA);
+  const dayOfEra = shifted - era * DAYS_PER_ERA;
+  const yearOfEra = Math.floor((dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365);
+  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
+  const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153);
+  const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;
+  return { year: era * 400 + yearOfEra + (month <= 2 ? 1 : 0), month, day: dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1 };
 }
+
+/** Days of 400 years, after which the calendar begins again. */
+const DAYS_PER_ERA = 146_097;
+/** From 1 March of the year 0. */
+const DAYS_BEFORE_1970 = 719_468;
 
 /** 0 Monday to 6 Sunday. */
 export function weekdayOf(day: Day): number {
@@ -52,7 +75,7 @@ export function weekdayOf(day: Day): number {
 }
 
 export function daysInMonth(year: number, month: number): number {
-  return new Date(Date.UTC(year, month, 0)).getUTCDate();
+  return dayOf(month === 12 ? { year: year + 1, month: 1, day: 1 } : { year, month: month + 1, day: 1 }) - dayOf({ year, month, day: 1 });
 }
 
 /** The day `months` later, clipped to the end of its month. */

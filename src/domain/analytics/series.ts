@@ -1,4 +1,4 @@
-import { civilOf } from '../days.js';
+import { civilOf, dayOf } from '../days.js';
 import { LIMITS } from '../limits.js';
 
 /** Period returns of a level series, [n] for n + 1 levels. */
@@ -32,10 +32,11 @@ export function rebase(series: Float64Array, base: number): Float64Array {
 export function annualReturns(days: Int32Array, level: Float64Array): (readonly [year: number, value: number])[] {
   const years: (readonly [number, number])[] = [];
   let start = level[0]!;
+  let end = -Infinity;
   for (let t = 1; t < level.length; t++) {
-    const { year } = civilOf(days[t]!);
-    if (t + 1 < level.length && civilOf(days[t + 1]!).year === year) continue;
-    years.push([year, level[t]! / start - 1]);
+    if (days[t]! > end) end = dayOf({ year: civilOf(days[t]!).year, month: 12, day: 31 });
+    if (t + 1 < level.length && days[t + 1]! <= end) continue;
+    years.push([civilOf(days[t]!).year, level[t]! / start - 1]);
     start = level[t]!;
   }
   return years;

@@ -55,9 +55,9 @@ test('requests while stores are switched see one store or the other, never a mix
     expect((await service.ask('POST', '/data/import', { store_id: `at-${price}`, name: 'x', tables, activate: price === 1 })).status).toBe(201);
   }
   const seen = new Map<string, number>();
-  let isSwitching = true;
+  const switching = new AbortController();
   const read = async () => {
-    while (isSwitching) {
+    while (!switching.signal.aborted) {
       const { status, body } = await service.ask<{ entries?: { fields: { CLOSE: number; PRICE: number } }[] }>('GET', `/data/reference?identifiers=${names.join(',')}&fields=CLOSE,PRICE`);
       const told = `${status} ${[...new Set(body.entries?.flatMap(({ fields }) => [fields.CLOSE, fields.PRICE]))].join(' and ')}`;
       seen.set(told, (seen.get(told) ?? 0) + 1);
@@ -68,7 +68,7 @@ test('requests while stores are switched see one store or the other, never a mix
     await service.ask('POST', `/data/stores/${id}/activate`);
     expect(await service.finished(`load:${id}`)).toMatchObject({ status: 'succeeded' });
   }
-  isSwitching = false;
+  switching.abort();
   await Promise.all(readers);
   expect([...seen.keys()].sort()).toEqual(['200 1', '200 2']);
 });

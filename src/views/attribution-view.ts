@@ -22,6 +22,7 @@ export function attributionView(columns: RunColumns, { start, end }: AskedWindow
   const linked = linkContributions({
     names: names.length,
     returns: returnsOf(columns.f64('level', from, to + 1)),
+    days: days.subarray(from + 1, to + 1),
     weightsBefore: (period) => window.weightsAt(period),
     contributionsOf: (period) => window.contributionsOf(period),
     costOf: (period) => window.costOf(period),

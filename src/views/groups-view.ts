@@ -1,6 +1,7 @@
 import type { GroupAttributionView } from '#contract/analytics.js';
+import { linkContributions } from '#domain/analytics/attribution.js';
 import { brinsonFachler, type GroupedPeriod } from '#domain/analytics/brinson.js';
-import { linkingCoefficient } from '#domain/analytics/attribution.js';
+import { reconciles } from '#domain/analytics/linking.js';
 import { returnsOf } from '#domain/analytics/series.js';
 import type { Book } from '#domain/backtest/book.js';
 import type { RunColumns } from '#domain/backtest/run-columns.js';
@@ -41,36 +42,32 @@ export function groupsView(columns: RunColumns, { window: asked, by, groupOf, be
   const groups = labels.includes(CASH) ? labels : [...labels, CASH];
   const cash = groups.indexOf(CASH);
   const own = groupedRun(columns, { from, to, groupAt: ownGroups.map((group) => groups.indexOf(group)), count: groups.length, cash });
-  const level = columns.f64('level', from, to + 1);
-  const returns = returnsOf(level);
-  const totalReturn = level.at(-1)! / level[0]! - 1;
-  const contributions = new Float64Array(groups.length);
-  const averages = new Float64Array(groups.length);
-  for (let period = 0; period < periods; period++) {
-    if (!(returns[period]! > -1)) throw new Refusal('TOTAL_LOSS', `A period returned ${returns[period]}; contributions are linked over periods that keep something.`);
-    const link = linkingCoefficient(returns[period]!) / linkingCoefficient(totalReturn);
-    const grouped = own(period);
-    for (let k = 0; k < groups.length; k++) {
-      contributions[k]! += link * grouped.contributions[k]!;
-      averages[k]! += grouped.weights[k]! / periods;
-    }
-  }
+  const ends = days.subarray(from + 1, to + 1);
+  let grouped: GroupedPeriod;
+  const linked = linkContributions({
+    names: groups.length,
+    returns: returnsOf(columns.f64('level', from, to + 1)),
+    days: ends,
+    weightsBefore: (period) => (grouped = own(period)).weights,
+    contributionsOf: () => grouped.contributions,
+    costOf: () => 0,
+    hasCosts: false,
+  });
   const effects = benchmark && brinsonFachler({
     groups: groups.length,
-    periods,
+    days: ends,
     portfolio: own,
     benchmark: groupedBook(benchmark.book, { days: days.subarray(from, to + 1), groupAt: otherGroups.map((group) => groups.indexOf(group)), count: groups.length, cash }),
   });
-  const shown = groups.map((_, k) => k).filter((k) => averages[k]! > 0 || contributions[k] !== 0 || (effects !== null && effects.benchmarkAverageWeights[k]! > 0));
-  const residual = effects ? effects.residual : totalReturn - contributions.reduce((sum, part) => sum + part, 0);
-  const scale = Math.max(1, Math.abs(totalReturn), Math.abs(effects?.benchmarkReturn ?? 0));
+  const { contributions, averageWeights, totalReturn } = linked;
+  const shown = groups.map((_, k) => k).filter((k) => averageWeights[k]! > 0 || contributions[k] !== 0 || (effects !== null && effects.benchmarkAverageWeights[k]! > 0));
   return {
     index_id: columns.header.run_id,
     by,
     benchmark: benchmark?.id ?? null,
     groups: shown.map((k) => ({
       group: groups[k]!,
-      average_weight: averages[k]!,
+      average_weight: averageWeights[k]!,
       benchmark_average_weight: effects?.benchmarkAverageWeights[k] ?? null,
       contribution: contributions[k]!,
       allocation: effects?.allocation[k] ?? null,
@@ -81,16 +78,14 @@ export function groupsView(columns: RunColumns, { window: asked, by, groupOf, be
     benchmark_return: effects?.benchmarkReturn ?? null,
     active_return: effects ? effects.portfolioReturn - effects.benchmarkReturn : null,
     periods,
-    residual,
-    reconciles: Math.abs(residual) <= RECONCILES_WITHIN * scale,
+    residual: effects?.residual ?? linked.residual,
+    reconciles: effects ? reconciles(effects.residual, totalReturn, effects.benchmarkReturn) : linked.reconciles,
     requested_start: asked.start ?? formatDay(days[0]!),
     requested_end: asked.end ?? formatDay(days.at(-1)!),
     start: formatDayTimestamp(days[from + 1]!),
     end: formatDayTimestamp(end),
   };
 }
-
-const RECONCILES_WITHIN = 1e-10;
 
 interface Grouping {
   /** Group of each name, [H]. */

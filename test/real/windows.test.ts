@@ -190,9 +190,11 @@ describe('a comparison', () => {
   test('of one shared date has levels and no return', async () => {
     await run('HAND', { end: DATES[3] });
     await later();
-    const { body } = await compare('HAND', 'LATER');
-    expect(body).toMatchObject({ observations: 1, start: DATES[3], end: DATES[3] });
-    expect(body.entries.map(({ level, total_return: total }) => [level.data, total])).toEqual([[[100], 0], [[100], 0]]);
+    for (const ids of [['HAND', 'LATER'], ['LATER', 'HAND']]) {
+      const { body } = await compare(...ids);
+      expect(body).toMatchObject({ observations: 1, start: DATES[3], end: DATES[3] });
+      expect(body.entries.map(({ level, total_return: total }) => [level.data, total])).toEqual([[[100], 0], [[100], 0]]);
+    }
   });
 
   test('of runs without a shared date is refused with the dates they have', async () => {

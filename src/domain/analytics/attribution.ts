@@ -1,10 +1,13 @@
-import { Refusal } from '../refusal.js';
+import type { Day } from '../days.js';
+import { compoundReturn, linkingCoefficient, reconciles } from './linking.js';
 
 /** The periods of a window, n of them, over H names. */
 export interface AttributionInput {
   readonly names: number;
   /** Portfolio returns of the periods, costs included, [n]. */
   readonly returns: Float64Array;
+  /** Days on which the periods end, [n]. */
+  readonly days: ArrayLike<Day>;
   /** Weights held at the beginning of a period, [H]. Read before the next call. */
   weightsBefore(period: number): Float64Array;
   /** Contributions of a period before linking, adding up to its return, [H]. */
@@ -26,13 +29,6 @@ export interface Attribution {
   readonly costDrag: number | null;
 }
 
-const RECONCILES_WITHIN = 1e-10;
-
-/** k(x) = ln(1 + x) / x, the coefficient that turns a return into its logarithm; 1 at 0. */
-export function linkingCoefficient(x: number): number {
-  return x === 0 ? 1 : Math.log1p(x) / x;
-}
-
 /**
  * Links the contributions of periods so that they add up to the compounded return exactly.
  * @throws Refusal TOTAL_LOSS when a period lost everything
@@ -40,8 +36,8 @@ export function linkingCoefficient(x: number): number {
  * @cost O(n H)
  */
 export function linkContributions(input: AttributionInput): Attribution {
-  const { names, returns, hasCosts } = input;
-  const total = compound(returns);
+  const { names, returns, days, hasCosts } = input;
+  const total = compoundReturn(returns, days);
   const overall = linkingCoefficient(total);
   const contributions = new Float64Array(names);
   const averageWeights = new Float64Array(names);
@@ -61,16 +57,7 @@ export function linkContributions(input: AttributionInput): Attribution {
     averageWeights,
     totalReturn: total,
     residual,
-    reconciles: Math.abs(residual) <= RECONCILES_WITHIN * Math.max(1, Math.abs(total)),
+    reconciles: reconciles(residual, total),
     costDrag: hasCosts ? costDrag : null,
   };
-}
-
-function compound(returns: Float64Array): number {
-  let growth = 1;
-  for (const value of returns) {
-    if (!(value > -1)) throw new Refusal('TOTAL_LOSS', `A period returned ${value}; contributions are linked over periods that keep something.`);
-    growth *= 1 + value;
-  }
-  return growth - 1;
 }

@@ -1,4 +1,5 @@
-import { Refusal } from '../refusal.js';
+import type { Day } from '../days.js';
+import { activeLinkingCoefficient, compoundReturn } from './linking.js';
 
 /** Groups of holdings over one period, K of them. */
 export interface GroupedPeriod {
@@ -10,7 +11,8 @@ export interface GroupedPeriod {
 
 export interface BrinsonInput {
   readonly groups: number;
-  readonly periods: number;
+  /** On which the periods end, [n]. */
+  readonly days: ArrayLike<Day>;
   portfolio(period: number): GroupedPeriod;
   benchmark(period: number): GroupedPeriod;
 }
@@ -37,7 +39,8 @@ export interface BrinsonEffects {
  * @source G. Brinson, N. Fachler, Measuring non-US equity portfolio performance, 1985; linked as D. Cariño, 1999
  * @cost O(n K)
  */
-export function brinsonFachler({ groups, periods, portfolio, benchmark }: BrinsonInput): BrinsonEffects {
+export function brinsonFachler({ groups, days, portfolio, benchmark }: BrinsonInput): BrinsonEffects {
+  const periods = days.length;
   const effects = { allocation: new Float64Array(groups), selection: new Float64Array(groups), interaction: new Float64Array(groups) };
   const averageWeights = new Float64Array(groups);
   const benchmarkAverageWeights = new Float64Array(groups);
@@ -47,14 +50,14 @@ export function brinsonFachler({ groups, periods, portfolio, benchmark }: Brinso
     returns.portfolio[period] = total(portfolio(period).contributions);
     returns.benchmark[period] = total(benchmark(period).contributions);
   }
-  const portfolioReturn = compound(returns.portfolio);
-  const benchmarkReturn = compound(returns.benchmark);
-  const overall = activeLink(portfolioReturn, benchmarkReturn);
+  const portfolioReturn = compoundReturn(returns.portfolio, days);
+  const benchmarkReturn = compoundReturn(returns.benchmark, days);
+  const overall = activeLinkingCoefficient(portfolioReturn, benchmarkReturn);
   for (let period = 0; period < periods; period++) {
     const own = portfolio(period);
     const other = benchmark(period);
     const benchmarkTotal = returns.benchmark[period]!;
-    const link = activeLink(returns.portfolio[period]!, benchmarkTotal) / overall;
+    const link = activeLinkingCoefficient(returns.portfolio[period]!, benchmarkTotal) / overall;
     for (let k = 0; k < groups; k++) {
       const w = own.weights[k]!;
       const b = other.weights[k]!;
@@ -74,23 +77,8 @@ export function brinsonFachler({ groups, periods, portfolio, benchmark }: Brinso
   return { ...effects, averageWeights, benchmarkAverageWeights, portfolioReturn, benchmarkReturn, residual: portfolioReturn - benchmarkReturn - explained };
 }
 
-/** (ln(1+a) - ln(1+b)) / (a - b), the coefficient that turns a difference of returns into one of logarithms. */
-function activeLink(a: number, b: number): number {
-  const gap = (a - b) / (1 + b);
-  return gap === 0 ? 1 / (1 + b) : Math.log1p(gap) / (a - b);
-}
-
 function total(values: Float64Array): number {
   let sum = 0;
   for (const value of values) sum += value;
   return sum;
-}
-
-function compound(returns: Float64Array): number {
-  let growth = 1;
-  for (const value of returns) {
-    if (!(value > -1)) throw new Refusal('TOTAL_LOSS', `A period returned ${value}; effects are linked over periods that keep something.`);
-    growth *= 1 + value;
-  }
-  return growth - 1;
 }

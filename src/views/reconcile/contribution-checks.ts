@@ -40,6 +40,7 @@ function over(columns: RunColumns, level: Float64Array, span: Span, name: string
   const { totalReturn, residual } = linkContributions({
     names: columns.header.names.length,
     returns,
+    days: columns.i32('days').subarray(span.from + 1, span.to + 1),
     weightsBefore: (period) => window.weightsAt(period),
     contributionsOf: (period) => window.contributionsOf(period),
     costOf: (period) => window.costOf(period),

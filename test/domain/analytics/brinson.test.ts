@@ -12,7 +12,7 @@ describe('Brinson-Fachler', () => {
     // Two groups: 60/40 against 50/50, returns 10% and 2% against 8% and 4%; the benchmark returns 6%.
     const own = period([0.6, 0.4], [0.1, 0.02]);
     const other = period([0.5, 0.5], [0.08, 0.04]);
-    const { allocation, selection, interaction, portfolioReturn, benchmarkReturn, residual } = brinsonFachler({ groups: 2, periods: 1, portfolio: () => own, benchmark: () => other });
+    const { allocation, selection, interaction, portfolioReturn, benchmarkReturn, residual } = brinsonFachler({ groups: 2, days: [19_000], portfolio: () => own, benchmark: () => other });
     const near = (actual: Float64Array, expected: number[]) => expected.forEach((value, k) => expect(actual[k]).toBeCloseTo(value, 12));
     near(allocation, [0.1 * 0.02, -0.1 * -0.02]);
     near(selection, [0.5 * 0.02, 0.5 * -0.02]);
@@ -23,7 +23,7 @@ describe('Brinson-Fachler', () => {
 
   test('of a group on one side only is told by allocation or interaction', () => {
     const { allocation, selection, interaction } = brinsonFachler({
-      groups: 3, periods: 1,
+      groups: 3, days: [19_000],
       portfolio: () => period([0.5, 0.5, 0], [0.1, 0.2, 0]),
       benchmark: () => period([0.5, 0, 0.5], [0.1, 0, 0.04]),
     });
@@ -41,7 +41,7 @@ describe('Brinson-Fachler', () => {
     });
     fc.assert(
       fc.property(fc.array(fc.tuple(side, side), { minLength: 1, maxLength: 40 }), (periods) => {
-        const effects = brinsonFachler({ groups: 3, periods: periods.length, portfolio: (p) => periods[p]![0], benchmark: (p) => periods[p]![1] });
+        const effects = brinsonFachler({ groups: 3, days: periods.map((_, p) => 19_000 + p), portfolio: (p) => periods[p]![0], benchmark: (p) => periods[p]![1] });
         expect(Math.abs(effects.residual)).toBeLessThanOrEqual(1e-12 * Math.max(1, Math.abs(effects.portfolioReturn), Math.abs(effects.benchmarkReturn)));
       }),
     );

@@ -173,5 +173,5 @@ describe('on random markets with every kind of corporate action', () => {
 
 test('linking needs every period to keep something', () => {
   const input = { names: 1, weightsBefore: () => Float64Array.of(1), contributionsOf: () => Float64Array.of(-1), costOf: () => 0, hasCosts: false };
-  expect(() => linkContributions({ ...input, returns: Float64Array.of(-1) })).toThrow(expect.objectContaining({ code: 'TOTAL_LOSS' }));
+  expect(() => linkContributions({ ...input, returns: Float64Array.of(-1), days: [19_724] })).toThrow(expect.objectContaining({ code: 'TOTAL_LOSS', message: expect.stringContaining('2024-01-02 is -1') as string }));
 });

@@ -1,16 +1,11 @@
 import type { BacktestRecordCollection, BacktestRequest } from '#contract/analytics.js';
-import { requestedRange } from '#domain/backtest/window.js';
-import type { BacktestPlan, BacktestRequest as ResolvedRequest, StrategyTerms } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
-import type { IndexDocument } from '#domain/documents/index-document.js';
-import type { StrategyDocument } from '#domain/documents/strategy-document.js';
-import { marketFindings } from '#domain/documents/index-on-market.js';
 import { LIMITS } from '#domain/limits.js';
-import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
-import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
@@ -19,12 +14,10 @@ import type { Markets } from '#market/markets.js';
 import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
 import type { BacktestPayload } from './backtest-job.js';
-import { reachedBy } from './index-questions.js';
+import { assertOrder, assertRunnable, createBacktestPlans, estimatedBytes } from './backtest-plans.js';
 import type { Precondition } from './preconditions.js';
 import { assertSubject, readRun, requireRun } from './run-documents.js';
 import { createRunRecords, recordEtag } from './run-records.js';
-import { findIndex, requireIndex } from './stored-indices.js';
-import { findConstraintSet, requireStrategy } from './stored-strategies.js';
 import { createViewCache } from './view-cache.js';
 
 export interface AnalyticsDependencies {
@@ -110,7 +103,7 @@ export interface Analytics {
 export function createAnalytics(dependencies: AnalyticsDependencies): Analytics {
   const { documents, artifacts, jobs, kind, markets, calendars, engineVersion } = dependencies;
 
-  const indexOf = (indexId: string) => findIndex(documents, indexId);
+  const plans = createBacktestPlans(documents);
   const stored = (ref: ArtifactRef): StoredBytes => ({ length: ref.bytes, etag: ref.sha256, open: () => artifacts.stream(ref) });
   const records = createRunRecords({ artifacts, jobs });
   const columnsOf = (runId: string): string => artifacts.path(requireRun(documents, runId).artifacts.columns);
@@ -118,64 +111,19 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
   const make = (input: RunViewInput, signal: AbortSignal): Promise<OutputBytes> => jobs.query('view-run', input, signal);
   const view = (input: RunViewInput, signal: AbortSignal): Promise<OutputBytes> => views.get(questionOf(input), () => make(input, signal));
 
-  /** What is run, with every document it reaches: an index, or a strategy on its own terms, of which the request overrides some. */
-  function planOf(runId: string, given: BacktestRequest): BacktestPlan {
-    const strategy = documents.get('strategy', runId) === undefined ? undefined : requireStrategy(documents, runId).strategy;
-    const { document } = strategy === undefined ? requireIndex(documents, runId) : { document: followedIndex(strategy) };
-    const request = filledIn(given, strategy);
-    assertOrder(request);
-    if (strategy === undefined) assertForeign(document, request);
-    return {
-      runId,
-      name: (strategy ?? document).name,
-      indexId: document.id,
-      documents: { ...reachedBy(document, indexOf), ...(request.benchmark?.kind === 'index' ? benchmarkIndex(request.benchmark.id) : {}) },
-      request,
-      ...(strategy === undefined ? {} : { strategy: termsOf(strategy) }),
-    };
-  }
-
-  /** @throws Refusal VALIDATION_FAILED when the constraint set is gone or cannot be read */
-  function termsOf({ rebalance, drift_tolerance, exposure, constraint_set_id: setId }: StrategyDocument): StrategyTerms {
-    const terms = { rebalance, drift_tolerance, exposure };
-    if (setId === null) return terms;
-    const set = findConstraintSet(documents, setId);
-    if (set !== undefined) return { ...terms, constraints: set.constraints };
-    throw refuseWithFindings('strategy document', [{ severity: 'error', code: 'CONSTRAINT_SET_NOT_FOUND', path: 'constraint_set_id', message: `No constraint set is stored under ${setId}.`, value: setId }]);
-  }
-
-  /** @throws Refusal VALIDATION_FAILED when the index is gone or cannot be read */
-  function followedIndex({ index_id: id }: StrategyDocument): IndexDocument {
-    const document = indexOf(id);
-    if (document !== undefined) return document;
-    throw refuseWithFindings('strategy document', [{ severity: 'error', code: 'UNKNOWN_INDEX', path: 'index_id', message: `No index is stored under ${id}.`, value: id }]);
-  }
-
-  function benchmarkIndex(benchmarkId: string): Record<string, IndexDocument> {
-    if (documents.get('index', benchmarkId) === undefined) throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${benchmarkId} is no stored index.`, { benchmark: benchmarkId });
-    return reachedBy(requireIndex(documents, benchmarkId).document, indexOf);
-  }
-
   return {
     assertSubject: (runId) => assertSubject(documents, runId),
 
     async start(runId, given, origin) {
       assertSubject(documents, runId);
-      const plan = planOf(runId, given);
-      const { request } = plan;
+      const plan = plans.planOf(runId, given);
       const { market } = markets.require();
-      const document = plan.documents[plan.indexId]!;
-      const calendar = calendars.get(document.calendar);
-      if (!calendar) throw refuseWithFindings('index document', [{ severity: 'error', code: 'UNKNOWN_CALENDAR', message: `The calendar ${document.calendar} is not known.`, path: 'calendar' }]);
-      for (const reached of Object.values(plan.documents)) assertNoErrors(`index document ${reached.id}`, marketFindings(reached, market, 'error'));
-      if (plan.strategy?.constraints) assertNoErrors('constraint set', constraintFieldFindings(plan.strategy.constraints, market, { path: 'constraints', severity: 'error' }));
-      assertIdentifierBenchmark(market, request);
-      requestedRange({ document, calendar, dates: market.dates, request });
+      assertRunnable(plan, { market, calendars });
       return jobs.submit({
         kind,
         ident: runId,
         payload: { plan, engine_version: engineVersion },
-        request,
+        request: plan.request,
         estimatedBytes: estimatedBytes(market),
         message: 'waiting for a worker',
         origin,
@@ -216,7 +164,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     async groups(runId, { by, benchmark = null, start = null, end = null }, signal) {
       const columns = columnsOf(runId);
       assertOrder({ start, end });
-      const compared = benchmark === null ? null : { indexId: benchmark, documents: benchmarkIndex(benchmark) };
+      const compared = benchmark === null ? null : { indexId: benchmark, documents: plans.benchmarkDocuments(benchmark) };
       const { handle, market } = markets.require();
       assertReferenceColumn(market, by);
       return view({ view: 'groups', columns, start, end, by, benchmark: compared, market: handle }, signal);
@@ -227,7 +175,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const isIndex = benchmark?.kind === 'index' && documents.get('index', benchmark.id) !== undefined;
       const files = Object.entries(stored).flatMap(([name, ref]) => (ref === undefined ? [] : [{ name, path: artifacts.path(ref), sha256: ref.sha256 }]));
       // Told from the files as they are now.
-      return make({ view: 'reconcile', columns: artifacts.path(stored.columns), files, market: markets.served()?.handle ?? null, benchmark: isIndex ? { indexId: benchmark.id, documents: benchmarkIndex(benchmark.id) } : null }, signal);
+      return make({ view: 'reconcile', columns: artifacts.path(stored.columns), files, market: markets.served()?.handle ?? null, benchmark: isIndex ? { indexId: benchmark.id, documents: plans.benchmarkDocuments(benchmark.id) } : null }, signal);
     },
     async asset(runId, identifier, signal) {
       return view({ view: 'asset', columns: columnsOf(runId), identifier }, signal);
@@ -240,13 +188,13 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     },
     async weights(runId, { as_of: asOf = null, benchmark = null, risk }, signal) {
       const columns = columnsOf(runId);
-      const compared = benchmark === null ? null : { indexId: benchmark, documents: benchmarkIndex(benchmark) };
+      const compared = benchmark === null ? null : { indexId: benchmark, documents: plans.benchmarkDocuments(benchmark) };
       const served = compared || risk ? markets.require() : markets.served();
       return view({ view: 'weights', columns, asOf, risk, benchmark: compared, market: served?.handle ?? null }, signal);
     },
     async factorRisk(runId, { as_of: asOf = null, benchmark, model, factors }, signal) {
       const columns = columnsOf(runId);
-      const compared = { indexId: benchmark, documents: benchmarkIndex(benchmark) };
+      const compared = { indexId: benchmark, documents: plans.benchmarkDocuments(benchmark) };
       return view({ view: 'factor-risk', columns, asOf, benchmark: compared, market: markets.require().handle, model, factors }, signal);
     },
     async levels(runId, { variant = null, start = null, end = null }, signal) {
@@ -254,7 +202,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       assertOrder({ start, end });
       return view({ view: 'levels', columns, variant, start, end }, signal);
     },
-    planOf: (runId, request) => planOf(runId, BacktestFields.parse(request)),
+    planOf: (runId, request) => plans.planOf(runId, BacktestFields.parse(request)),
     estimatedBytes: () => estimatedBytes(markets.require().market),
     async levelsOf(runId) {
       return jobs.query('run-levels', { columns: columnsOf(runId) });
@@ -269,51 +217,10 @@ function questionOf(input: RunViewInput): unknown {
   return { ...input, market: [storeId, adjustment, contentHash] };
 }
 
-/** The terms of a run: as given, else the strategy's, else the defaults. */
-function filledIn(given: BacktestRequest, strategy: StrategyDocument | undefined): ResolvedRequest {
-  const own = strategy && {
-    benchmark: strategy.benchmark,
-    start: strategy.start,
-    end: strategy.end,
-    initial_capital: strategy.initial_capital,
-    transaction_cost_bps: strategy.transaction_cost_bps,
-  };
-  const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  return BacktestFields.parse({ ...own, ...asked });
-}
-
-/** An index has nothing to learn from itself as a benchmark. */
-function assertForeign({ id }: IndexDocument, { benchmark }: ResolvedRequest): void {
-  if (benchmark?.kind !== 'index' || benchmark.id !== id) return;
-  throw refuseWithFindings('request', [{ severity: 'error', code: 'BENCHMARK_IS_SELF', message: `The benchmark ${id} is the index itself.`, path: 'benchmark.id', value: id }]);
-}
-
-function assertOrder({ start, end }: { readonly start: string | null; readonly end: string | null }): void {
-  if (start !== null && end !== null && start > end) throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
-}
-
-function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRequest): void {
-  if (benchmark?.kind !== 'identifier') return;
-  const { id, price_column: column } = benchmark;
-  if (!market.identifiers.includes(id)) throw new Refusal('BENCHMARK_NOT_FOUND', `The served store holds no identifier ${id}.`, { benchmark: id });
-  if (market.fields.has(column)) return;
-  const accepted = [...market.fields.keys()];
-  throw refuseWithFindings('request', [
-    { severity: 'error', code: 'UNKNOWN_FIELD_NAME', message: `The served store has no column ${column}; it has ${accepted.join(', ')}.`, path: 'benchmark.price_column', accepted, value: column },
-  ]);
-}
-
 function assertReferenceColumn(market: MarketData, column: string): void {
   const accepted = market.reference.columns;
   if (accepted.includes(column)) return;
   throw refuseWithFindings('query', [
     { severity: 'error', code: 'UNKNOWN_FIELD_NAME', message: `The served store has no reference column ${column}; it has ${accepted.join(', ') || 'none'}.`, path: 'by', accepted, value: column },
   ]);
-}
-
-/** Panels of doubles a run makes beside the shared market: growth in three variants, weights, columns, text. */
-const PANELS_PER_RUN = 10;
-
-function estimatedBytes({ dates, identifiers }: MarketData): number {
-  return 64 * 2 ** 20 + PANELS_PER_RUN * 8 * dates.length * identifiers.length;
 }

@@ -29,7 +29,7 @@ async function findingsOf(query: string) {
 }
 
 describe('Parquet of other writers', () => {
-  test.each(['snappy', 'zstd', 'gzip', 'uncompressed'])('compressed with %s gives the same content', async (codec) => {
+  test.each(['snappy', 'zstd', 'gzip', 'brotli', 'lz4_raw', 'uncompressed'])('compressed with %s gives the same content', async (codec) => {
     const [csv, parquet] = [await folderFor(), await folderFor()];
     await writeFiles(csv, { 'market.csv': 'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10.5,100\nB,2024-01-02,20.25,\nA,2024-01-03,11.5,110\n' });
     await copy(PLAIN, join(parquet, 'market.parquet'), `, CODEC '${codec}'`);

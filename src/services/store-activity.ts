@@ -26,8 +26,8 @@ export interface StoreActivity {
   assertNoneLoads(): void;
   /** @throws Refusal STORE_EXISTS */
   assertFree(storeId: string): void;
-  /** The first free id of a stem and a number. */
-  freeId(stem: string): string;
+  /** Runs work with the first free id of a stem and a number, which nobody else is given meanwhile. */
+  withFreeId<T>(stem: string, work: (storeId: string) => Promise<T>): Promise<T>;
   /** Runs work on a store as the one load of the moment. */
   asReader<T>(storeId: string, work: () => Promise<T>): Promise<T>;
 }
@@ -40,6 +40,8 @@ export interface StoreActivityDependencies {
 
 export function createStoreActivity({ documents, jobs, markets }: StoreActivityDependencies): StoreActivity {
   const reading = new Set<string>();
+  /** Ids that were given out and have no document yet. */
+  const reserved = new Set<string>();
 
   function activityOf(storeId: string): Activity | undefined {
     if (reading.has(storeId) || jobs.isLive(`load:${storeId}`)) return 'loading';
@@ -83,12 +85,18 @@ export function createStoreActivity({ documents, jobs, markets }: StoreActivityD
     }
   }
 
-  function freeId(stem: string): string {
-    const taken = new Set(documents.ids('store'));
+  async function withFreeId<T>(stem: string, work: (storeId: string) => Promise<T>): Promise<T> {
+    const taken = new Set([...documents.ids('store'), ...reserved]);
     let n = 1;
     while (taken.has(`${stem}-${n}`)) n += 1;
-    return `${stem}-${n}`;
+    const storeId = `${stem}-${n}`;
+    reserved.add(storeId);
+    try {
+      return await work(storeId);
+    } finally {
+      reserved.delete(storeId);
+    }
   }
 
-  return { of: activityOf, reading, isServed, isGone, view: viewOf, requireKnown, assertIdle, assertNoneLoads, assertFree, freeId, asReader };
+  return { of: activityOf, reading, isServed, isGone, view: viewOf, requireKnown, assertIdle, assertNoneLoads, assertFree, withFreeId, asReader };
 }

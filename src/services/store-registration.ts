@@ -119,7 +119,8 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
       assertPrecondition(tx, 'store', storeId, ifMatch);
       tx.delete('store', storeId);
     });
-    if (document?.managed === true && document.location !== null) await folders.remove(document.location, storeId);
+    // The store is forgotten: a folder that cannot be removed is no failure of that, and goes at the next start.
+    if (document?.managed === true && document.location !== null) await folders.remove(document.location, storeId).catch(() => false);
   }
 
   return { create, update, remove };

@@ -12,7 +12,7 @@ import { GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore } from '#store/documents.js';
 import type { StoreActivity } from './store-activity.js';
 import { isRefreshable } from './store-documents.js';
-import { sessionsBetween, writingStore, type GenerateRequest, type StoreJobs } from './store-jobs.js';
+import { sessionsBetween, writingStore, type GeneratePayload, type GenerateRequest, type StoreJobs } from './store-jobs.js';
 import type { Stores } from './stores.js';
 
 export interface StoreSubmissionsDependencies {
@@ -56,10 +56,14 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
     const { store_id, name, ...rest } = request;
     const full: GenerateRequest = { ...rest, end: request.end ?? lastYearEnd(timestamp()) };
     assertGeneratable(full, calendars);
-    const storeId = store_id ?? activity.freeId(`synthetic-${request.seed}`);
+    const make = (storeId: string) => generateAs({ store_id: storeId, name: name ?? `Synthetic market ${request.seed}`, created_at: timestamp(), request: full }, request, origin);
+    return store_id === undefined ? activity.withFreeId(`synthetic-${request.seed}`, make) : make(store_id);
+  }
+
+  async function generateAs(payload: GeneratePayload, request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus> {
+    const { store_id: storeId } = payload;
     activity.assertFree(storeId);
     if (request.activate) activity.assertNoneLoads();
-    const payload = { store_id: storeId, name: name ?? `Synthetic market ${request.seed}`, created_at: timestamp(), request: full };
     const status = await jobs.submit({ kind: kinds.generate, ident: storeId, payload, request, estimatedBytes: READER_BYTES, message: 'waiting to be generated', origin });
     // The job may have ended already; its own outcome is then what is stored.
     await documents.transaction((tx) => {

@@ -18,7 +18,7 @@ import type { DocumentStore } from '#store/documents.js';
 import type { ServedStore } from './data.js';
 import { createGate } from './gate.js';
 import type { Precondition } from './preconditions.js';
-import { refusedData } from './refused-data.js';
+import { placedAt, refusedData } from './refused-data.js';
 import { createStoreActivity } from './store-activity.js';
 import { createStoreAudits } from './store-audits.js';
 import { readStore, toListedStore } from './store-documents.js';
@@ -101,8 +101,8 @@ export function createStores(dependencies: StoresDependencies): Stores {
     const held = markets.served();
     if (held?.handle.storeId === document.store_id) return held.handle;
     activity.assertIdle(document.store_id);
-    const loaded = await activity.asReader(document.store_id, () => loading.read(document, { serve: true, signal: closing.signal }));
-    if (loaded.kind === 'refused') throw refusedData(loaded.findings);
+    const loaded = await activity.asReader(document.store_id, () => readers(() => loading.read(document, { serve: true, signal: closing.signal })));
+    if (loaded.kind === 'refused') throw refusedData(placedAt('location', loaded.findings));
     return loaded.served!.handle;
   }
 
@@ -110,10 +110,12 @@ export function createStores(dependencies: StoresDependencies): Stores {
 
   async function repair(storeId: string, request: RepairRequest): Promise<ImportResult> {
     const { document } = activity.requireKnown(storeId);
-    const newId = request.store_id ?? activity.freeId(`${storeId.slice(0, 48)}-repaired`);
-    activity.assertFree(newId);
     if (request.activate) activity.assertNoneLoads();
-    return audits.repair(document, { ...request, store_id: newId });
+    const repairAs = (newId: string) => {
+      activity.assertFree(newId);
+      return audits.repair(document, { ...request, store_id: newId });
+    };
+    return request.store_id === undefined ? activity.withFreeId(`${storeId.slice(0, 48)}-repaired`, async (newId) => repairAs(newId)) : repairAs(request.store_id);
   }
 
   return {

@@ -247,6 +247,13 @@ describe('synthetic data', () => {
     expect(await store('synthetic-42-1')).toMatchObject({ content_hash: first.content_hash, active: false, files: first.files });
   });
 
+  test('without an id gets one of its own, however many ask at once', async () => {
+    const asked = await Promise.all([5, 6, 7].map((assets) => service.ask<JobStatus>('POST', '/data/synthetic', { seed: 77, assets, start: '2022-01-01', end: '2022-06-30', activate: false })));
+    expect(asked.map(({ status }) => status)).toEqual([202, 202, 202]);
+    expect(asked.map(({ body }) => body.job_id).sort()).toEqual(['generate:synthetic-77-1', 'generate:synthetic-77-2', 'generate:synthetic-77-3']);
+    for (const { body } of asked) expect(await service.finished(body.job_id)).toMatchObject({ status: 'succeeded' });
+  });
+
   test('that is cancelled leaves nothing', async () => {
     await service.ask('POST', '/data/synthetic', { store_id: 'stopped', assets: 1000, start: '2000-01-01', end: '2020-12-31' });
     expect((await service.ask<JobStatus>('DELETE', '/jobs/generate:stopped')).body.status).toBe('cancelled');

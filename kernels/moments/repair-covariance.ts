@@ -2,7 +2,7 @@ import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 
 /** What a repair needs of an engine. */
-type RepairEngine = Pick<Engine, 'allocate' | 'scope' | 'symmetricEigen' | 'symmetricRankK'>;
+type RepairEngine = Pick<Engine, 'precision' | 'allocate' | 'scope' | 'symmetricEigen' | 'symmetricRankK' | 'gemm'>;
 
 /**
  * Makes a symmetric matrix positive semi-definite by setting its negative eigenvalues to 0, and brings its diagonal back by
@@ -24,7 +24,9 @@ export function repairCovariance(engine: RepairEngine, covariance: Float64Array,
     const vectors = engine.allocate(assets * assets);
     if (!engine.symmetricEigen(covariance, assets, values, vectors)) throw new Error('the covariance has entries that are not finite');
     for (let k = 0; k < assets; k++) scaleRow(vectors, k * assets, assets, Math.sqrt(Math.max(values[k]!, 0)));
-    engine.symmetricRankK(vectors, assets, covariance);
+    // A product in float32 would miss what is being mended; `gemm` has float64 on every engine.
+    if (engine.precision === 'float64') engine.symmetricRankK(vectors, assets, covariance);
+    else engine.gemm({ rows: assets, inner: assets, columns: assets, transposeA: true }, vectors, vectors, covariance);
   });
   restoreDiagonal(covariance, diagonal);
 }

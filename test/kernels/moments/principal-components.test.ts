@@ -23,6 +23,15 @@ describe('principalComponents', () => {
     }
   });
 
+  test.each([[5, 3], [3, 5]])('are found though the second is a millionth of the first, for %i x %i', (rows, columns) => {
+    const panel = new Float64Array(rows * columns);
+    panel[0] = 1;
+    panel[columns + 1] = 1e-3;
+    const { values, vectors } = principalComponents(plain, panel, columns, 2);
+    expect([values[0], values[1]]).toEqual([expect.closeTo(1, 15), expect.closeTo(1e-6, 18)]);
+    expect(vectors[columns + 1]).toBeCloseTo(1, 12);
+  });
+
   test('end where the panel has no more', () => {
     const panel = Float64Array.of(1, 2, 3, 2, 4, 6); // rank 1, |row|^2 = 14 and 56
     const { values, vectors } = principalComponents(plain, panel, 3, 3);

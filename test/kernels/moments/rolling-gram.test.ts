@@ -31,6 +31,30 @@ describe('createRollingGram', () => {
     }
   });
 
+  test('reads the rows that came and went, and all of them after twelve updates, so that rounding does not gather', () => {
+    const rolling = createRollingGram(referenceEngine);
+    const readings = Array.from({ length: 15 }, (_, step) => {
+      let count = 0;
+      rolling.over(names, rowsFrom(step * 5, 100), (rows, out) => {
+        count += rows.length;
+        read(rows, out);
+      });
+      return count;
+    });
+    expect(readings).toEqual([100, ...Array.from({ length: 12 }, () => 10), 100, 10]);
+  });
+
+  test('reads all rows when more than a quarter of them change', () => {
+    const rolling = createRollingGram(referenceEngine);
+    rolling.over(names, rowsFrom(0, 100), read);
+    let count = 0;
+    rolling.over(names, rowsFrom(13, 100), (rows, out) => {
+      count += rows.length;
+      read(rows, out);
+    });
+    expect(count).toBe(100);
+  });
+
   test('other names begin anew', () => {
     const rolling = createRollingGram(referenceEngine);
     const rows = rowsFrom(0, 50);

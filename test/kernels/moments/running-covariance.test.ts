@@ -42,6 +42,14 @@ describe.each([['definitions', referenceEngine], ['WebAssembly', wasmEngine()]] 
     expectCovariance(last, momentsOf(panel.slice(9750 * 3), 3).covariance, 3, 1e-9);
   });
 
+  test('do not lose digits where the level moves far from where it began', () => {
+    const panel = randomPanel(1_000, 2, 4).map((value, at) => value + (at < 800 ? 0 : 1e7));
+    let last = new Float64Array(4);
+    rollingCovariance(engine, panel, 2, 100, (__, ___, covariance) => (last = covariance.slice()));
+    const moved = panel.slice(900 * 2);
+    expectCovariance(last, momentsOf(moved.map((value) => value - 1e7), 2).covariance, 2, 1e-7); // 1e7 leaves 9 decimals
+  });
+
   test('with decaying weights are those of half-life weights', () => {
     const panel = randomPanel(60, 4, 3);
     exponentialCovariance(engine, panel, 4, 12, (last, means, covariance) => {

@@ -2,9 +2,9 @@ import { formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { ACTION_KINDS, type ActionStatus, type ActionType, type CorporateAction } from '#domain/market/market-data.js';
 import { notANumber, numberIn, textIn, type Cell } from './cells.js';
-import { namedColumns } from './market-rows.js';
+import { namedColumns } from './named-columns.js';
 import { cellPath, type Problems } from './problems.js';
-import { dateIn, identifierIn, type Path, type TableRows } from './reference-rows.js';
+import { dateIn, identifierIn, type Path, type TableRows } from './table-rows.js';
 
 const TYPES = Object.keys(ACTION_KINDS);
 const STATUSES = ['announced', 'paid', 'cancelled'];

@@ -8,7 +8,8 @@ import type { Dataset } from './datasets.js';
 import { createMarketRows, type MarketFile, type MarketRows } from './market-rows.js';
 import type { Panels } from './panels.js';
 import { cellPath, type Problems } from './problems.js';
-import { createReferenceRows, type TableRows } from './reference-rows.js';
+import { createReferenceRows } from './reference-rows.js';
+import type { TableRows } from './table-rows.js';
 import { createUniverseRows } from './universe-rows.js';
 
 /** What to do with the rows of one table; undefined when its columns are not those of the dataset. */

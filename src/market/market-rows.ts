@@ -1,25 +1,17 @@
-import { formatDay, type Day } from '#domain/days.js';
+import type { Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
-import { AssetIdentifier } from '#domain/shape.js';
+import { isAssetIdentifier } from '#domain/shape.js';
 import { dayIn, notANumber, numberIn, textIn, type Cell } from './cells.js';
-import { columnName, COUNT_COLUMNS, PRICE_COLUMNS, REQUIRED_COLUMNS } from './datasets.js';
-import { emptyPanel, panelBytes, PANEL_BYTES_MAX, withoutEmptyLines, type Panels } from './panels.js';
+import { COUNT_COLUMNS, PRICE_COLUMNS } from './datasets.js';
+import { badDay, badIdentifier, quoted, repeatedKey } from './key-problems.js';
+import { IDENTIFIERS_MAX, refuseSize, ROWS_MAX, RowsFault } from './market-limits.js';
+import { namedColumns } from './named-columns.js';
+import { emptyPanel, withoutEmptyLines, type Panels } from './panels.js';
 import { cellPath, type Problems } from './problems.js';
 
 /** Rows that are allocated together, as a power of two. */
 const BLOCK_BITS = 14;
 const BLOCK_ROWS = 1 << BLOCK_BITS;
-
-/** Identifiers of one store: twice the largest universe a client may name. */
-export const IDENTIFIERS_MAX = 50_000;
-
-/** Rows of the market dataset: more of them are no market. */
-export const ROWS_MAX = 200_000_000;
-
-/** A market of more rows than are read. */
-export class RowsFault extends Error {
-  override readonly name = 'RowsFault';
-}
 
 /** One file, sheet or table of the market dataset: which of its columns is what. */
 export interface MarketFile {
@@ -141,12 +133,8 @@ export function createMarketRows(problems: Problems, after: Day | null = null, r
     const known = text === null ? undefined : codes.get(text);
     if (known !== undefined) return known;
     const path = cellPath(file.label, rows - firstRow + 1, file.written[file.identifierColumn]!);
-    if (text === null) {
-      problems.error({ code: 'BAD_IDENTIFIER', path, message: 'The identifier is empty.' });
-      return undefined;
-    }
-    if (!AssetIdentifier.safeParse(text).success) {
-      problems.error({ code: 'BAD_IDENTIFIER', path, message: `${quoted(text)} is no identifier: 1 to 64 characters without control characters or / are needed.`, value: text });
+    if (text === null || !isAssetIdentifier(text)) {
+      problems.error(badIdentifier(path, text));
       return undefined;
     }
     if (identifiers.length === IDENTIFIERS_MAX) {
@@ -162,8 +150,7 @@ export function createMarketRows(problems: Problems, after: Day | null = null, r
     if (typeof day === 'number') return day;
     const name = file.written[file.dateColumn]!;
     const path = cellPath(file.label, rows - firstRow + 1, name);
-    const message = day === null ? `${name} is empty.` : `${name} is ${quoted(String(cell))}; a day that exists, YYYY-MM-DD, is needed.`;
-    problems.error({ code: 'BAD_DATE', path, message, ...(day === null ? {} : { value: String(cell) }) });
+    problems.error(badDay(path, name, day === null ? null : String(cell)));
     return undefined;
   }
 
@@ -234,37 +221,6 @@ export function dayPositions(dates: Int32Array): Int32Array {
   return positions;
 }
 
-/** The names of a file's columns; undefined, and told, when a needed one is missing or one stands twice. */
-export function namedColumns(dataset: keyof typeof REQUIRED_COLUMNS, label: string, written: readonly string[], problems: Problems): string[] | undefined {
-  const names = written.map((column) => columnName(dataset, column));
-  const missing = REQUIRED_COLUMNS[dataset].filter((column) => !names.includes(column));
-  for (const column of missing) {
-    const columns = written.length === 0 ? 'none' : written.slice(0, 20).join(', ');
-    problems.error({ code: 'MISSING_COLUMN', path: `${label}.${column}`, message: `The column ${column} is missing; the columns are ${columns}.` });
-  }
-  const repeated = new Set(names.filter((name, i) => name !== '' && names.indexOf(name) !== i));
-  for (const column of repeated) {
-    problems.error({ code: 'DUPLICATE_KEY', path: `${label}.${column}`, message: `The column ${column} stands more than once.` });
-  }
-  const unnamed = names.indexOf('');
-  if (unnamed >= 0) {
-    problems.error({ code: 'MISSING_COLUMN', path: label, message: `Column ${unnamed + 1} of ${written.length} has no name; it needs one, or has to be removed.` });
-  }
-  return missing.length > 0 || repeated.size > 0 || unnamed >= 0 ? undefined : names;
-}
-
-/** Whether panels of this shape are more than a store may hold, and told so. */
-export function refuseSize(shape: { readonly dates: number; readonly identifiers: number; readonly fields: number }, problems: Problems): boolean {
-  const bytes = panelBytes(shape);
-  if (bytes <= PANEL_BYTES_MAX) return false;
-  problems.error({
-    code: 'OUT_OF_RANGE',
-    path: 'market',
-    message: `${shape.dates} dates of ${shape.identifiers} identifiers and ${shape.fields} columns need ${bytes} bytes; at most ${Math.floor(PANEL_BYTES_MAX)} are held.`,
-  });
-  return true;
-}
-
 function distinctDays(codes: readonly Int32Array[], blocks: readonly Int32Array[], rows: number): Int32Array {
   const days = new Set<number>();
   for (let row = 0; row < rows; row++) {
@@ -277,13 +233,4 @@ function distinctDays(codes: readonly Int32Array[], blocks: readonly Int32Array[
 function refuseRepeated(row: number, identifier: string, day: Day, problems: Problems, files: readonly { readonly label: string; readonly firstRow: number }[]): void {
   const file = files.findLast((candidate) => candidate.firstRow <= row)!;
   problems.error(repeatedKey(cellPath(file.label, row - file.firstRow + 1, ''), identifier, day));
-}
-
-/** The problem of a market row whose keys an earlier row has. */
-export function repeatedKey(path: string, identifier: string, day: Day): { readonly code: 'DUPLICATE_KEY'; readonly path: string; readonly message: string } {
-  return { code: 'DUPLICATE_KEY', path, message: `An earlier row already holds ${identifier} on ${formatDay(day)}.` };
-}
-
-function quoted(text: string): string {
-  return JSON.stringify(text.length <= 80 ? text : `${text.slice(0, 77)}...`);
 }

@@ -1,9 +1,9 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { AssetIdentifier } from '#domain/shape.js';
+import { isAssetIdentifier } from '#domain/shape.js';
 import { dayIn, type Cell } from './cells.js';
 import { PRICE_COLUMNS, COUNT_COLUMNS } from './datasets.js';
 import { cellOf, chunksOf, sqlName } from './duckdb.js';
-import { repeatedKey } from './market-rows.js';
+import { badDay, badIdentifier, repeatedKey } from './key-problems.js';
 import { dayExpression, type MarketColumns, type ParquetFile } from './parquet.js';
 import { cellPath, FINDINGS_MAX, type Problems } from './problems.js';
 
@@ -22,16 +22,10 @@ export async function tellBadKeys(connection: DuckDBConnection, source: Numbered
     for (const [file, row, identifier, date] of chunk.getRows()) {
       const text = typeof identifier === 'string' ? identifier.trim() : null;
       const label = labelOf(source.files, String(file));
-      if (text === null || !AssetIdentifier.safeParse(text).success) {
-        const message = text === null ? 'The identifier is empty.' : `${JSON.stringify(text.slice(0, 80))} is no identifier: 1 to 64 characters without control characters or / are needed.`;
-        problems.error({ code: 'BAD_IDENTIFIER', path: cellPath(label, Number(row) + 1, columns.identifier), message, value: text });
-      }
+      if (text === null || !isAssetIdentifier(text)) problems.error(badIdentifier(cellPath(label, Number(row) + 1, columns.identifier), text));
       const cell: Cell = cellOf(date!);
       const day = dayIn(cell);
-      if (day === null || day === undefined) {
-        const message = day === null ? `${columns.date.name} is empty.` : `${columns.date.name} is ${JSON.stringify(String(date).slice(0, 80))}; a day that exists, YYYY-MM-DD, is needed.`;
-        problems.error({ code: 'BAD_DATE', path: cellPath(label, Number(row) + 1, columns.date.name), message });
-      }
+      if (typeof day !== 'number') problems.error(badDay(cellPath(label, Number(row) + 1, columns.date.name), columns.date.name, day === null ? null : String(date)));
       if (problems.errors > FINDINGS_MAX) return;
     }
   }

@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { columnName } from './datasets.js';
 import { sqlName, sqlText } from './duckdb.js';
-import { namedColumns } from './market-rows.js';
+import { namedColumns } from './named-columns.js';
 import type { Problems } from './problems.js';
 
 /** A Parquet file of a dataset as its folder lists it. */

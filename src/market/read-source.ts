@@ -16,12 +16,14 @@ import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName, type DuckDb } from './
 import { identityOfFile, type DatasetFiles, type SourceFile } from './folder.js';
 import { JsonLinesFault, readJsonLines } from './json-lines.js';
 import type { KnownTables } from './known-files.js';
-import { createMarketRows, RowsFault } from './market-rows.js';
+import { RowsFault } from './market-limits.js';
+import { createMarketRows } from './market-rows.js';
 import { noPanels } from './panels.js';
 import { columnsOf, marketColumns, scanOf } from './parquet.js';
 import { readTypedMarket, type MarketRead } from './read-typed-market.js';
 import { cellPath, type Problems } from './problems.js';
-import { createReferenceRows, type TableRows } from './reference-rows.js';
+import { createReferenceRows } from './reference-rows.js';
+import type { TableRows } from './table-rows.js';
 import { createUniverseRows } from './universe-rows.js';
 
 /** A file as it was read. */

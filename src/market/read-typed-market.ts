@@ -5,7 +5,7 @@ import { AssetIdentifier } from '#domain/shape.js';
 import { allOver } from './all-over.js';
 import { dayIn } from './cells.js';
 import { cellOf, chunksOf, sqlName, sqlText, type DuckDb } from './duckdb.js';
-import { IDENTIFIERS_MAX, refuseSize } from './market-rows.js';
+import { refuseSize } from './market-limits.js';
 import { noPanels, withoutEmptyLines, type Panels } from './panels.js';
 import { dayExpression, type TypedColumn } from './parquet.js';
 import { tellBadKeys, tellBadValues, type NumberedSource } from './parquet-problems.js';
@@ -46,10 +46,6 @@ export async function readTypedMarket(
     return undefined;
   }
   const names = [...new Set(spellings.map((text) => text.trim()))].sort(compareText);
-  if (names.length > IDENTIFIERS_MAX) {
-    problems.error({ code: 'OUT_OF_RANGE', path: 'market', message: `The market holds ${names.length} identifiers; at most ${IDENTIFIERS_MAX} are held.` });
-    return undefined;
-  }
   const shape = { dates: dates.length, identifiers: names.length, fields: columns.fields.length };
   if (refuseSize(shape, problems)) return undefined;
 

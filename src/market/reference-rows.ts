@@ -1,19 +1,11 @@
 import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
-import { isAssetIdentifier } from '#domain/shape.js';
-import { dayIn, textIn, type Cell } from './cells.js';
+import { textIn, type Cell } from './cells.js';
 import { DATE_COLUMNS, TEXT_COLUMNS } from './datasets.js';
-import { namedColumns } from './market-rows.js';
+import { namedColumns } from './named-columns.js';
 import { cellPath, type Problems } from './problems.js';
-
-/** Rows of a dataset that is read cell by cell. */
-export interface TableRows<T> {
-  /** Begins a file; returns what to do with its rows, undefined when its columns are not those of the dataset. */
-  beginFile(label: string, written: readonly string[]): ((cells: readonly (Cell | undefined)[]) => void) | undefined;
-  readonly rows: number;
-  toTable(): T;
-}
+import { dateIn, identifierIn, type TableRows } from './table-rows.js';
 
 interface RawRow {
   readonly identifier: string;
@@ -122,28 +114,6 @@ function valueOf(cell: Cell | undefined, kind: Kind): ReferenceValue {
   if (kind === 'text') return text;
   const value = Number(text) + 0;
   return Number.isFinite(value) ? value : null;
-}
-
-/** Says where a cell stands; asked only when something is wrong with it. */
-export type Path = () => string;
-
-/** An asset identifier; undefined, and told, when the cell holds none. */
-export function identifierIn(cell: Cell | undefined, path: Path, problems: Problems): string | undefined {
-  const text = textIn(cell);
-  if (text !== null && isAssetIdentifier(text)) return text;
-  const message = text === null ? 'The identifier is empty.' : `${JSON.stringify(text.slice(0, 80))} is no identifier: 1 to 64 characters without control characters or / are needed.`;
-  problems.error({ code: 'BAD_IDENTIFIER', path: path(), message, value: text });
-  return undefined;
-}
-
-/** A day, null where the cell is empty; undefined, and told, when it holds something else. */
-export function dateIn(cell: Cell | undefined, path: Path, problems: Problems): Day | null | undefined {
-  const day = dayIn(cell);
-  if (day === undefined) {
-    const text = String(cell).slice(0, 80);
-    problems.error({ code: 'BAD_DATE', path: path(), message: `${JSON.stringify(text)} is not a day that exists, YYYY-MM-DD.`, value: text });
-  }
-  return day;
 }
 
 const isoDay = (day: Day | null | undefined) => (day === null || day === undefined ? null : formatDay(day));

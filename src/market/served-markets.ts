@@ -14,7 +14,8 @@ export interface ServedMarkets extends Markets {
   settle(): void;
 }
 
-export function createServedMarkets(): ServedMarkets {
+/** @param onServe told when another market is served */
+export function createServedMarkets(onServe: () => void = () => {}): ServedMarkets {
   let current: ServedMarket | undefined;
   let settle = () => {};
   const settled = new Promise<void>((resolve) => {
@@ -29,6 +30,7 @@ export function createServedMarkets(): ServedMarkets {
     settled: () => settled,
     serve(served) {
       current = served;
+      onServe();
     },
     settle: () => settle(),
   };

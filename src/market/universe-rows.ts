@@ -2,9 +2,9 @@ import { formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { Membership } from '#domain/market/market-data.js';
 import { textIn, type Cell } from './cells.js';
-import { namedColumns } from './market-rows.js';
+import { namedColumns } from './named-columns.js';
 import { cellPath, type Problems } from './problems.js';
-import { dateIn, identifierIn, type TableRows } from './reference-rows.js';
+import { dateIn, identifierIn, type TableRows } from './table-rows.js';
 
 interface Spell extends Membership {
   readonly path: string;

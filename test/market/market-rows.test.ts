@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { createMarketRows, RowsFault } from '#market/market-rows.js';
+import { RowsFault } from '#market/market-limits.js';
+import { createMarketRows } from '#market/market-rows.js';
 import { createProblems } from '#market/problems.js';
 
 test('more rows than are read end the reading, with both numbers', () => {

@@ -1,0 +1,24 @@
+import { formatDay, type Day } from '#domain/days.js';
+import type { Problem } from './problems.js';
+
+/** The problem of a cell that names no asset. @param text null where it is empty */
+export function badIdentifier(path: string, text: string | null): Problem {
+  if (text === null) return { code: 'BAD_IDENTIFIER', path, message: 'The identifier is empty.' };
+  return { code: 'BAD_IDENTIFIER', path, message: `${quoted(text)} is no identifier: 1 to 64 characters without control characters or / are needed.`, value: text };
+}
+
+/** The problem of a cell that says no day. @param column as the file writes it. @param text null where it is empty */
+export function badDay(path: string, column: string, text: string | null): Problem {
+  if (text === null) return { code: 'BAD_DATE', path, message: `${column} is empty.` };
+  return { code: 'BAD_DATE', path, message: `${column} is ${quoted(text)}; a day that exists, YYYY-MM-DD, is needed.`, value: text };
+}
+
+/** The problem of a market row whose keys an earlier row has. */
+export function repeatedKey(path: string, identifier: string, day: Day): Problem {
+  return { code: 'DUPLICATE_KEY', path, message: `An earlier row already holds ${identifier} on ${formatDay(day)}.` };
+}
+
+/** A text of a file as a message repeats it. */
+export function quoted(text: string): string {
+  return JSON.stringify(text.length <= 80 ? text : `${text.slice(0, 77)}...`);
+}

@@ -133,6 +133,17 @@ describe('strategies over HTTP', () => {
     expect((await service.ok<{ index_ids: string[] }>('GET', '/analytics/compare?ids=FOUR,S2')).index_ids).toEqual(['FOUR', 'S2']);
   });
 
+  test('that invests nothing stays what it was, without risk', async () => {
+    await service.ok('PUT', '/strategies/S4', strategy('S4', { exposure: 0 }));
+    const { result } = await service.job<Result & { metrics: Record<string, number> }>('/analytics/S4/backtest');
+    expect([result.total_costs, result.metrics['total_return'], result.metrics['sharpe_ratio'], new Set(result.level.data)]).toEqual([0, 0, 0, new Set([100])]);
+    expect(await service.ok('GET', '/analytics/S4/weights?risk=true')).toMatchObject({ weights: [], risk: { volatility: 0, covered_weight: 0, uncovered: [] }, concentration: { constituents: 0 } });
+    expect(await service.ok('GET', '/analytics/S4/attribution')).toMatchObject({ contributions: [], total_return: 0, reconciles: true, cost_drag: null });
+    expect(await service.ok('GET', '/analytics/S4/attribution/groups?by=SECTOR')).toMatchObject({ groups: [{ group: 'CASH', average_weight: 1, contribution: 0 }] });
+    expect(await service.ok('GET', '/analytics/S4/reconcile')).toMatchObject({ reconciles: true });
+    await service.ok('DELETE', '/strategies/S4');
+  });
+
   test('an etag guards the document, whatever else an answer tells', async () => {
     const get = await service.ask('GET', '/strategies/S2');
     const etag = get.headers.get('etag')!;

@@ -61,8 +61,8 @@ export function brinsonFachler({ groups, days, portfolio, benchmark }: BrinsonIn
     for (let k = 0; k < groups; k++) {
       const w = own.weights[k]!;
       const b = other.weights[k]!;
-      averageWeights[k]! += w / periods;
-      benchmarkAverageWeights[k]! += b / periods;
+      averageWeights[k]! += w;
+      benchmarkAverageWeights[k]! += b;
       const benchmarkGroup = b > 0 ? other.contributions[k]! / b : benchmarkTotal;
       const group = w > 0 ? own.contributions[k]! / w : benchmarkGroup;
       const allocation = (w - b) * (benchmarkGroup - benchmarkTotal);
@@ -72,6 +72,10 @@ export function brinsonFachler({ groups, days, portfolio, benchmark }: BrinsonIn
       effects.selection[k]! += link * selection;
       effects.interaction[k]! += link * (active - allocation - selection);
     }
+  }
+  for (let k = 0; k < groups; k++) {
+    averageWeights[k]! /= periods;
+    benchmarkAverageWeights[k]! /= periods;
   }
   const explained = total(effects.allocation) + total(effects.selection) + total(effects.interaction);
   return { ...effects, averageWeights, benchmarkAverageWeights, portfolioReturn, benchmarkReturn, residual: portfolioReturn - benchmarkReturn - explained };

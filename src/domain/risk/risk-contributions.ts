@@ -20,7 +20,7 @@ export interface RiskShares {
 
 /**
  * Volatility of holdings and its decomposition: RC_i = w_i (Sigma w)_i / sigma with the default covariance of the window
- * (constant correlation, intensity by shape, total returns). Nothing of order names^2 is formed.
+ * (constant correlation, intensity by shape, total returns). Nothing of order names^2 is formed. Cash alone has no risk.
  * @param weights of the holdings; names of weight 0 are left out.
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost four passes over the returns, [T x n]
@@ -76,6 +76,7 @@ type Shares = Omit<RiskShares, 'coveredWeight'>;
 
 /** Decompositions of several positions in the same columns, by one covariance. */
 function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Positions, ...Positions[]]): Shares[] {
+  if (several[0].size === 0) return several.map(() => ({ volatility: 0, contributions: new Map(), uncovered: [] }));
   const coverage = coverageOf(window, [...several[0].keys()]);
   assertEstimable(window, coverage);
   const { columns } = coverage;

@@ -89,6 +89,15 @@ describe('risk contributions', () => {
     for (const benchmark of [new Map([[1, 1]]), new Map([[1, 0.5], [3, 0.5]])]) expect(risksOf(wasmEngine(), window, weights, benchmark).risk).toEqual(alone);
   });
 
+  test('of cash alone are nothing, and against a benchmark all of its risk', () => {
+    const window = windowOf({ returns: randomReturns(90, 4) });
+    const benchmark = new Map([[0, 0.5], [2, 0.5]]);
+    expect(riskOf(wasmEngine(), window, new Map())).toEqual({ volatility: 0, coveredWeight: 0, contributions: new Map(), uncovered: [] });
+    const { risk, active } = risksOf(wasmEngine(), window, new Map(), benchmark);
+    expect([risk.volatility, active.coveredWeight]).toEqual([0, 1]);
+    expect(active.volatility).toBe(riskOf(wasmEngine(), window, benchmark).volatility);
+  });
+
   test('are refused when too little is known', () => {
     expect(() => riskOf(referenceEngine, windowOf({ returns: randomReturns(15, 2) }), new Map([[0, 1]]))).toThrow(expect.objectContaining({ code: 'RISK_INSUFFICIENT_DATA' }));
   });

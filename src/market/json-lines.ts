@@ -70,24 +70,33 @@ export async function readJsonLines(
       throw new JsonLinesFault(line + 1, 'The line is not UTF-8.');
     }
   };
-  for await (const chunk of chunks) {
-    let from = 0;
-    for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, from)) {
-      const tail = chunk.subarray(from, end);
-      const bytes = rest.length === 0 ? tail : Buffer.concat([...rest, tail]);
-      rest = [];
-      restBytes = 0;
-      if (!add(decode(bytes))) return;
-      from = end + 1;
+  async function readLines(): Promise<void> {
+    for await (const chunk of chunks) {
+      let from = 0;
+      for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, from)) {
+        const tail = chunk.subarray(from, end);
+        const bytes = rest.length === 0 ? tail : Buffer.concat([...rest, tail]);
+        rest = [];
+        restBytes = 0;
+        if (!add(decode(bytes))) return;
+        from = end + 1;
+      }
+      if (from < chunk.length) {
+        rest.push(chunk.slice(from));
+        restBytes += chunk.length - from;
+        if (restBytes > LINE_BYTES_MAX) throw new JsonLinesFault(line + 1, `The line is longer than ${LINE_BYTES_MAX} bytes.`);
+      }
     }
-    if (from < chunk.length) {
-      rest.push(chunk.slice(from));
-      restBytes += chunk.length - from;
-      if (restBytes > LINE_BYTES_MAX) throw new JsonLinesFault(line + 1, `The line is longer than ${LINE_BYTES_MAX} bytes.`);
-    }
+    if (restBytes > 0 && !add(decode(Buffer.concat(rest)))) return;
+    if (held !== undefined) begin();
   }
-  if (restBytes > 0 && !add(decode(Buffer.concat(rest)))) return;
-  if (held !== undefined) begin();
+
+  try {
+    await readLines();
+  } catch (fault) {
+    if (fault instanceof JsonLinesFault && held !== undefined && held.length > 0) begin(); // what is wrong with the lines before a bad one is told, too
+    throw fault;
+  }
 }
 
 function objectOf(text: string, line: number): Record<string, unknown> {

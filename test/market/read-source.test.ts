@@ -194,6 +194,11 @@ describe('files that cannot be read', () => {
     expect(await findingsOf({ 'market.jsonl': '{"identifier":"A","date":"2024-01-02","CLOSE":1}\n{"identifier":\n' })).toEqual(['UNREADABLE_FILE market[row 2]']);
   });
 
+  test('what is wrong with JSON lines before one that is none is told with it', async () => {
+    const lines = ['{"identifier":"A","date":"2024-01-02","CLOSE":"1,5"}', '{"identifier":"A","date":"2024-01-03","CLOSE":true}', '{"identifier":'];
+    expect(await findingsOf({ 'market.jsonl': lines.join('\n') })).toEqual(['NOT_A_NUMBER market[row 1].CLOSE', 'NOT_A_NUMBER market[row 2].CLOSE', 'UNREADABLE_FILE market[row 3]']);
+  });
+
   test('a dataset that is there twice is not guessed', async () => {
     expect(await findingsOf({ 'market.csv': MARKET, 'market.jsonl': '{}' })).toEqual(['UNREADABLE_FILE market']);
   });

@@ -25,7 +25,9 @@ export function auditMarket(content: MarketContent, adjustment: Adjustment, onPr
   const held = [...content.fields.keys()];
   const doubts: Doubt[] = [];
   for (const history of nameHistories(content, adjustment)) {
-    doubts.push(...doubtfulPrices(history, held), ...doubtfulBars(history, content), ...doubtfulDividends(history, content));
+    doubts.push(...doubtfulPrices(history, held), ...doubtfulBars(history, content));
+    // A price with its dividends reinvested does not fall by them: it says nothing of their size.
+    if (adjustment !== 'total') doubts.push(...doubtfulDividends(history, content));
     if (history.position % 32 === 0) onProgress(history.position / content.identifiers.length);
   }
   const kept = doubts.length <= DOUBTS_MAX ? doubts : doubts.toSorted((a, b) => b.confidence - a.confidence).slice(0, DOUBTS_MAX);

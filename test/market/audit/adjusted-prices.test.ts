@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import type { Adjustment } from '#domain/market/market-data.js';
+import { auditMarket } from '#market/audit/audit-market.js';
+import { emptyPanel } from '#market/panels.js';
+
+const SESSIONS = 300;
+const EX_ROW = 150;
+const FIRST = 19_000;
+
+/** One quiet name that pays a tenth of its price, and whose price goes on as if it had not. */
+function doubtsOf(adjustment: Adjustment): string[] {
+  const random = counterRandom({ seed: 5, stream: 0 });
+  const close = emptyPanel(SESSIONS);
+  let price = 100;
+  close.forEach((_, t) => (close[t] = price *= 1 + 0.01 * (random.uniform() - 0.5)));
+  const action = { identifier: 'A', type: 'SPECIAL_DIVIDEND', value: 10, exDay: FIRST + EX_ROW, payDay: null, status: null, announcedDay: null, related: null, subscriptionPrice: null } as const;
+  const content = {
+    identifiers: ['A'], dates: Int32Array.from({ length: SESSIONS }, (_, t) => FIRST + t), fields: new Map([['CLOSE', close]]),
+    reference: { columns: [], rows: new Map() }, actions: [action], universes: [],
+  };
+  return auditMarket(content, adjustment, () => {}).doubts.map(({ kind }) => kind);
+}
+
+test('a dividend that does not show in prices as traded is doubted, and one in prices that have it reinvested is not', () => {
+  expect(doubtsOf('none')).toEqual(['dividend_size']);
+  expect(doubtsOf('splits')).toEqual(['dividend_size']);
+  expect(doubtsOf('total')).toEqual([]);
+});

@@ -51,7 +51,7 @@ import { createOptimisationJob } from '#services/optimise-job.js';
 import { createRenderJob } from '#services/render-job.js';
 import { createReplayJob, createReplays } from '#services/replays.js';
 import { createReports } from '#services/reports.js';
-import { findIndex, requireIndex } from '#services/stored-indices.js';
+import { requireIndex } from '#services/stored-indices.js';
 import { createSweepJob } from '#services/sweep-job.js';
 import { createSweeps } from '#services/sweeps.js';
 import { createStrategies } from '#services/strategies.js';
@@ -206,10 +206,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const renderJob = createRenderJob({ documents: store.documents, artifacts: store.artifacts, markets, timestamp: () => formatTimestamp(Date.now()) });
   jobs.register(renderJob);
   const reports = createReports({ documents: store.documents, artifacts: store.artifacts, jobs, kind: renderJob, now: Date.now });
-  const derivatives = createDerivatives({
-    levelsOf: analytics.levelsOf,
-    calendarOf: (indexId) => calendars.get(findIndex(store.documents, indexId)?.calendar ?? ''),
-  });
+  const derivatives = createDerivatives({ levelsOf: analytics.levelsOf, calendars });
 
   // Handlers, one spread per route family: a route of the API without one does not compile.
   const handlers: Handlers<typeof API> = {

@@ -425,6 +425,8 @@ export interface FactorRiskInput {
 
 /** Levels in index points by day. */
 export interface RunLevels {
+  /** MIC of the index calendar. */
+  readonly calendar: string;
   readonly days: Int32Array;
   readonly levels: Float64Array;
 }

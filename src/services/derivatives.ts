@@ -8,7 +8,7 @@ import type {
   TrsPriceRequest,
   TrsPriceResponse,
 } from '#contract/derivatives.js';
-import type { Calendar } from '#domain/calendars/calendar.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
 import { annualisedRoll, impliedDividendYield, impliedRate, priceForward, type Forward } from '#domain/derivatives/forward.js';
 import { assertRates, daysTo, type Rates } from '#domain/derivatives/terms.js';
@@ -21,6 +21,8 @@ import { lastAtMost } from '#domain/search.js';
 
 /** Index levels in points of the latest stored run: of the derived book on a derived index. */
 export interface IndexLevels {
+  /** MIC of the calendar the run was made on. */
+  readonly calendar: string;
   readonly days: ArrayLike<Day>;
   readonly levels: ArrayLike<number>;
 }
@@ -28,7 +30,7 @@ export interface IndexLevels {
 export interface DerivativesDependencies {
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND */
   readonly levelsOf: (indexId: string) => Promise<IndexLevels>;
-  readonly calendarOf: (indexId: string) => Calendar | undefined;
+  readonly calendars: Pick<Calendars, 'get'>;
 }
 
 export interface Derivatives {
@@ -45,7 +47,7 @@ interface Spot {
 }
 
 /** Pricing of derivatives on index levels: pure arithmetic on a handful of numbers, answered at once. */
-export function createDerivatives({ levelsOf, calendarOf }: DerivativesDependencies): Derivatives {
+export function createDerivatives({ levelsOf, calendars }: DerivativesDependencies): Derivatives {
   async function spotOf(indexId: string, asOf: string | null | undefined): Promise<Spot> {
     const levels = await levelsOf(indexId);
     const position = asOf == null ? levels.days.length - 1 : lastAtMost(levels.days, dayFrom(asOf));
@@ -100,7 +102,7 @@ export function createDerivatives({ levelsOf, calendarOf }: DerivativesDependenc
       const maturity = dayFrom(request.maturity);
       daysTo(maturity, asOf, 'maturity');
       if (start > asOf) throw refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'start', message: `start ${request.start} is after the valuation date ${formatDay(asOf)}.`, value: request.start }]);
-      const calendar = request.index_id === null ? undefined : calendarOf(request.index_id);
+      const calendar = levels && calendars.get(levels.calendar);
       const resets = resetDates({ start, maturity, frequency: request.reset_frequency, calendar });
       const past = resets.filter((day) => day <= asOf);
       const periodStart = past.at(-1) ?? start;

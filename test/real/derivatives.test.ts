@@ -155,5 +155,10 @@ describe('on an index', () => {
     const ends = async (source: object) => (await service.ok<{ periods: { end: string }[] }>('POST', '/derivatives/trs/price', { ...swap, ...source })).periods.map(({ end }) => end);
     expect(await ends({ index_id: 'LONG' })).toEqual(['2023-07-05', '2023-10-04', '2023-12-15']);
     expect(await ends({ spot: 100 })).toEqual(['2023-07-04', '2023-10-04', '2023-12-15']);
+    // A run keeps its calendar, whatever becomes of the index.
+    await service.ok('PUT', '/strategies/FOLLOW', { id: 'FOLLOW', name: 'Follow', index_id: 'LONG' });
+    expect((await service.job('/analytics/FOLLOW/backtest')).error).toBeNull();
+    await service.ok('DELETE', '/indices/LONG');
+    expect(await ends({ index_id: 'FOLLOW' })).toEqual(['2023-07-05', '2023-10-04', '2023-12-15']);
   });
 });

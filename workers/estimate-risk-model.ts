@@ -16,7 +16,7 @@ import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
 import type { EstimateRiskModelInput, RiskModelOutput, RiskUniverse, Task, TaskControl } from '#jobs/tasks.js';
 import { outputBytes } from './hand-over.js';
-import { onEngine } from './numerics.js';
+import { onProductEngine } from './numerics.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
 import { withRunFile } from './run-file.js';
@@ -28,7 +28,7 @@ const DONE: Readonly<Record<EstimateStage | 'returns', number>> = { returns: 0.0
 export const estimateModel: Task<'estimate-risk-model'> = async (input, control) => {
   const market = openedMarket(input.market);
   const { window, asked } = readWindow(market, input);
-  return onEngine((engine) => {
+  return onProductEngine((engine) => {
     const { coverage, diagnostics, covariance } = estimateRiskModel(engine, window, asked, input.request, (stage) => tell(control, stage));
     const { sm } = window;
     const assetIds = Array.from(coverage.columns, (column) => sm.identifiers[column]!);

@@ -1,26 +1,37 @@
 import { Piscina } from 'piscina';
 import type { Engine } from '#kernels/engines/engine.js';
-import { openEngine, type EngineSetting } from '#kernels/engines/open-engine.js';
+import { openEngine, type EngineChoice, type EngineSetting } from '#kernels/engines/open-engine.js';
 import type { ThreadData } from '#jobs/tasks.js';
 
 /** Arena that a thread keeps between tasks; one that grew beyond it is given back to the system. */
 const ARENA_KEPT_BYTES = 256 * 2 ** 20;
 
-let opened: Promise<Engine> | undefined;
+let opened: Promise<EngineChoice> | undefined;
 
 /**
- * The engine of this thread, by the setting the pool was made with; opened when first asked for.
- * Its memory serves one task after the other: allocate inside `scope`.
+ * The engine of this thread, by the setting the pool was made with; opened when first asked for. It may be float32: for results that
+ * tell their precision. Its memory serves one task after the other: allocate inside `scope`.
  */
-export function numerics(): Promise<Engine> {
-  const data = dataOf(Piscina.workerData);
-  opened ??= openEngine(data.numerics as EngineSetting, () => sharedThreads(data)).then(({ engine }) => engine); // The settings know no other names.
-  return opened;
+export async function numerics(): Promise<Engine> {
+  return (await choice()).engine;
 }
 
-/** Runs synchronous work on the engine of this thread; what it allocated is given back, all of it when it was much. */
+/** Runs synchronous work in float64, whatever the setting says; what it allocated is given back, all of it when it was much. */
 export async function onEngine<T>(work: (engine: Engine) => T): Promise<T> {
-  const engine = await numerics();
+  return scoped((await choice()).exact, work);
+}
+
+/** The same on the engine of the setting, for a result that tells its precision. */
+export async function onProductEngine<T>(work: (engine: Engine) => T): Promise<T> {
+  return scoped(await numerics(), work);
+}
+
+function choice(): Promise<EngineChoice> {
+  const data = dataOf(Piscina.workerData);
+  return (opened ??= openEngine(data.numerics as EngineSetting, () => sharedThreads(data))); // The settings know no other names.
+}
+
+function scoped<T>(engine: Engine, work: (engine: Engine) => T): T {
   try {
     return engine.scope(() => work(engine));
   } finally {

@@ -10,6 +10,8 @@ export type EngineSetting = EngineName | 'auto';
 /** The engine that runs, and why others do not. */
 export interface EngineChoice {
   readonly engine: Engine;
+  /** What computes all that no result may tell to be less than float64, levels and weights before all: `engine` itself unless its products are float32. */
+  readonly exact: Engine;
   /** Engines that were wished for and refused, in the order in which they were tried. */
   readonly refused: readonly { readonly name: EngineName; readonly why: string }[];
   /** Whether the engine is the one the setting names; always so for `auto`. */
@@ -30,8 +32,8 @@ export async function openEngine(setting: EngineSetting, threads: () => number =
   const refused: { name: EngineName; why: string }[] = [];
   for (const name of CANDIDATES[setting]) {
     try {
-      const engine = await OPEN[name](threads);
-      return { engine, refused, asAsked: setting === 'auto' || name === setting };
+      const { engine, exact = engine } = await OPEN[name](threads);
+      return { engine, exact, refused, asAsked: setting === 'auto' || name === setting };
     } catch (failure) {
       refused.push({ name, why: failure instanceof Error ? failure.message : String(failure) });
     }
@@ -45,11 +47,20 @@ export function describeChoice({ engine, refused }: EngineChoice): string {
   return [running, ...refused.map(({ name, why }) => `Not ${name}: ${why}.`)].join(' ');
 }
 
-const OPEN: Readonly<Record<EngineName, (threads: () => number) => Promise<Engine>>> = {
-  wasm: async (threads) => wasmEngine({ threads }),
-  openblas: (threads) => openblasEngine(wasmOrPlain(threads)),
-  tensorflow: (threads) => tensorflowEngine(wasmOrPlain(threads)),
-  reference: async () => referenceEngine,
+/** An engine, and what stands in where it is float32. */
+interface Opened {
+  readonly engine: Engine;
+  readonly exact?: Engine;
+}
+
+const OPEN: Readonly<Record<EngineName, (threads: () => number) => Promise<Opened>>> = {
+  wasm: async (threads) => ({ engine: wasmEngine({ threads }) }),
+  openblas: async (threads) => ({ engine: await openblasEngine(wasmOrPlain(threads)) }),
+  async tensorflow(threads) {
+    const exact = wasmOrPlain(threads);
+    return { engine: await tensorflowEngine(exact), exact };
+  },
+  reference: async () => ({ engine: referenceEngine }),
 };
 
 /** What serves beside a foreign library; where WebAssembly SIMD is missing, the plain definitions do. */

@@ -17,9 +17,9 @@ const closes = NAMES.map(() => {
   return DAYS.map(() => (level = Math.round(level * (1 + 0.0005 + 0.012 * random.normal()) * 1e4) / 1e4));
 });
 
-/** 252 times the sample covariance of two names. */
-function covarianceOf(i: number, j: number): number {
-  const [x, y] = [i, j].map((name) => closes[name]!.slice(1).map((close, t) => close / closes[name]![t]! - 1));
+/** 252 times the sample covariance of two names over the closes of a range. */
+function covarianceOf(i: number, j: number, from = 0, to = DAYS.length): number {
+  const [x, y] = [i, j].map((name) => closes[name]!.slice(from + 1, to).map((close, t) => close / closes[name]![from + t]! - 1));
   const mean = (values: readonly number[]) => values.reduce((total, value) => total + value, 0) / values.length;
   const [mx, my] = [mean(x!), mean(y!)];
   return (252 * x!.reduce((total, value, t) => total + (value - mx) * (y![t]! - my), 0)) / (x!.length - 1);
@@ -56,8 +56,20 @@ describe.each(['wasm', 'openblas', 'tensorflow', 'auto', 'reference'] as const)(
     if (precision === 'float32') expect(Math.max(...errors)).toBeGreaterThan(1e-12); // it did the work
   });
 
+  const index = { id: 'TRIO', name: 'Trio', calendar: 'XNYS', base_date: '2023-01-03', base_value: 100, currency: 'USD', universe: { kind: 'all' }, rebalance: { frequency: 'quarterly' }, pipeline: { selection: [], weighting: { type: 'EqualWeight', params: {} } } };
+
+  test('weighs indices in float64, whatever it is', async () => {
+    // Thirty returns before Good Friday, without a holiday between them.
+    const document = { ...index, base_date: '2023-03-01', pipeline: { selection: [], weighting: { type: 'EqualRiskWeight', params: { window: 30, intensity: 0 } } } };
+    const { status, body } = await service.ask<{ assets: { identifier: string; weight: number }[] }>('POST', '/indices/preview', { document, as_of: '2023-04-06' });
+    expect(status, JSON.stringify(body)).toBe(200);
+    const weights = NAMES.map((name) => body.assets.find(({ identifier }) => identifier === name)!.weight);
+    const to = DAYS.indexOf('2023-04-06') + 1;
+    const contributions = weights.map((weight, i) => weight * weights.reduce((total, other, j) => total + other * covarianceOf(i, j, to - 31, to), 0));
+    for (const contribution of contributions) expect(Math.abs(contribution / contributions[0]! - 1)).toBeLessThan(1e-10);
+  });
+
   test('simulates with it, and the simulation tells its precision', async () => {
-    const index = { id: 'TRIO', name: 'Trio', calendar: 'XNYS', base_date: '2023-01-03', base_value: 100, currency: 'USD', universe: { kind: 'all' }, rebalance: { frequency: 'quarterly' }, pipeline: { selection: [], weighting: { type: 'EqualWeight', params: {} } } };
     expect((await service.ask('POST', '/indices', index)).status).toBe(200);
     const run = await service.ask<JobStatus>('POST', '/analytics/TRIO/backtest');
     expect(await service.finished(run.body.job_id)).toMatchObject({ status: 'succeeded' });

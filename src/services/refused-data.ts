@@ -9,12 +9,12 @@ export function placedAt(field: string, findings: readonly Finding[]): Finding[]
   return findings.map((finding) => (finding.path === '' && finding.code !== 'MORE_FINDINGS' ? { ...finding, path: field } : finding));
 }
 
-/** A reading process that failed is a finding where the answer is not a job's. */
-export async function toldAsFindings<T>(work: Promise<T>): Promise<T> {
+/** A reading process that failed is a finding where the answer is not a job's. @param field of the request, or of the store, that says what was read */
+export async function toldAsFindings<T>(field: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (failure) {
-    if (failure instanceof Refusal && failure.code === 'STORE_READ_FAILED') throw refusedData([{ severity: 'error', code: 'UNREADABLE_FILE', message: failure.message, path: '' }]);
+    if (failure instanceof Refusal && failure.code === 'STORE_READ_FAILED') throw refusedData([{ severity: 'error', code: 'UNREADABLE_FILE', message: failure.message, path: field }]);
     if (failure instanceof Refusal && failure.code === 'STORE_WRITE_FAILED') throw new Refusal('STORE_UNAVAILABLE', failure.message, null, { cause: failure });
     throw failure;
   }

@@ -79,7 +79,7 @@ export function createStoreActivity({ documents, jobs, markets }: StoreActivityD
   async function asReader<T>(storeId: string, work: () => Promise<T>): Promise<T> {
     reading.add(storeId);
     try {
-      return await toldAsFindings(work());
+      return await toldAsFindings('location', work());
     } finally {
       reading.delete(storeId);
     }

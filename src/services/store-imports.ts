@@ -58,7 +58,7 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
     };
     try {
       // The store has no id before its header is read; its panels are loaded under the one it turns out to have.
-      const result = await readers(() => toldAsFindings(runMarketTask('importBody', {}, { load: { storeId: '', adjustment: 'none' }, body, onImport, signal: closing })));
+      const result = await readers(() => toldAsFindings('content', runMarketTask('importBody', {}, { load: { storeId: '', adjustment: 'none' }, body, onImport, signal: closing })));
       if (result.kind === 'refused') throw refusedData(placedAt('content', result.findings));
       const { header, storeId, previous, folder } = work!; // answered, or nothing would have been accepted
       const document = importedStore(storeId, header, previous, folder, result.summary);

@@ -1,32 +1,66 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 export interface RunningService {
   readonly url: string;
   readonly pid: number;
+  /** Stops it and starts it again on the same home; it has another address then. */
+  restart(): Promise<RunningService>;
   stop(): Promise<void>;
 }
 
 /** The whole service in a process of its own, on a home of its own. */
 export async function startService(args: readonly string[] = []): Promise<RunningService> {
-  const home = await mkdtemp(join(tmpdir(), 'bench-'));
+  return startOn(await mkdtemp(join(tmpdir(), 'bench-')), args);
+}
+
+async function startOn(home: string, args: readonly string[]): Promise<RunningService> {
   const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
   const child = spawn(process.execPath, [main, 'serve', '--home', home, '--port', '0', '--drain-ms', '0', ...args], { stdio: ['ignore', 'pipe', 'ignore'] });
   const [line] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
+  const end = async (): Promise<void> => {
+    child.kill('SIGTERM');
+    await once(child, 'close');
+  };
   return {
     url: line.replace('listening on ', '').trim(),
     pid: child.pid!,
+    async restart() {
+      await end();
+      return startOn(home, args);
+    },
     async stop() {
-      child.kill('SIGTERM');
-      await once(child, 'close');
+      await end();
       await rm(home, { recursive: true });
     },
   };
+}
+
+/** Waits until the service serves its market and does nothing more. */
+export async function settled(service: RunningService): Promise<void> {
+  const QUIET_LOOKS = 5;
+  const LOOK_MS = 300;
+  const QUIET_MS = 10;
+  for (let quiet = 0, before = 0; quiet < QUIET_LOOKS; ) {
+    await sleep(LOOK_MS);
+    const { store } = (await (await fetch(`${service.url}/health`)).json()) as { store: { status: string } }; // The service's own answer.
+    const now = processorTime(service);
+    quiet = store.status === 'ready' && now - before <= QUIET_MS ? quiet + 1 : 0;
+    before = now;
+  }
+}
+
+/** Time of each thread of the service in ms, by its id. */
+export function threadTimes({ pid }: RunningService): ReadonlyMap<string, number> {
+  const NS_PER_MS = 1e6;
+  const folder = `/proc/${pid}/task`;
+  return new Map(readdirSync(folder).map((id) => [id, Number(readFileSync(`${folder}/${id}/schedstat`, 'utf8').split(' ', 1)[0]) / NS_PER_MS]));
 }
 
 /** Time of all threads of the service in ms, which other work on the machine hardly adds to. */

@@ -1,17 +1,20 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { spread } from '../percentiles.js';
-import { finished, processorTime, startService } from './service.js';
+import { finished, processorTime, settled, startService, threadTimes } from './service.js';
 
 /**
  * What clients wait for the views of a stored run of 500 names over 20 years, one request after the other: for views that are asked
- * for the first time, and again; and what reading a record takes of the service's memory.
+ * for the first time, and again; what reading a record takes of the service's memory; and what the first view of each kind takes of
+ * the thread that answers it after a restart, once the service is idle.
  * Limits: p50 15 ms and p99 60 ms, over the whole run 120 ms, 30 MB for a record of 25 MB, 2 ms for a price.
  */
 const QUESTIONS = 100;
+const RESTARTS = 3;
 
-const service = await startService();
+let service = await startService();
 try {
   await makeRuns();
+  await settled(service); // Threads that make themselves ready take memory too.
   await measureRecord('SMALL', 'written');
   await measureRecord('BIG', 'written');
   await measureRecord('BIG', 'read again');
@@ -40,6 +43,24 @@ try {
   await measure('attribution by sector, 20 years', Array.from({ length: 20 }, (_, k) => `/analytics/BIG/attribution/groups?by=SECTOR&start=${from(k)}`), 120);
   await measure('reconciliation', ['/analytics/BIG/reconcile'], 120);
   await measure('term structure', ['/derivatives/BIG/term-structure?expiries=2020-03-20,2020-06-19,2020-09-18&risk_free_rate=0.03'], 2);
+
+  const day = dates[85]!;
+  const name = weights[0]!.identifier;
+  const firsts: Record<string, string> = {
+    weights: `/analytics/BIG/weights?as_of=${day}`,
+    'weights with risk': `/analytics/BIG/weights?as_of=${day}&risk=true`,
+    'weights with active risk': `/analytics/BIG/weights?as_of=${day}&risk=true&benchmark=SMALL`,
+    'factor risk': `/analytics/BIG/factor-risk?as_of=${day}&benchmark=SMALL`,
+    'rolling risk': '/analytics/BIG/rolling',
+    'a name': `/analytics/BIG/assets/${name}`,
+    'two runs compared': '/analytics/compare?ids=BIG,SMALL',
+    'levels from a date': `/analytics/BIG/levels?start=${day}`,
+    'attribution, up to two years': `/analytics/BIG/attribution?${year(day)}`,
+    'attribution by sector, up to two years': `/analytics/BIG/attribution/groups?by=SECTOR&${year(day)}`,
+    'attribution, 20 years': `/analytics/BIG/attribution?start=${from(0)}&end=${last}`,
+    'attribution by sector, 20 years': `/analytics/BIG/attribution/groups?by=SECTOR&start=${from(0)}`,
+  };
+  await measureFirsts(firsts);
 } finally {
   await service.stop();
 }
@@ -76,6 +97,21 @@ async function ask(paths: readonly string[]): Promise<{ readonly told: string; r
     bytes = body.byteLength;
   }
   return { told: `${spread(times)}   ${((processorTime(service) - before) / paths.length).toFixed(1).padStart(5)} ms of processor`, bytes };
+}
+
+/** Time of the busiest thread for the first question of each kind that a thread is asked, in the order given. */
+async function measureFirsts(paths: Readonly<Record<string, string>>): Promise<void> {
+  const times = new Map<string, number[]>(Object.keys(paths).map((what) => [what, []]));
+  for (let k = 0; k < RESTARTS; k++) {
+    service = await service.restart();
+    await settled(service);
+    for (const [what, path] of Object.entries(paths)) {
+      const before = threadTimes(service);
+      await json(path);
+      times.get(what)!.push(Math.max(...[...threadTimes(service)].map(([id, ms]) => ms - (before.get(id) ?? 0))));
+    }
+  }
+  for (const [what, of] of times) console.log(`first of a thread: ${what.padEnd(40)} ${of.map((ms) => ms.toFixed(1).padStart(6)).join('')} ms of that thread`);
 }
 
 /** Peak memory of the service while a record is read, above what it held before. */

@@ -27,13 +27,15 @@ export function composeMarket(rooms: {
   readonly documents: DocumentStore;
   readonly jobs: JobEngine;
   readonly calendars: Calendars;
+  /** Told when another market is served. */
+  readonly onServe: () => void;
 }): MarketRooms {
-  const { home, settings, documents, jobs, calendars } = rooms;
+  const { home, settings, documents, jobs, calendars, onServe } = rooms;
   const timestamp = () => formatTimestamp(Date.now());
   const roots = settings.dataRoots.length > 0 ? settings.dataRoots : [home.path, process.cwd()];
   const locations = createLocations([...roots, home.stores]);
   const folders = createManagedFolders(home.stores);
-  const markets = createServedMarkets();
+  const markets = createServedMarkets(onServe);
   const databases = createDatabasePlaces({ locations, hosts: databaseHosts(settings) });
   const loading = createStoreLoading({ locations, databases, timestamp });
   const kinds = createStoreJobs({ documents, markets, loading, folders, calendars, timestamp });

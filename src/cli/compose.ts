@@ -55,6 +55,7 @@ import { requireIndex } from '#services/stored-indices.js';
 import { createSweepJob } from '#services/sweep-job.js';
 import { createSweeps } from '#services/sweeps.js';
 import { createStrategies } from '#services/strategies.js';
+import { createWarmUp } from '#services/warm-up.js';
 import { createWatchlists } from '#services/watchlists.js';
 import { openHome, type Home } from '#store/home.js';
 import { watchHomeSizes } from '#store/home-sizes.js';
@@ -148,7 +149,10 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     numerics: settings.numerics,
     heapMegabytes: heapMegabytes(memoryBytes, settings.workers),
     onFault: (fault) => log.error({ err: fault }, 'a worker thread ended'),
-    onThreadLost: metrics.threadLost,
+    onThreadLost: (cause) => {
+      metrics.threadLost(cause);
+      warmUp?.forget();
+    },
   });
   const jobs = createJobEngine({
     store: store.documents,
@@ -157,12 +161,22 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     clock: systemClock,
     limits: engineLimits({ workers: settings.workers, memoryBytes }),
     log,
-    onEnded: metrics.jobEnded,
+    onEnded: (job) => {
+      metrics.jobEnded(job);
+      if (job.kind === 'backtest' && job.outcome === 'succeeded') warmUp?.wake(job.jobId.slice('backtest:'.length));
+    },
   });
   open.push({ close: () => jobs.stop() });
   const calendars = openCalendars();
-  const { markets, stores, data } = composeMarket({ home, settings, documents: store.documents, jobs, calendars });
+  const { markets, stores, data } = composeMarket({ home, settings, documents: store.documents, jobs, calendars, onServe: () => warmUp?.wake() });
   open.push(stores);
+  const warmUp = settings.warmUp
+    ? createWarmUp({
+        documents: store.documents, artifacts: store.artifacts, markets, pool, workers: settings.workers, clock: systemClock,
+        onFault: (fault) => log.warn({ err: fault }, 'a worker thread could not be made ready'),
+      })
+    : undefined;
+  open.push({ close: async () => warmUp?.close() });
 
   // Services, one per route family. Each registers its kinds of job before the engine starts.
   const keys = createKeys({ documents: store.documents, environment: settings.apiKeys, now: Date.now });

@@ -96,6 +96,13 @@ export const SETTINGS = {
     schema: list(',').pipe(z.array(keyRecord)),
     isSecret: true,
   }),
+  warmUp: declare({
+    flag: 'warm-up',
+    variable: 'DIVISOR_WARM_UP',
+    otherwise: () => 'on',
+    help: 'Whether worker threads make themselves ready in idle time for views and previews of the served store.',
+    schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
+  }),
   logLevel: declare({
     flag: 'log-level',
     variable: 'DIVISOR_LOG_LEVEL',

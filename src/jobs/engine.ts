@@ -167,10 +167,11 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log, on
 }
 
 /** How a job ended, by the times that are stored of it; undefined while it lives. */
-function endedJob({ identity: { kind, created_at }, life: { status, started_at, finished_at } }: LiveJob): EndedJob | undefined {
+function endedJob({ identity: { job_id: jobId, kind, created_at }, life: { status, started_at, finished_at } }: LiveJob): EndedJob | undefined {
   if (status === 'pending' || status === 'running' || finished_at === null) return undefined;
   const seconds = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1000;
   return {
+    jobId,
     kind,
     outcome: status,
     seconds: started_at === null ? null : seconds(started_at, finished_at),

@@ -42,6 +42,7 @@ export interface FoundJob {
 
 /** How a job came to its end. */
 export interface EndedJob {
+  readonly jobId: string;
   readonly kind: JobKindName;
   readonly outcome: 'succeeded' | 'failed' | 'cancelled';
   /** Time of its last attempt; null when none began. */

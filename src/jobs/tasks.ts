@@ -68,6 +68,8 @@ export interface Tasks {
   optimise: { input: OptimiseInput; output: { readonly result: OutputBytes; readonly message: string } };
   /** A stretch of a stored model's JSON. */
   'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: OutputBytes };
+  /** Nothing but to be ready: code of tasks, and the market when one is given. */
+  'warm-up': { input: { readonly names: readonly TaskName[]; readonly market: MarketHandle | null }; output: null };
   /** A stored model as an Arrow stream. */
   'risk-model-arrow': { input: StoredMatrix & { readonly assetIds: readonly string[]; readonly body: Readonly<Record<string, unknown>> }; output: OutputBytes };
 }

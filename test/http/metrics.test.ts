@@ -36,9 +36,9 @@ test('metrics count what was answered by operation and status, and jobs by state
 
 test('ended jobs are timed by kind and outcome, those that never began by neither', async () => {
   const metrics = sample();
-  metrics.jobEnded({ kind: 'backtest', outcome: 'succeeded', seconds: 0.7, waitSeconds: 0.02 });
-  metrics.jobEnded({ kind: 'backtest', outcome: 'failed', seconds: 3, waitSeconds: 0.3 });
-  metrics.jobEnded({ kind: 'render', outcome: 'cancelled', seconds: null, waitSeconds: null });
+  metrics.jobEnded({ jobId: 'backtest:A', kind: 'backtest', outcome: 'succeeded', seconds: 0.7, waitSeconds: 0.02 });
+  metrics.jobEnded({ jobId: 'backtest:A', kind: 'backtest', outcome: 'failed', seconds: 3, waitSeconds: 0.3 });
+  metrics.jobEnded({ jobId: 'render:A', kind: 'render', outcome: 'cancelled', seconds: null, waitSeconds: null });
   const lines = (await metrics.expose()).text.split('\n');
   expect(lines).toEqual(expect.arrayContaining([
     'divisor_job_seconds_bucket{le="1",kind="backtest",outcome="succeeded"} 1',

@@ -454,7 +454,7 @@ describe('the origin of a job', () => {
 });
 
 describe('what is told of an ended job', () => {
-  test('is its kind, its outcome, and the times of its last attempt', async () => {
+  test('is its id and kind, its outcome, and the times of its last attempt', async () => {
     const world = await openWorld({ runningMax: { heavy: 1, light: 1 } });
     await world.engine.submit(submission('a'));
     await world.engine.submit(submission('never'));
@@ -464,8 +464,8 @@ describe('what is told of an ended job', () => {
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:a', 'succeeded');
     expect(world.ended).toEqual([
-      { kind: 'backtest', outcome: 'cancelled', seconds: null, waitSeconds: null },
-      { kind: 'backtest', outcome: 'succeeded', seconds: 5, waitSeconds: 0 },
+      { jobId: 'backtest:never', kind: 'backtest', outcome: 'cancelled', seconds: null, waitSeconds: null },
+      { jobId: 'backtest:a', kind: 'backtest', outcome: 'succeeded', seconds: 5, waitSeconds: 0 },
     ]);
   });
 });

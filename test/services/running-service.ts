@@ -34,7 +34,7 @@ export interface RunningService {
 /** @param flags settings besides those that a test needs to be on its own. */
 export async function runService(flags: readonly string[] = []): Promise<RunningService> {
   const base = await mkdtemp(join(tmpdir(), 'divisor-service-'));
-  const { settings } = readSettings(['--home', join(base, 'home'), '--port', '0', '--workers', '1', '--drain-ms', '0', '--data-roots', base, ...flags], {});
+  const { settings } = readSettings(['--home', join(base, 'home'), '--port', '0', '--workers', '1', '--drain-ms', '0', '--warm-up', 'off', '--data-roots', base, ...flags], {});
   let running: Running = await start(settings, pino({ level: 'silent' }));
 
   async function ask<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer<T>> {

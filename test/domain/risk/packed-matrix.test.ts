@@ -38,6 +38,13 @@ describe('a packed matrix', () => {
     );
   });
 
+  test.each([1, -1])('brings a correlation that rounding takes beyond %d back to it', (sign) => {
+    const packed = packedMatrix(Float64Array.of(4, sign * 6 * (1 + Number.EPSILON), 9), 2);
+    const row = new Float64Array(2);
+    correlationRow(packed, volatilitiesOf(packed), 0, row);
+    expect([...row]).toEqual([1, sign]);
+  });
+
   test('correlates a name without variance with nothing but itself', () => {
     const packed = packedMatrix(Float64Array.of(4, 0, 0), 2);
     const row = new Float64Array(2);

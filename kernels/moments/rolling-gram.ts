@@ -22,6 +22,16 @@ export interface RollingGram {
    * @returns      Moments that live until the next call.
    */
   over(names: Int32Array, rows: Int32Array, read: (rows: Int32Array, out: Float64Array) => void): Gram;
+  /** What the moments were made from since they were computed anew; null before the first call. */
+  history(): GramHistory | null;
+}
+
+/** Windows whose moments were made one from the other: over them again gives the same bits. */
+export interface GramHistory {
+  /** [n] */
+  readonly names: Int32Array;
+  /** Rows of each window, that which was computed anew first. */
+  readonly rows: readonly Int32Array[];
 }
 
 /** Share of the rows that may change before everything is computed anew. */
@@ -34,36 +44,44 @@ const UPDATES_MAX = 12;
  * Keeps the moments of a rolling window.
  *
  * @param engine  Engine that multiplies.
+ * @param past    Windows to go on from; they are gone over again when the first call needs it.
  * @cost          an update (rows that came + rows that went) * n^2 / 2 multiply-adds and two passes over n^2; T n^2 / 2 anew.
  * @source        Chan, Golub & LeVeque (1983), The American Statistician 37(3), 242-247: sums of products are additive over rows.
  */
-export function createRollingGram(engine: GramEngine): RollingGram {
+export function createRollingGram(engine: GramEngine, past: GramHistory | null = null): RollingGram {
   let names = new Int32Array(0);
   let rows = new Int32Array(0);
   let products = new Float64Array(0);
   let sums = new Float64Array(0);
-  let updates = 0;
+  let windows: Int32Array[] = [];
+  let pending = past;
 
-  return {
+  const gram: RollingGram = {
+    history: () => pending ?? (windows.length === 0 ? null : { names, rows: windows }),
     over(wantedNames, wantedRows, read) {
       const n = wantedNames.length;
       assert(n >= 1, 'names: none given');
+      if (pending !== null) {
+        const again = pending;
+        pending = null;
+        // Windows over other names, or as many as there are updates, are computed anew anyway.
+        if (isSame(again.names, wantedNames) && again.rows.length <= UPDATES_MAX) for (const some of again.rows) gram.over(again.names, some, read);
+      }
       const gone = without(rows, wantedRows);
       const come = without(wantedRows, rows);
-      const isSame = names.length === n && names.every((name, i) => name === wantedNames[i]);
-      if (isSame && updates < UPDATES_MAX && gone.length + come.length <= CHANGED_MAX * wantedRows.length) {
+      if (isSame(names, wantedNames) && windows.length <= UPDATES_MAX && gone.length + come.length <= CHANGED_MAX * wantedRows.length) {
         if (gone.length > 0) add(gone, -1);
         if (come.length > 0) add(come, 1);
-        updates++;
       } else {
         if (products.length !== n * n) products = new Float64Array(n * n);
         else products.fill(0);
         sums = new Float64Array(n);
         names = wantedNames.slice();
-        updates = 0;
+        windows = [];
         add(wantedRows, 1);
       }
       rows = wantedRows.slice();
+      windows.push(rows);
       return { products, sums };
 
       function add(some: Int32Array, sign: 1 | -1): void {
@@ -78,6 +96,11 @@ export function createRollingGram(engine: GramEngine): RollingGram {
       }
     },
   };
+  return gram;
+}
+
+function isSame(a: Int32Array, b: Int32Array): boolean {
+  return a.length === b.length && a.every((name, i) => name === b[i]);
 }
 
 /** The keys of one ascending list that another lacks. */

@@ -5,7 +5,8 @@ import type { MarketMark } from '../market/session-market.js';
 import { lastAtMost } from '../search.js';
 import type { SeriesEnd } from './benchmark.js';
 import type { Book, BookEnd, UnfilledOrder } from './book.js';
-import { inForce, type Compositions, type RecentComposition } from './compositions.js';
+import { inForce, type Composition, type Compositions } from './compositions.js';
+import type { DecisionMemory } from './decider.js';
 import type { FollowEnd } from './follow-book.js';
 import { indexTerms } from './index-run.js';
 import { ownEnd, type Run, type RunRemains } from './run.js';
@@ -37,13 +38,15 @@ export interface RunCheckpoint {
 }
 
 /** Changes with everything that a checkpoint holds. */
-export const CHECKPOINT_FORMAT = 3;
+export const CHECKPOINT_FORMAT = 4;
 
 /** An index with the compositions that later decisions can meet: their own incumbents, or the universe of another index. */
 export interface RecentIndex {
   /** Session of its first composition. */
   readonly first: number;
-  readonly list: readonly RecentComposition[];
+  readonly list: readonly Composition[];
+  /** What its decisions left. */
+  readonly memory: DecisionMemory | null;
 }
 
 /** A book as it is kept: orders by column, placed from its first session. */
@@ -84,9 +87,8 @@ export function keptBook(book: Book): KeptBook {
 }
 
 /** An index up to the last session that was simulated. */
-export interface KnownIndex extends Pick<Compositions, 'document' | 'sm' | 'first'> {
+export interface KnownIndex extends Pick<Compositions, 'document' | 'sm' | 'first' | 'list' | 'memory'> {
   readonly to: number;
-  readonly list: readonly RecentComposition[];
 }
 
 /** Earliest last session of some indices, as a day. */
@@ -105,11 +107,11 @@ export function marksOf(indices: readonly KnownIndex[], simulated: readonly Pick
 /** Compositions that a decision after the last session can meet: it may lie as far before its rebalance as the definitions say. */
 export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, RecentIndex> {
   const oldest = Math.min(...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - document.rebalance.effective_lag)]!));
-  return new Map(indices.map(({ document, sm, first, list, to }) => {
+  return new Map(indices.map(({ document, sm, first, list, memory, to }) => {
     const session = lastAtMost(sm.sessions, oldest);
     const before = inForce(list, session);
     const recent = list.filter((composition) => composition.session > session && composition.session <= to);
-    return [document.id, { first, list: [...(before ? [before] : []), ...recent].map(({ session: effective, columns }) => ({ session: effective, columns })) }];
+    return [document.id, { first, list: [...(before ? [before] : []), ...recent], memory }];
   }));
 }
 

@@ -8,7 +8,7 @@ import { alignMarket, panelRow, type SessionMarket } from '../market/session-mar
 import { Refusal } from '../refusal.js';
 import { rebalanceDates, type RebalanceDate } from '../schedule/schedule.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
-import type { Decided, Decider, Undecided } from './decider.js';
+import type { Decided, Decider, DecisionMemory, Undecided } from './decider.js';
 
 /** What an index consists of from one rebalance to the next. */
 export interface Composition {
@@ -39,6 +39,8 @@ export interface Compositions {
   readonly list: readonly Composition[];
   /** Warnings of the decisions and of rebalances that were held. */
   readonly findings: readonly Finding[];
+  /** What the decisions left to those to come. */
+  readonly memory: DecisionMemory | null;
 }
 
 /** Runs definitions: an index, the parents of its universe or derivation, a benchmark, each once. */
@@ -56,22 +58,24 @@ export interface Composer {
    */
   compositions(indexId: string): Compositions;
   /** The composition in force at the close of a session; those that were known before count as well. */
-  inForce(indexId: string, session: number): RecentComposition | undefined;
+  inForce(indexId: string, session: number): Composition | undefined;
+  /** The latest composition decided on or before a session, of all that are known. */
+  decidedOn(indexId: string, session: number): Composition | undefined;
+  /** What earlier decisions of an index left; null where all of them are made here. */
+  memory(indexId: string): DecisionMemory | null;
   /** Columns of the latest composition effective before a session: the incumbents of a decision on it. */
   incumbents(indexId: string, session: number): Int32Array | null;
   /** The compositions of every index that was asked for. */
   composed(): readonly Compositions[];
 }
 
-/** What later decisions see of a composition. */
-export type RecentComposition = Pick<Composition, 'session' | 'columns'>;
-
 /** An index of which some compositions are known: only those due after them are decided. */
 export interface BegunIndex {
   /** Session of the first composition of all. */
   readonly first: number;
-  readonly before: readonly RecentComposition[];
+  readonly before: readonly Composition[];
   readonly due: readonly DueRebalance[];
+  readonly memory: DecisionMemory | null;
 }
 
 export interface ComposerInput {
@@ -152,6 +156,12 @@ export function createComposer({ market, calendars, documents, until, createDeci
       const { list } = composer.compositions(indexId);
       return inForce(list, session) ?? inForce(begun?.get(indexId)?.before ?? [], session);
     },
+    decidedOn(indexId, session) {
+      const { list } = composer.compositions(indexId);
+      const isDecided = ({ decision }: Composition): boolean => decision <= session;
+      return list.findLast(isDecided) ?? begun?.get(indexId)?.before.findLast(isDecided);
+    },
+    memory: (indexId) => begun?.get(indexId)?.memory ?? null,
     incumbents: (indexId, session) => composer.inForce(indexId, session - 1)?.columns ?? null,
     composed: () => [...composed.values()],
   };
@@ -226,7 +236,7 @@ function compose(composer: Composer, { indexId, until, tick }: ComposeInput): Co
   const last = lastAtMost(sm.sessions, until);
   const first = firstPriced(composer, { indexId, last });
   const { list, findings } = decideAll(composer, { indexId, due: dueRebalances(document, sm, { first, last }), before: [], tick });
-  return { document, treatment, sm, first, list, findings };
+  return { document, treatment, sm, first, list, findings, memory: composer.decider(indexId).memory?.() ?? null };
 }
 
 interface ComposeOnInput {
@@ -236,9 +246,11 @@ interface ComposeOnInput {
 }
 
 /** The compositions that come after those known. */
-function composeOn(composer: Composer, { indexId, known: { first, before, due }, tick }: ComposeOnInput): Compositions {
+function composeOn(composer: Composer, { indexId, known: { first, before, due, memory }, tick }: ComposeOnInput): Compositions {
   const { list, findings } = decideAll(composer, { indexId, due, before, tick });
-  return { document: composer.document(indexId), treatment: composer.treatment(indexId), sm: composer.market(indexId), first, list, findings };
+  const told = { document: composer.document(indexId), treatment: composer.treatment(indexId), sm: composer.market(indexId) };
+  // A decider that is not asked is not made.
+  return { ...told, first, list, findings, memory: due.length === 0 ? memory : (composer.decider(indexId).memory?.() ?? null) };
 }
 
 interface DueInput {
@@ -246,7 +258,7 @@ interface DueInput {
   /** Ascending. */
   readonly due: readonly DueRebalance[];
   /** The compositions before them: as many as those that were in force when they are decided. */
-  readonly before: readonly RecentComposition[];
+  readonly before: readonly Composition[];
   readonly tick?: ((fraction: number) => void) | undefined;
 }
 

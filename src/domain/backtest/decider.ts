@@ -1,3 +1,5 @@
+import type { GramHistory } from '#kernels/moments/rolling-gram.js';
+import type { ActiveState } from '#kernels/optimisation/active-state.js';
 import type { Finding, FindingCode } from '../findings.js';
 import type { ErrorCode } from '../refusal.js';
 
@@ -8,6 +10,18 @@ export interface Decider {
    * @param incumbents columns of the latest composition that was effective before the session, null before the first.
    */
   decide(session: number, incumbents: Int32Array | null): Decision;
+  /** What the decisions to come depend on besides the market and the compositions before; null or absent when there is nothing. */
+  memory?(): DecisionMemory | null;
+}
+
+/** What is left of optimised decisions: those to come begin with it, so that they have the same bits as if none had been left out. */
+export interface DecisionMemory {
+  /** The latest weights that were solved, and the session they were solved on. */
+  readonly solved: { readonly session: number; readonly columns: Int32Array; readonly weights: Float64Array } | null;
+  /** Active set of the latest solve, and its names. */
+  readonly active: { readonly columns: Int32Array; readonly state: ActiveState } | null;
+  /** Windows that the covariance was made over. */
+  readonly moments: GramHistory | null;
 }
 
 export type Decision = Decided | Undecided;

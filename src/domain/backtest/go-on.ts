@@ -1,10 +1,11 @@
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../days.js';
-import { isRuleDocument, type IndexDocument } from '../documents/index-document.js';
+import { isDerivedDocument, isRuleDocument, type IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { RETURN_VARIANTS, type MarketData, type ReturnVariant } from '../market/market-data.js';
 import { alignMarket, BeforeMarket, markWindow, type SessionMarket } from '../market/session-market.js';
-import { lookBackOf } from '../rules/look-back.js';
+import { derivedLookBack } from '../optimisation/derived-look-back.js';
+import { lookBackOf, type LookBack } from '../rules/look-back.js';
 import { rebalanceDates } from '../schedule/schedule.js';
 import { lastAtMost } from '../search.js';
 import { bareSeries, type BenchmarkRun, type SeriesEnd } from './benchmark.js';
@@ -144,10 +145,9 @@ function view(input: GoOnInput): View {
   const day = main.sessions[to]!;
   const spanOf = (id: string): Span => ({ from: smOf(id).mark!.session, to: lastAtMost(smOf(id).sessions, day) });
   const begun = new Map(ids.map((id) => {
-    const { first, list } = checkpoint.recent.get(id)!;
-    return [id, { first, before: list, due: dueOf(documents[id]!, smOf(id), { first, ...spanOf(id) }) }];
+    const { first, list, memory } = checkpoint.recent.get(id)!;
+    return [id, { first, before: list, memory, due: dueOf(documents[id]!, smOf(id), { first, ...spanOf(id) }) }];
   }));
-  for (const [id, { due }] of begun) if (due.length > 0 && !isRuleDocument(documents[id]!)) throw new CannotGoOn('rebalance');
   const composed = decideDue(input, { marked, begun, day });
   return {
     range, spanOf,
@@ -157,8 +157,9 @@ function view(input: GoOnInput): View {
       return found === undefined ? NOTHING : { composed: found.list, findings: found.findings };
     },
     reached: ids.map((id) => {
-      const { first, before } = begun.get(id)!;
-      return { document: documents[id]!, sm: smOf(id), first, list: [...before, ...(composed.get(id)?.list ?? [])], to: spanOf(id).to };
+      const { first, before, memory } = begun.get(id)!;
+      const found = composed.get(id) ?? { list: [], memory };
+      return { document: documents[id]!, sm: smOf(id), first, list: [...before, ...found.list], memory: found.memory, to: spanOf(id).to };
     }),
   };
 }
@@ -203,14 +204,23 @@ function decideDue(input: GoOnInput, { marked, begun, day }: DueInput): Readonly
 function decisionMarket({ plan: { documents }, calendars, checkpoint, marketSince }: GoOnInput, { marked, begun }: Omit<DueInput, 'day'>) {
   const first = new Map<string, number>();
   let paidAfter = Infinity;
-  for (const [id, { due }] of begun) {
+  const reach = (code: string, { session, paidAfter: after }: LookBack): void => {
+    first.set(code, Math.min(first.get(code) ?? marked.get(code)!.mark!.session, session));
+    paidAfter = Math.min(paidAfter, after);
+  };
+  for (const [id, { due, memory }] of begun) {
     const document = documents[id]!;
-    if (!isRuleDocument(document)) continue;
-    const { sessions, mark } = marked.get(document.calendar)!;
+    const { calendar: code } = document;
+    const { sessions } = marked.get(code)!;
     for (const { decision } of due) {
-      const back = lookBackOf({ document, sessions, decision });
-      first.set(document.calendar, Math.min(first.get(document.calendar) ?? mark!.session, back.session));
-      paidAfter = Math.min(paidAfter, back.paidAfter);
+      if (isRuleDocument(document)) {
+        reach(code, lookBackOf({ document, sessions, decision }));
+      } else if (isDerivedDocument(document)) {
+        const { source_index_id: parentId } = document.derivation;
+        const { calendar: parentCode } = documents[parentId]!;
+        const { max_stale_sessions: maxStaleSessions } = treatmentOf(documents, parentId);
+        reach(parentCode, derivedLookBack({ document, maxStaleSessions, sessions: marked.get(parentCode)!.sessions, decision, parents: begun.get(parentId)!.before, memory }));
+      }
     }
   }
   if ([...first.values()].some((session) => session <= 0)) return null;

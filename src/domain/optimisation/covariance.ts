@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { lowRankCovariance, type LowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
-import { createRollingGram, type RollingGram } from '#kernels/moments/rolling-gram.js';
+import { createRollingGram, type GramHistory, type RollingGram } from '#kernels/moments/rolling-gram.js';
 import { shrunkFromGram } from '#kernels/moments/shrunk-from-gram.js';
 import { denseMetric, factorMetric, type Metric } from '#kernels/optimisation/metric.js';
 import { LIMITS } from '../limits.js';
@@ -24,8 +24,9 @@ export interface RiskMemory {
   readonly gram: RollingGram;
 }
 
-export function createRiskMemory(engine: Engine): RiskMemory {
-  return { gram: createRollingGram(engine) };
+/** @param past estimates to go on from */
+export function createRiskMemory(engine: Engine, past: GramHistory | null = null): RiskMemory {
+  return { gram: createRollingGram(engine, past) };
 }
 
 /**

@@ -20,12 +20,17 @@ export interface DerivedDeciderInput {
  * one is what trades on the next are measured from.
  */
 export function createDerivedDecider({ document, composer, engine }: DerivedDeciderInput): Decider {
-  const solver = createDerivedSolver({ document, composer, engine });
+  const left = composer.memory(document.id);
+  const solver = createDerivedSolver({ document, composer, engine, memory: left });
   const parentId = document.derivation.source_index_id;
-  const solved: { session: number; weights: SolvedWeights }[] = [];
+  const solved: { session: number; weights: SolvedWeights }[] = left?.solved ? [{ session: left.solved.session, weights: left.solved }] : [];
   return {
+    memory() {
+      const latest = solved.at(-1);
+      return { ...solver.memory(), solved: latest ? { session: latest.session, columns: latest.weights.columns, weights: latest.weights.weights } : null };
+    },
     decide(session) {
-      const parent = decidedOn(composer.compositions(parentId).list, session);
+      const parent = composer.decidedOn(parentId, session);
       if (parent === undefined) return undecided('EMPTY_INDEX', `the parent ${parentId} has no composition yet.`);
       const previous = solved.findLast((entry) => entry.session < session)?.weights ?? null;
       const solve = solver.solve(parent, previous);

@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import type { ActiveState } from '#kernels/optimisation/active-state.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import type { Composer, Composition } from '../backtest/compositions.js';
+import type { DecisionMemory } from '../backtest/decider.js';
 import type { ConstraintRow, DerivedDocument } from '../documents/index-document.js';
 import { LIMITS } from '../limits.js';
 import { growthOf, growthTerms } from '../market/growth.js';
@@ -35,6 +35,7 @@ export interface DerivedSolver {
   /** Whether solved weights bear on later ones: by a row that measures trades from them, or as a basket to keep. */
   readonly remembers: boolean;
   solve(parent: Composition, previous: SolvedWeights | null): DerivedSolve;
+  memory(): SolverMemory;
 }
 
 /** Classes that look at the previous solved weights by themselves. */
@@ -48,21 +49,25 @@ export interface DerivedSolverInput {
   readonly document: DerivedDocument;
   readonly composer: Composer;
   readonly engine: Engine;
+  /** What earlier solves left. */
+  readonly memory?: SolverMemory | null;
 }
+
+export type SolverMemory = Pick<DecisionMemory, 'active' | 'moments'>;
 
 /**
  * The solver of a derived document: parent weights as the index, the trailing window up to the decision as risk model.
  * @cost per solve: T N^2 / 2 for the covariance, and a few N^3 / 6
  */
-export function createDerivedSolver({ document, composer, engine }: DerivedSolverInput): DerivedSolver {
+export function createDerivedSolver({ document, composer, engine, memory: left = null }: DerivedSolverInput): DerivedSolver {
   const { source_index_id: parentId, constraints } = document.derivation;
   const sm = composer.market(parentId);
   const treatment = composer.treatment(parentId);
   const { currency } = composer.document(parentId);
   const growth = growthOf(sm, growthTerms(treatment, currency, 'total'));
   const solvers = { solver: createSolver(engine), algebra: engine };
-  const memory = createRiskMemory(engine);
-  let last: { readonly columns: Int32Array; readonly state: ActiveState } | undefined;
+  const memory = createRiskMemory(engine, left?.moments);
+  let last = left?.active ?? null;
   let sections: CrossSections | undefined;
   return {
     solvers,
@@ -80,11 +85,12 @@ export function createDerivedSolver({ document, composer, engine }: DerivedSolve
         rows: constraints,
         datapoints: datapointsOf(cross, columns),
       });
-      const warm = last !== undefined && isSame(last.columns, columns) ? last.state : undefined;
+      const warm = last !== null && isSame(last.columns, columns) ? last.state : undefined;
       const outcome = solveProblem(solvers, problem, { warm });
       if (outcome.kind === 'solved') last = { columns, state: outcome.solution.answer.state };
       return { parent, problem, risk, outcome };
     },
+    memory: () => ({ active: last, moments: memory.gram.history() }),
   };
 }
 

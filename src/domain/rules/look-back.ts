@@ -26,13 +26,25 @@ export interface LookBackInput {
 export function lookBackOf({ document: { pipeline }, sessions, decision }: LookBackInput): LookBack {
   const bound = bindPipeline(pipeline);
   const fields = readsOf(bound).map(({ use }) => use.field);
-  const stale = pipeline.treatment.max_stale_sessions + CLOSED_SESSIONS;
+  const dividendYears = bound.rules.reduce((most, { rule }) => Math.max(most, rule.dividendYears ?? 0), 0);
+  return lookBackOver({ fields, dividendYears, maxStaleSessions: pipeline.treatment.max_stale_sessions, sessions, decision });
+}
+
+export interface ReadsInput extends Pick<LookBackInput, 'sessions' | 'decision'> {
+  readonly fields: readonly FieldRequest[];
+  /** Full calendar years before the decision whose dividends are looked at. */
+  readonly dividendYears: number;
+  readonly maxStaleSessions: number;
+}
+
+/** How far back a decision looks that reads some datapoints. */
+export function lookBackOver({ fields, dividendYears, maxStaleSessions, sessions, decision }: ReadsInput): LookBack {
+  const stale = maxStaleSessions + CLOSED_SESSIONS;
   const session = decision - fields.reduce((most, field) => Math.max(most, field.lag + reachOf(field, stale)), stale) - 1;
   const dayAt = (position: number): Day => sessions[Math.max(0, position)]!;
   const days = [dayAt(session)];
   for (const field of fields) if (field.name === 'DIVIDEND_YIELD') days.push(addMonths(dayAt(decision - field.lag - spanOf(field, stale)), -12));
-  const { year } = civilOf(dayAt(decision));
-  for (const { rule: { dividendYears = 0 } } of bound.rules) if (dividendYears > 0) days.push(dayOf({ year: year - dividendYears, month: 1, day: 1 }) - 1);
+  if (dividendYears > 0) days.push(dayOf({ year: civilOf(dayAt(decision)).year - dividendYears, month: 1, day: 1 }) - 1);
   return { session, paidAfter: Math.min(...days) };
 }
 

@@ -1,19 +1,23 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Calendars } from '#domain/calendars/calendar.js';
 import { checkpointOf } from '#domain/backtest/checkpoint.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runToColumns } from '#domain/backtest/run-to-columns.js';
 import { summaryOf } from '#domain/backtest/run-summary.js';
+import { formatDay } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
+import { openCalendars } from '#market/calendar-files.js';
+import { generateMarket } from '#market/synthetic/generate-market.js';
 import { snapshotsOf, writeResult } from '#views/run-json.js';
 import { cut, extend, opened, STAMP, told, type StoredRun } from './extended.js';
 import { randomMarketOver } from './random-market.js';
-import { run, type RunRequest } from './random-run.js';
+import { CALENDARS, runOn, type RunRequest } from './random-run.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 150);
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 80);
 
 /** Long enough for a covariance of 21 returns behind every day that is added. */
 const randomMarket = randomMarketOver(fc.integer({ min: 60, max: 80 }));
@@ -95,52 +99,137 @@ function outcomeOf(work: () => Run): Run | string {
   }
 }
 
+interface Tally {
+  extended: number;
+  rebalanced: number;
+  /** Decisions made on the whole market. */
+  wholes: number;
+  readonly reasons: Record<string, number>;
+}
+
+const newTally = (): Tally => ({ extended: 0, rebalanced: 0, wholes: 0, reasons: {} });
+
+interface Growing {
+  readonly market: MarketData;
+  readonly document: IndexDocument;
+  readonly request: RunRequest;
+  /** Sessions of the first run, and those added at a time. */
+  readonly rows: number;
+  readonly steps: readonly number[];
+  readonly tally: Tally;
+  readonly calendars?: Calendars;
+}
+
+/** Goes on with a run again and again, as long as that is possible, and compares everything that is kept with the whole run. */
+function expectGoesOn({ market, document, request, rows, steps, tally, calendars = CALENDARS }: Growing): void {
+  const begun = outcomeOf(() => runOn(calendars, cut(market, rows), document, request));
+  if (typeof begun === 'string') return;
+  const base = runToColumns(begun, { contentHash: 's' });
+  let stored: StoredRun = { columns: opened(base), checkpoint: checkpointOf(begun) };
+  let result = writeResult(summaryOf(begun), STAMP, snapshotsOf(begun));
+  let to = rows;
+  for (const step of steps) {
+    if (to + step > market.dates.length) return;
+    to += step;
+    const grown = cut(market, to);
+    const whole = outcomeOf(() => runOn(calendars, grown, document, request));
+    const terms = { calendars, createDecider: indexDecider, onWhole: () => void tally.wholes++ };
+    const kept = structuredClone(stored.checkpoint);
+    if (typeof whole === 'string') {
+      expect(() => extend(begun.plan, grown, stored, terms)).toThrow(Refusal);
+      return;
+    }
+    const gone = extend(whole.plan, grown, stored, terms);
+    expect(stored.checkpoint).toEqual(kept); // What is stored is read, and may be read again.
+    if (typeof gone === 'string') {
+      tally.reasons[gone] = (tally.reasons[gone] ?? 0) + 1;
+      return;
+    }
+    tally.extended++;
+    if (gone.rebalances.length > 0) tally.rebalanced++;
+    const columns = opened(gone.columns, base);
+    expect(told(columns)).toEqual(told(opened(runToColumns(whole, { contentHash: 's' }))));
+    expect(gone.checkpoint).toEqual(checkpointOf(whole));
+    const { bytes, snapshots: { from, to: end, cells } } = result;
+    const text = { bytes: end - from, cells, readInto: (room: Uint8Array) => room.set(bytes.subarray(from, end)) };
+    result = writeResult(gone.summary, STAMP, { stored: text, added: gone.rebalances, identifiers: gone.market });
+    expect(Buffer.from(result.bytes).toString()).toBe(Buffer.from(writeResult(summaryOf(whole), STAMP, snapshotsOf(whole)).bytes).toString());
+    stored = { columns, checkpoint: gone.checkpoint };
+  }
+}
+
+const randomSteps = fc.array(fc.constantFrom(1, 1, 1, 2, 5), { minLength: 3, maxLength: 5 });
+
 test('a run gone on with day by day across its rebalances decides what the whole run decides, on no more of the market than its rules look back to', () => {
-  let extended = 0;
-  let rebalanced = 0;
-  let wholes = 0;
+  const tally = newTally();
   fc.assert(
-    fc.property(randomMarket, randomDefinition, fc.array(fc.constantFrom(1, 1, 1, 2, 5), { minLength: 3, maxLength: 5 }), ({ market: priced }, { document, parent, adjusted, isMeasured }, steps) => {
+    fc.property(randomMarket, randomDefinition, randomSteps, ({ market: priced }, { document, parent, adjusted, isMeasured }, steps) => {
       const market: MarketData = { ...withVolume(priced), adjustment: adjusted as MarketData['adjustment'] };
       const benchmark = isMeasured ? ({ id: 'P', kind: 'index', price_column: 'CLOSE' } as const) : null;
       const request: RunRequest = { transaction_cost_bps: 10, benchmark, documents: { P: parent }, createDecider: indexDecider };
-      const rows = market.dates.length - DAYS_ADDED;
-      const begun = outcomeOf(() => run(cut(market, rows), document, request));
-      if (typeof begun === 'string') return;
-      const base = runToColumns(begun, { contentHash: 's' });
-      let stored: StoredRun = { columns: opened(base), checkpoint: checkpointOf(begun) };
-      let result = writeResult(summaryOf(begun), STAMP, snapshotsOf(begun));
-      let to = rows;
-      for (const step of steps) {
-        if (to + step > market.dates.length) return;
-        to += step;
-        const grown = cut(market, to);
-        const whole = outcomeOf(() => run(grown, document, request));
-        const onWhole = () => void wholes++;
-        if (typeof whole === 'string') {
-          expect(() => extend(begun.plan, grown, stored, { createDecider: indexDecider, onWhole })).toThrow(Refusal);
-          return;
-        }
-        const gone = extend(whole.plan, grown, stored, { createDecider: indexDecider, onWhole });
-        if (typeof gone === 'string') {
-          expect(['new_name', 'parted', 'rebalance']).toContain(gone);
-          return;
-        }
-        extended++;
-        if (gone.rebalances.length > 0) rebalanced++;
-        const columns = opened(gone.columns, base);
-        expect(told(columns)).toEqual(told(opened(runToColumns(whole, { contentHash: 's' }))));
-        expect(gone.checkpoint).toEqual(checkpointOf(whole));
-        const { bytes, snapshots: { from, to: end, cells } } = result;
-        const text = { bytes: end - from, cells, readInto: (room: Uint8Array) => room.set(bytes.subarray(from, end)) };
-        result = writeResult(gone.summary, STAMP, { stored: text, added: gone.rebalances, identifiers: gone.market });
-        expect(Buffer.from(result.bytes).toString()).toBe(Buffer.from(writeResult(summaryOf(whole), STAMP, snapshotsOf(whole)).bytes).toString());
-        stored = { columns, checkpoint: gone.checkpoint };
-      }
+      expectGoesOn({ market, document, request, steps, tally, rows: market.dates.length - DAYS_ADDED });
     }),
     { numRuns: RUNS },
   );
-  expect(extended).toBeGreaterThan(RUNS / 2);
-  expect(rebalanced).toBeGreaterThan(RUNS / 4);
-  expect(wholes).toBe(0);
+  expect(tally.extended).toBeGreaterThan(RUNS / 2);
+  expect(tally.rebalanced).toBeGreaterThan(RUNS / 4);
+  expect(Object.keys(tally.reasons)).not.toContain('rebalance');
+  expect(tally.wholes).toBe(0);
+});
+
+/** An index optimised towards another, with rows that look back or remember. */
+const randomDerivation = fc
+  .record({
+    frequency: fc.constantFrom('weekly', 'daily'),
+    lag: fc.constantFrom(0, 0, 2),
+    parentFrequency: fc.constantFrom('weekly', 'monthly', 'none'),
+    weighting: fc.constantFrom({ type: 'EqualWeight' }, { type: 'MarketCapWeight', cap: 0.3 }, { type: 'InverseVolatilityWeight', params: { window: 18, minimum_observations: 4 } }),
+    constraints: fc.subarray([
+      { id: 'pos', type: 'PositionBounds', params: { lower: 0.02, upper: 0.3 } },
+      { id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'previous', soft: 1 } },
+      { id: 'liquid', type: 'Liquidity', params: { notional: 1e5, days: 5, window: 8, soft: 1 } },
+      { id: 'risen', type: 'WeightedAverage', params: { field: 'RETURN', lower: -0.2, soft: 1 } },
+    ]),
+  })
+  .map(({ frequency, lag, parentFrequency, weighting, constraints }) => ({
+    parent: IndexDocument.parse({ id: 'P', name: 'P', calendar: 'MAIN', base_date: '2024-02-08', universe: { kind: 'list', identifiers: ['AA', 'BB', 'CC', 'DD', 'EE', 'HH'] }, rebalance: { frequency: parentFrequency }, pipeline: { treatment: { dividends: 'total' }, weighting } }),
+    document: IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: '2024-02-08', rebalance: { frequency, effective_lag: lag }, derivation: { source_index_id: 'P', objective: 'min_tracking_error', constraints } }),
+  }));
+
+test('an optimised index goes on with what its solves left', () => {
+  const tally = newTally();
+  fc.assert(
+    fc.property(randomMarket, randomDerivation, randomSteps, ({ market: priced }, { document, parent }, steps) => {
+      const market = withVolume(priced);
+      expectGoesOn({ market, document, request: { documents: { P: parent }, createDecider: indexDecider }, steps, tally, rows: market.dates.length - DAYS_ADDED });
+    }),
+    { numRuns: RUNS },
+  );
+  expect(tally.extended).toBeGreaterThan(RUNS / 4);
+  expect(tally.rebalanced).toBeGreaterThan(RUNS / 8);
+  expect(Object.keys(tally.reasons)).not.toContain('rebalance');
+});
+
+test('an optimised index looks back no further than the windows of its risk model, however long the market', () => {
+  const calendars = openCalendars();
+  const sessions = calendars.get('XNYS')!.sessions.filter((day) => day > 15_000).slice(0, 1300);
+  const market: MarketData = {
+    storeId: 'test', contentHash: 'long', adjustment: 'none',
+    ...generateMarket(
+      { seed: 5, assets: 16, sessions, exchange: 'XNYS', currency: 'USD', sectors: 4, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.25, dividend_yield: 0.03, splits_per_year: 0.2, delistings_per_year: 0, listings_per_year: 0, missing_rate: 0.002 },
+      () => {},
+    ),
+  };
+  const begin = { calendar: 'XNYS', base_date: formatDay(sessions[3]!), rebalance: { frequency: 'monthly' } };
+  const parent = IndexDocument.parse({ ...begin, id: 'P', name: 'P', pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.2 } } });
+  const constraints = [
+    { id: 'pos', type: 'PositionBounds', params: { lower: 0.01, upper: 0.12 } },
+    { id: 'turn', type: 'Turnover', params: { limit: 0.05, reference: 'previous', soft: 1 } },
+    { id: 'calm', type: 'WeightedAverage', params: { field: 'VOLATILITY', upper: 0.29, soft: 1 } },
+  ];
+  const document = IndexDocument.parse({ ...begin, id: 'X', name: 'X', derivation: { source_index_id: 'P', objective: 'min_tracking_error', constraints } });
+  const tally = newTally();
+  expectGoesOn({ market, document, request: { documents: { P: parent }, createDecider: indexDecider }, rows: 1190, steps: [1, 20, 1, 1, 19, 22, 1, 1, 2, 30], tally, calendars });
+  expect(tally).toEqual({ extended: 10, rebalanced: expect.any(Number) as number, wholes: 0, reasons: {} });
+  expect(tally.rebalanced).toBeGreaterThanOrEqual(4);
 });

@@ -6,6 +6,7 @@ import { CannotGoOn } from '#domain/backtest/go-on.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { readRecord } from '#domain/backtest/record-columns.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-columns.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
 import { openMarketSince, shareMarket } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { settledDay } from '#market/prefix.js';
@@ -31,18 +32,18 @@ export interface StoredRun {
 
 export interface ExtendTerms {
   readonly createDecider?: DeciderFactory;
+  readonly calendars?: Calendars;
   /** Called when a decision is made on the whole market. */
   readonly onWhole?: () => void;
 }
 
 /** A stored run gone on with, or why it is not. */
-export function extend(plan: BacktestPlan, market: MarketData, { columns, checkpoint }: StoredRun, { createDecider = plainDecider, onWhole = () => {} }: ExtendTerms = {}): ExtendedRun | FullRunReason {
+export function extend(plan: BacktestPlan, market: MarketData, { columns, checkpoint }: StoredRun, { createDecider = plainDecider, calendars = CALENDARS, onWhole = () => {} }: ExtendTerms = {}): ExtendedRun | FullRunReason {
   const handle = shareMarket(market);
   const after = Math.min(checkpoint.since, settledDay(market, checkpoint.day));
   try {
     return extendRun({
-      plan, checkpoint,
-      calendars: CALENDARS,
+      plan, checkpoint, calendars,
       market: openMarketSince(handle, after),
       marketSince: (day) => openMarketSince(handle, day),
       wholeMarket() {

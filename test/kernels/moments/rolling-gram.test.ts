@@ -55,6 +55,26 @@ describe('createRollingGram', () => {
     expect(count).toBe(100);
   });
 
+  test('gone on with from its history it has the same bits, wherever that is cut', () => {
+    const windows = Array.from({ length: 30 }, (_, step) => rowsFrom(step * 6 + (step === 17 ? 60 : 0), 100));
+    const whole = createRollingGram(referenceEngine);
+    const bits = windows.map((rows) => {
+      const { products, sums } = whole.over(names, rows, read);
+      return [...products, ...sums];
+    });
+    for (let cut = 1; cut < windows.length; cut++) {
+      const before = createRollingGram(referenceEngine);
+      for (const rows of windows.slice(0, cut)) before.over(names, rows, read);
+      const after = createRollingGram(referenceEngine, structuredClone(before.history()));
+      expect(after.history()).toEqual(before.history());
+      windows.slice(cut).forEach((rows, k) => {
+        const { products, sums } = after.over(names, rows, read);
+        expect([...products, ...sums]).toEqual(bits[cut + k]);
+      });
+      expect(after.history()).toEqual(whole.history());
+    }
+  });
+
   test('other names begin anew', () => {
     const rolling = createRollingGram(referenceEngine);
     const rows = rowsFrom(0, 50);

@@ -205,26 +205,29 @@ describe('a backtest after the store has grown', () => {
   });
 });
 
-describe('a strategy and a derived index', () => {
-  test('go on between rebalances, and are whole runs with the reason on the days of one', async () => {
+describe('strategies and a derived index', () => {
+  test('go on, but for the days on which a strategy rebalances of its own', async () => {
     await put(until(400), { full: true });
     expect((await service.ask('PUT', '/strategies/TILT', { id: 'TILT', name: 'Tilt', index_id: 'GROWS', exposure: 0.9, drift_tolerance: 0.001, transaction_cost_bps: 5 })).status).toBe(200);
+    expect((await service.ask('PUT', '/strategies/MONTHS', { id: 'MONTHS', name: 'Months', index_id: 'GROWS', rebalance: { frequency: 'monthly' } })).status).toBe(200);
     const child = { id: 'CHILD', name: 'Child', source_index_id: 'GROWS', objective: 'min_tracking_error', constraints: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.08 } }] };
     expect((await service.ask('PUT', '/indices/CHILD', { ...DEFINITION, id: 'CHILD', name: 'Child', derivation: { source_index_id: child.source_index_id, objective: child.objective, constraints: child.constraints } })).status).toBe(200);
-    const seen: Record<string, unknown[]> = { TILT: [], CHILD: [] };
-    for (const id of ['TILT', 'CHILD']) await wholeRun(id, {});
+    const ids = ['TILT', 'MONTHS', 'CHILD'] as const;
+    const seen: Record<(typeof ids)[number], unknown[]> = { TILT: [], MONTHS: [], CHILD: [] };
+    for (const id of ids) await wholeRun(id, {});
     for (let rows = 401; rows < 440; rows += 12) {
       await put(until(rows));
-      for (const id of ['TILT', 'CHILD']) {
+      for (const id of ids) {
         const result = await backtest(id, {});
         const shown = await text(`/analytics/${id}/record`);
-        seen[id]!.push(result.full_run_reason);
+        seen[id].push(result.full_run_reason);
         const whole = await wholeRun(id, {});
         expect(numbers(JSON.stringify(result))).toBe(numbers(JSON.stringify(whole)));
         expect(numbers(shown)).toBe(numbers(await text(`/analytics/${id}/record`)));
       }
     }
-    expect(seen['CHILD']).toContain('rebalance');
-    for (const id of ['TILT', 'CHILD']) expect(seen[id]!.filter((reason) => reason === null).length).toBeGreaterThan(1);
+    expect(seen.MONTHS).toContain('rebalance');
+    expect(seen.CHILD).toEqual([null, null, null, null]); // one of the steps has the rebalance of a quarter
+    expect(seen.TILT.filter((reason) => reason === null).length).toBeGreaterThan(1);
   });
 });

@@ -974,7 +974,7 @@ export interface DataStore {
   readonly start: string | null;
   /** Last market date held. */
   readonly end: string | null;
-  /** Bytes of its files. */
+  /** Bytes of its files; null before the first load and for a database server. */
   readonly size_bytes: number | null;
   /** SHA-256 over the canonical content: changes exactly when a value changes, whatever the files. */
   readonly content_hash: string | null;

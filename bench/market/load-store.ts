@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { folderFiles } from '#market/folder.js';
 import { createLocations } from '#market/locations.js';
+import { prepareMarketProcess } from '#market/market-nursery.js';
 import { runMarketTask } from '#market/market-process.js';
 import { createProblems } from '#market/problems.js';
 import { servedMarket } from '#market/served-markets.js';
@@ -9,14 +10,18 @@ import { peakMegabytes } from './peak-memory.js';
 import type { LoadReport } from './read-store.bench.js';
 
 /**
- * A process that serves and loads a store some times, one version after the other, as a server does that is told to read it again:
- * the first load starts the process that reads, the others find one waiting.
+ * A process that serves and loads a store some times, one version after the other, as a server does that is told to read it again.
+ * Prepared, as a service is soon after its start, every load finds a process that waits to read; else the first has to start one.
  */
 
 /** Time for the process of the next load to start, ms. */
 const PAUSE_MS = 700;
 
-const [folder, loads] = [process.argv[2]!, Number(process.argv[3])];
+const [folder, loads, isPrepared] = [process.argv[2]!, Number(process.argv[3]), process.argv[4] === 'prepared'];
+if (isPrepared) {
+  prepareMarketProcess();
+  await setTimeout(PAUSE_MS);
+}
 let served: Awaited<ReturnType<typeof servedMarket>> | undefined;
 for (let load = 0; load < loads; load++) {
   const watch = watchLoop();

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { isLoopbackName } from '#http/authentication.js';
 import { listen, type Server } from '#http/server.js';
+import { prepareMarketProcess } from '#market/market-nursery.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '#store/start-refusal.js';
 import { compose, type Service } from './compose.js';
 import { createLog } from './log.js';
@@ -24,6 +25,8 @@ export async function serve(argv: readonly string[], environment: NodeJS.Process
   const { service, server } = await start(settings, log);
   process.stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, home: settings.home, workers: settings.workers }, 'listening');
+  // The first store that is registered or loaded finds a process that reads, and the start has not waited for it.
+  void service.resumed.then(prepareMarketProcess, () => {}); // a resumption that failed ends the service where it was asked for
 
   const signal = await stopSignal();
   log.info({ signal }, 'stopping');

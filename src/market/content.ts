@@ -5,7 +5,7 @@ import { compareText } from '#domain/findings.js';
 import type { ContentDigests } from '#domain/market/handle.js';
 import type { CorporateAction, MarketData, Membership, ReferenceTable } from '#domain/market/market-data.js';
 import { canonicalTables } from './canonical-tables.js';
-import { BLOCK_DAYS, DIGEST_BYTES, type KnownBlocks } from './day-blocks.js';
+import { BLOCK_DAYS, blockDigests, DIGEST_BYTES, type KnownBlocks, type MadeBlocks } from './day-blocks.js';
 import { historyDigests } from './history.js';
 import type { Panels } from './panels.js';
 
@@ -23,6 +23,8 @@ const FORMAT = 2;
 export interface KnownDigests {
   /** Digests of the blocks of these first days, of a content with the same identifiers and fields. */
   readonly blocks?: KnownBlocks;
+  /** Digests that were made while the content was read; they hold if the panels are the same, not only equal. */
+  readonly made?: MadeBlocks | undefined;
   /** Digest of the same tables. */
   readonly tables?: Uint8Array;
   /** What the same tables tell of the blocks of these first days, of a content that begins with the same days. */
@@ -45,18 +47,17 @@ export async function contentHash(content: MarketContent): Promise<string> {
 export async function digestContent(content: MarketContent, known: KnownDigests = {}): Promise<{ readonly hash: string; readonly digests: ContentDigests }> {
   const { identifiers, dates, fields, reference, actions, universes } = content;
   const names = [...fields.keys()].toSorted(compareText);
-  const panels = names.map((name) => fields.get(name)!);
+  const digestOf = blockDigests(content);
+  const made = known.made?.fields === fields ? known.made.digests : undefined;
   const blocks = new Uint8Array(Math.ceil(dates.length / BLOCK_DAYS) * DIGEST_BYTES);
   const whole = known.blocks === undefined ? 0 : Math.floor(known.blocks.days / BLOCK_DAYS); // the last one may have gained days
   if (known.blocks !== undefined) blocks.set(known.blocks.digests.subarray(0, whole * DIGEST_BYTES));
+  const blockBytes = BLOCK_DAYS * identifiers.length * names.length * Float64Array.BYTES_PER_ELEMENT;
   let hashed = 0;
   for (let block = whole; block * DIGEST_BYTES < blocks.length; block++) {
-    const from = block * BLOCK_DAYS;
-    const to = Math.min(from + BLOCK_DAYS, dates.length);
-    const hash = createHash('sha256').update(dates.subarray(from, to));
-    for (const panel of panels) hash.update(panel.subarray(from * identifiers.length, to * identifiers.length));
-    blocks.set(hash.digest(), block * DIGEST_BYTES);
-    hashed += (to - from) * identifiers.length * panels.length * Float64Array.BYTES_PER_ELEMENT;
+    const digest = made?.get(block);
+    blocks.set(digest ?? digestOf(block), block * DIGEST_BYTES);
+    if (digest === undefined) hashed += blockBytes;
     if (hashed < RESTING_BYTES) continue;
     hashed = 0;
     await setImmediate();

@@ -1,6 +1,10 @@
-import { DuckDBInstance, type DuckDBConnection, type DuckDBDataChunk, type DuckDBValue } from '@duckdb/node-api';
-import { DuckDBDateValue, DuckDBDecimalValue, DuckDBTimestampValue, DuckDBTimestampTZValue } from '@duckdb/node-api';
+import type * as DuckDbApi from '@duckdb/node-api';
+import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance as Instance, DuckDBValue } from '@duckdb/node-api';
+import { createRequire } from 'node:module';
 import type { Cell } from './cells.js';
+
+// Required, not imported: to import it takes 0.1 s more, for an import of CommonJS parses all its files for names, and the first load waits for it.
+const { DuckDBInstance, DuckDBDateValue, DuckDBDecimalValue, DuckDBTimestampValue, DuckDBTimestampTZValue } = createRequire(import.meta.url)('@duckdb/node-api') as typeof DuckDbApi;
 
 /** Memory DuckDB may use for itself; panels come on top. */
 const MEMORY_LIMIT = '1GiB';
@@ -13,7 +17,7 @@ export interface DuckDb {
   close(): void;
 }
 
-let prepared: Promise<DuckDBInstance> | undefined;
+let prepared: Promise<Instance> | undefined;
 
 /** Makes ready what the next `openDuckDb` takes: for a process that waits for work. */
 export function prepareDuckDb(): void {
@@ -53,6 +57,11 @@ export const sqlText = (text: string) => `'${text.replaceAll("'", "''")}'`;
 /** A name as a SQL identifier. */
 export const sqlName = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
+/** Chunks between two collections of those that were worked on: 4 MiB of eight columns. */
+const CHUNKS_KEPT = 32;
+
+let chunksSince = 0;
+
 /** Rows of a query as they stream in, never a whole result at once: the next ones are fetched while those before are worked on. */
 export async function* chunksOf(connection: DuckDBConnection, sql: string): AsyncGenerator<DuckDBDataChunk> {
   const result = await connection.stream(sql);
@@ -61,6 +70,7 @@ export async function* chunksOf(connection: DuckDBConnection, sql: string): Asyn
     for (;;) {
       const chunk = await coming;
       if (chunk === null || chunk.rowCount === 0) return;
+      collectChunks();
       coming = result.fetchChunk();
       coming.catch(() => {}); // thrown when its turn comes
       yield chunk;
@@ -68,6 +78,15 @@ export async function* chunksOf(connection: DuckDBConnection, sql: string): Asyn
   } finally {
     await coming.catch(() => {}); // the connection must not close under it; what it threw was thrown above, or nobody waits for it
   }
+}
+
+/**
+ * Lets go of chunks that nobody holds any longer, where the process may ask for it: the engine does not know that each of them holds
+ * memory outside its heap, which then comes anew from the system, page by page, instead of being used again.
+ */
+function collectChunks(): void {
+  chunksSince = (chunksSince + 1) % CHUNKS_KEPT;
+  if (chunksSince === 0) void globalThis.gc?.({ type: 'minor' });
 }
 
 /** The doubles of a column of a chunk where they lie; NaN must stand for null already. */

@@ -8,6 +8,9 @@ import type { NurseryNews, NurseryOrder } from './market-nursery.js';
 /** Heap of such a process: a JSON import of the largest accepted size and room to check it. Panels lie outside the heap. */
 const HEAP_MEGABYTES = 1536;
 
+/** Threads that wait for rows and files: three scans, one digest and two writes go on at a time. */
+const THREADS = 6;
+
 /** Time a process has to end after a polite request before it is killed. */
 const KILL_AFTER_MS = 500;
 
@@ -22,6 +25,7 @@ const children = new Map<number, ChildProcess>();
 let spare: ChildProcess | undefined;
 
 process.on('message', (order: NurseryOrder) => {
+  if (order.kind === 'prepare') return prepare();
   if (order.kind === 'start') start(order.id);
   const child = children.get(order.id);
   if (child === undefined) return; // it has ended, which its news says
@@ -45,7 +49,8 @@ function start(id: number): void {
 function newProcess(): ChildProcess {
   return fork(fileURLToPath(new URL('./market-process-main.js', import.meta.url)), {
     serialization: 'advanced',
-    execArgv: [`--max-old-space-size=${HEAP_MEGABYTES}`],
+    execArgv: [`--max-old-space-size=${HEAP_MEGABYTES}`, '--expose-gc'],
+    env: { ...process.env, UV_THREADPOOL_SIZE: String(THREADS) },
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
 }
@@ -53,7 +58,11 @@ function newProcess(): ChildProcess {
 function over(id: number, news: NurseryNews): void {
   if (!children.delete(id)) return;
   tell(news);
-  // Whoever reads a store reads it again; while others still work, the processor is theirs.
+  prepare(); // whoever reads a store reads it again
+}
+
+/** While processes work, the processor is theirs. */
+function prepare(): void {
   if (children.size === 0 && spare === undefined) keepSpare(newProcess());
 }
 

@@ -3,6 +3,8 @@ import { fileURLToPath } from 'node:url';
 
 /** What the nursery is told. */
 export type NurseryOrder =
+  /** Starts a process that waits for the next request, unless one does or will. */
+  | { readonly kind: 'prepare' }
   /** Starts a process and sends it its request. */
   | { readonly id: number; readonly kind: 'start'; readonly message: object }
   /** Sends a process a further message. */
@@ -51,6 +53,16 @@ export function startMarketProcess(request: object, listener: Listener): MarketP
   hold(parent, true);
   order({ id, kind: 'start', message: request });
   return { send: (message) => order({ id, kind: 'send', message }), end: () => order({ id, kind: 'end' }) };
+}
+
+/**
+ * Has a process wait for the first task, as one waits for the next after each: it takes 40 MiB of its own, and to begin takes the task nothing.
+ */
+export function prepareMarketProcess(): void {
+  if (nursery !== undefined) return; // it has worked, or does
+  nursery = openNursery();
+  hold(nursery.process, false);
+  nursery.process.send({ kind: 'prepare' } satisfies NurseryOrder, () => {}); // one that could not be started is told to the first task
 }
 
 function openNursery(): Nursery {

@@ -7,7 +7,10 @@ import { digestContent, type MarketContent } from './content.js';
 import { createProblems, type Problems } from './problems.js';
 import { readSource, type FileDigest, type SourceRead } from './read-source.js';
 import { prepareDuckDb, reasonOf } from './duckdb.js';
-import { isFull, writeWhereRoomIs } from './shared-file.js';
+import { createOutgoingMarket } from './outgoing-market.js';
+import type { DayFollower } from './scatter-rows.js';
+import { isFull } from './shared-market.js';
+import { createGrowingDigests } from './growing-digests.js';
 import { warnOfMarket } from './market-warnings.js';
 
 prepareDuckDb();
@@ -42,15 +45,34 @@ function ask(header: ImportHeader): Promise<ImportAnswer> {
 
 async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   const problems = createProblems();
-  const made = await perform(request, problems);
+  const { sharedFiles } = request.options;
+  const outgoing = sharedFiles === null ? undefined : createOutgoingMarket(sharedFiles, (step) => void report(step));
+  const growing = createGrowingDigests();
+  const made = await perform(request, problems, {
+    begin(panels) {
+      outgoing?.begin(panels);
+      growing.begin(panels);
+    },
+    complete(from, to) {
+      outgoing?.send(from, to); // by other threads while this one computes the hash
+      growing.complete(from, to);
+    },
+  });
   if (made === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
   const { content, rows } = made;
-  // Panels are handed over, and taken, by the threads of the file system while this one writes files and computes the hash.
-  const { sharedFiles } = request.options;
-  const [, files, { hash, digests }] = await Promise.all([sharedFiles === null || made.isServed === false ? null : share(content, sharedFiles), made.files(), digestContent(content)]);
-  onProgress(0.95, 'checking');
+  const handOver = async () => (made.isServed === false ? undefined : outgoing?.finish(content).catch((cause: unknown) => {
+    throw new WriteFault(`The data could not be handed over: ${reasonOf(cause)}`, { cause });
+  }));
   // A part of a market would be doubted for what the whole of it holds.
-  if (!('after' in request.input && request.input.after !== null)) warnOfMarket(content, problems);
+  const isWhole = !('after' in request.input && request.input.after !== null);
+  const check = async () => {
+    const digested = await digestContent(content, { made: growing.made() });
+    onProgress(0.95, 'checking');
+    if (isWhole) warnOfMarket(content, problems);
+    return digested;
+  };
+  // What is left to hand over is written by the threads of the file system meanwhile.
+  const [, files, { hash, digests }] = await Promise.all([handOver(), made.files(), check()]);
   const summary = {
     contentHash: hash,
     identifiers: content.identifiers.length,
@@ -65,13 +87,6 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   return { kind: 'done', summary, digests };
 }
 
-async function share(content: MarketContent, files: readonly string[]): Promise<void> {
-  const shared = await writeWhereRoomIs(files, { ...content, storeId: '', contentHash: '', adjustment: 'none' }).catch((cause: unknown) => {
-    throw new WriteFault(`The data could not be handed over: ${reasonOf(cause)}`, { cause });
-  });
-  void report({ kind: 'shared', ...shared });
-}
-
 /** A content, and the files it came from or is written to. */
 interface Made {
   readonly content: MarketContent;
@@ -82,7 +97,7 @@ interface Made {
   readonly isServed?: boolean;
 }
 
-async function perform({ task, input, options }: MarketTaskRequest, problems: Problems): Promise<Made | undefined> {
+async function perform({ task, input, options }: MarketTaskRequest, problems: Problems, follower: DayFollower): Promise<Made | undefined> {
   // What reading files does not need is loaded by who needs it: the first load waits for this process to start.
   const written = (folder: string, content: MarketContent) => async () =>
     (await import('./write-market.js')).writeMarket(folder, content, (fraction) => onProgress(0.6 + 0.3 * fraction, 'writing')).catch((cause: unknown) => {
@@ -90,12 +105,12 @@ async function perform({ task, input, options }: MarketTaskRequest, problems: Pr
     });
   switch (task) {
     case 'readFiles': {
-      const read = await readSource(input.files, problems, (fraction, message) => onProgress(0.9 * fraction, message), input);
+      const read = await readSource(input.files, problems, (fraction, message) => onProgress(0.9 * fraction, message), { ...input, follower });
       return read && { ...read, files: async () => read.files };
     }
     case 'readDatabase': {
       const { readDatabase } = await import('./databases/read-database.js');
-      const read = await readDatabase(input.place, input.tables, problems, (fraction, message) => onProgress(0.9 * fraction, message), input);
+      const read = await readDatabase(input.place, input.tables, problems, (fraction, message) => onProgress(0.9 * fraction, message), { ...input, follower });
       return read && { ...read, files: async () => read.files };
     }
     case 'importBody': {

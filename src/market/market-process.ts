@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,8 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import { startMarketProcess } from './market-nursery.js';
 import type { ContentSummary, ImportAnswer, MarketTaskName, MarketTaskReport, MarketTaskRequest, MarketTasks } from './market-tasks.js';
-import { isFull, readSharedFile, type SharedLayout, type SharedMarket } from './shared-file.js';
+import { createIncomingMarket } from './incoming-market.js';
+import { isFull, type HandOver } from './shared-market.js';
 
 /** Longest run of a task: reading 25 million rows from a slow disk, and some. */
 const TASK_SECONDS_MAX = 900;
@@ -40,8 +41,7 @@ export async function runMarketTask<K extends MarketTaskName>(task: K, input: Ma
   const { load, body, signal } = options;
   signal?.throwIfAborted();
   const folders: string[] = [];
-  const leaving = new AbortController();
-  let shared: Promise<SharedMarket> | undefined;
+  const incoming = createIncomingMarket();
   try {
     for (const place of sharedFolders()) {
       const folder = await mkdtemp(join(place, `${FOLDER_PREFIX}${process.pid}-`)).catch((error: unknown) => {
@@ -52,22 +52,24 @@ export async function runMarketTask<K extends MarketTaskName>(task: K, input: Ma
     const sharedFiles = load === null ? null : folders.map((folder) => join(folder, 'market'));
     const bodyFile = body === undefined ? null : await writeBody(folders, body);
     const request = { task, input, options: { sharedFiles, bodyFile } } as MarketTaskRequest; // task and input belong together
-    const report = await converse(request, options, (file, layout) => {
-      shared = readSharedFile(file, layout, leaving.signal);
-      shared.catch(() => {}); // told where it is awaited
-    });
+    const report = await converse(request, options, (step) => incoming.take(step));
     if (report.kind === 'failed') throw new Refusal('STORE_READ_FAILED', `The data could not be read: ${report.message}`);
     if (report.kind === 'unwritten') throw new Refusal(report.isFull ? 'STORAGE_FULL' : 'STORE_WRITE_FAILED', report.message);
     if (report.kind === 'refusal') throw new Refusal(report.error.code, report.error.message, report.error.detail);
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
     const { summary, digests } = report;
+    const shared = incoming.market();
     if (load === null || shared === undefined) return { kind: 'accepted', summary, handle: null };
     return { kind: 'accepted', summary, handle: { ...load, contentHash: summary.contentHash, digests, ...(await shared) } };
   } finally {
-    leaving.abort(signal?.reason);
-    await shared?.catch(() => {});
-    await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })));
+    await incoming.close();
+    await Promise.all(folders.map(removeFolder));
   }
+}
+
+/** Removes a folder, which is empty unless something went wrong: that takes one turn where a search takes several. */
+async function removeFolder(folder: string): Promise<void> {
+  await rmdir(folder).catch(() => rm(folder, { recursive: true, force: true }));
 }
 
 /** Writes the body of a request where there is room for it. */
@@ -94,9 +96,9 @@ export async function sweepSharedFolders(): Promise<void> {
   }
 }
 
-type Ending = Exclude<MarketTaskReport, { kind: 'progress' | 'question' | 'shared' }>;
+type Ending = Exclude<MarketTaskReport, HandOver | { kind: 'progress' | 'question' }>;
 
-function converse(request: MarketTaskRequest, { onProgress, onImport, signal }: MarketTaskOptions, onShared: (file: string, layout: SharedLayout) => void): Promise<Ending> {
+function converse(request: MarketTaskRequest, { onProgress, onImport, signal }: MarketTaskOptions, onHandOver: (step: HandOver) => void): Promise<Ending> {
   return new Promise<Ending>((resolve, reject) => {
     const over = () => {
       clearTimeout(deadline);
@@ -107,7 +109,7 @@ function converse(request: MarketTaskRequest, { onProgress, onImport, signal }: 
         const report = message as MarketTaskReport; // the only messages of market-process-main
         if (report.kind === 'progress') onProgress?.(report.fraction, report.message);
         else if (report.kind === 'question') answer(report.header);
-        else if (report.kind === 'shared') onShared(report.file, report.layout);
+        else if (report.kind === 'shape' || report.kind === 'days' || report.kind === 'rest') onHandOver(report);
         else {
           over();
           resolve(report); // the process has nothing left to do but to end

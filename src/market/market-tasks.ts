@@ -9,7 +9,7 @@ import type { ContentDigests } from '#domain/market/handle.js';
 import type { ErrorDetail } from '#domain/refusal.js';
 import type { FileDigest } from './read-source.js';
 import type { KnownTables } from './known-files.js';
-import type { SharedLayout } from './shared-file.js';
+import type { HandOver } from './shared-market.js';
 import type { SyntheticSpec } from './synthetic/spec.js';
 
 /**
@@ -32,7 +32,7 @@ export type MarketTaskName = keyof MarketTasks;
 export type MarketTaskRequest = { [K in MarketTaskName]: { readonly task: K; readonly input: MarketTasks[K]; readonly options: TaskOptions } }[MarketTaskName];
 
 export interface TaskOptions {
-  /** Files one of which to leave the market in for the caller to read into shared memory: the first that has room. Null when only the check is wanted. */
+  /** Files to hand the market over through, for the caller to read into shared memory: in the first as far as it has room. Null when only the check is wanted. */
   readonly sharedFiles: readonly string[] | null;
   /** File with the body of a request; null where the task has none. */
   readonly bodyFile: string | null;
@@ -68,8 +68,8 @@ export interface ContentSummary {
 /** What the process says. */
 export type MarketTaskReport =
   | { readonly kind: 'progress'; readonly fraction: number; readonly message: string }
-  /** The market lies in the shared file; it is not yet known whether it will be accepted. */
-  | { readonly kind: 'shared'; readonly file: string; readonly layout: SharedLayout }
+  /** More of the market lies in a shared file; it is not yet known whether it will be accepted. */
+  | HandOver
   | { readonly kind: 'done'; readonly summary: ContentSummary; readonly digests: ContentDigests }
   /** The content was refused: at least one finding is an error. */
   | { readonly kind: 'refused'; readonly findings: readonly Finding[] }

@@ -12,6 +12,7 @@ import type { MarketContent } from './content.js';
 import { tableRecords } from './content-rows.js';
 import { CsvFault, marketRecords, readCsv } from './csv.js';
 import { DATASETS, type Dataset } from './datasets.js';
+import { digestFile, digestMemory } from './digest-file.js';
 import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName, type DuckDb } from './duckdb.js';
 import { identityOfFile, type DatasetFiles, type SourceFile } from './folder.js';
 import { JsonLinesFault, readJsonLines } from './json-lines.js';
@@ -23,6 +24,7 @@ import { columnsOf, marketColumns, scanOf } from './parquet.js';
 import { readTypedMarket, type MarketRead } from './read-typed-market.js';
 import { cellPath, type Problems } from './problems.js';
 import { createReferenceRows } from './reference-rows.js';
+import type { DayFollower } from './scatter-rows.js';
 import type { TableRows } from './table-rows.js';
 import { createUniverseRows } from './universe-rows.js';
 
@@ -56,16 +58,18 @@ export interface ReadOptions {
   readonly after: Day | null;
   /** Tables that need not be read when their files have these digests. */
   readonly known?: KnownTables;
+  /** Is told of days of the market that are complete before all of it is, where rows are read in a way that knows. */
+  readonly follower?: DayFollower;
 }
 
 /**
  * Reads the files of a store into one content, telling everything that is wrong with them.
  * @returns undefined, and told, when anything is wrong.
  */
-export async function readSource(files: DatasetFiles, problems: Problems, onProgress: Progress, { after, known = {} }: ReadOptions = { after: null }): Promise<SourceRead | undefined> {
+export async function readSource(files: DatasetFiles, problems: Problems, onProgress: Progress, { after, known = {}, follower }: ReadOptions = { after: null }): Promise<SourceRead | undefined> {
   const paths = DATASETS.flatMap((dataset) => files[dataset].flatMap(({ format, path }) => (format === 'parquet' ? [path] : [])));
   let duck: Promise<DuckDb> | undefined;
-  const reading: Reading = { digests: [], kept: [], problems, known, duck: () => (duck ??= openDuckDb({ files: paths })) };
+  const reading: Reading = { digests: [], kept: [], problems, known, follower, duck: () => (duck ??= openDuckDb({ files: paths })) };
   try {
     onProgress(0, 'reading market');
     const market = await readMarket(files.market, reading, after, (fraction) => onProgress(0.8 * fraction, 'reading market'));
@@ -92,6 +96,7 @@ interface Reading {
   readonly kept: Dataset[];
   readonly problems: Problems;
   readonly known: KnownTables;
+  readonly follower: DayFollower | undefined;
   /** The reader of all its Parquet files. */
   duck(): Promise<DuckDb>;
 }
@@ -221,10 +226,11 @@ async function* bytesOf(file: SourceFile, digests: FileDigest[], onBytes: (bytes
 }
 
 async function digestFiles(files: readonly SourceFile[], digests: FileDigest[]): Promise<void> {
-  for (const file of files) for await (const _ of bytesOf(file, digests, () => {}));
+  const memory = digestMemory();
+  for (const { path, label } of files) digests.push(await digestFile(path, label, memory));
 }
 
-async function readParquetMarket(files: readonly SourceFile[], { digests, problems, duck: open }: Reading, after: Day | null, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
+async function readParquetMarket(files: readonly SourceFile[], { digests, problems, follower, duck: open }: Reading, after: Day | null, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
   const refuse = (error: unknown) => problems.error({ code: 'UNREADABLE_FILE', path: 'market', message: `The files cannot be read: ${reasonOf(error)}` });
   // The digests are made while rows are waited for, which they are only once the wide scan has begun.
   let digesting: Promise<void> | undefined;
@@ -239,7 +245,7 @@ async function readParquetMarket(files: readonly SourceFile[], { digests, proble
       return await readTypedMarket(duck, { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, after }, problems, (fraction) => {
         void digest();
         onProgress(fraction);
-      });
+      }, follower);
     }
     const rows = createMarketRows(problems, after);
     for (const file of files) {

@@ -4,13 +4,13 @@ import { compareText } from '#domain/findings.js';
 import { AssetIdentifier } from '#domain/shape.js';
 import { allOver } from './all-over.js';
 import { dayIn } from './cells.js';
-import { cellOf, chunksOf, sqlName, sqlText, type DuckDb } from './duckdb.js';
+import { cellOf, chunksOf, integersOf, sqlName, sqlText, type DuckDb } from './duckdb.js';
 import { refuseSize } from './market-limits.js';
 import { noPanels, withoutEmptyLines, type Panels } from './panels.js';
 import { dayExpression, type TypedColumn } from './parquet.js';
 import { tellBadKeys, tellBadValues, type NumberedSource } from './parquet-problems.js';
 import type { Problems } from './problems.js';
-import { scatterRows } from './scatter-rows.js';
+import { scatterRows, type DayFollower } from './scatter-rows.js';
 
 export interface MarketRead {
   readonly panels: Panels;
@@ -28,41 +28,42 @@ export async function readTypedMarket(
   source: NumberedSource & { readonly scan: string; readonly after: Day | null },
   problems: Problems,
   onProgress: (fraction: number) => void,
+  follower?: DayFollower,
 ): Promise<MarketRead | undefined> {
   const { columns, after } = source;
   const { connection } = duck;
   const scan = after === null ? source.scan : `(SELECT * FROM ${source.scan} WHERE ${laterThan(columns.date, after)})`;
   const identifier = sqlName(columns.identifier);
   const day = columns.date.type === 'DATE' ? sqlName(columns.date.name) : dayExpression(columns.date); // a DATE is its days since 1970
-  const total = Number((await connection.runAndReadAll(`SELECT count(*) FROM ${scan}`)).getRows()[0]![0]);
+  const [spellings, rowsByDay] = await allOver([distinctTexts(connection, `SELECT DISTINCT ${identifier} FROM ${scan}`), countDays(await duck.connect(), scan, columns.date)]);
+  if (spellings === undefined || rowsByDay === undefined) {
+    await tellBadKeys(connection, source, problems);
+    return undefined;
+  }
+  const total = [...rowsByDay.values()].reduce((sum, rows) => sum + rows, 0);
   if (total === 0 && after !== null) return { panels: noPanels(columns.fields.map(({ name }) => name)), rows: 0 };
   if (total === 0) {
     problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The market holds no row; at least one is needed.' });
     return undefined;
   }
-  const [spellings, dates] = await allOver([distinctTexts(connection, `SELECT DISTINCT ${identifier} FROM ${scan}`), distinctDays(await duck.connect(), scan, columns.date)]);
-  if (spellings === undefined || dates === undefined) {
-    await tellBadKeys(connection, source, problems);
-    return undefined;
-  }
+  const dates = Int32Array.from(rowsByDay.keys()).sort();
   const names = [...new Set(spellings.map((text) => text.trim()))].sort(compareText);
   const shape = { dates: dates.length, identifiers: names.length, fields: columns.fields.length };
   if (refuseSize(shape, problems)) return undefined;
 
-  await connection.run('CREATE TABLE axis (name VARCHAR, n INTEGER)');
-  await connection.run(`INSERT INTO axis VALUES ${axisRows(spellings, names)}`);
+  await writeAxis(connection, spellings, names);
   const fields = columns.fields.map(({ name }) => name);
   const values = columns.fields.map(({ column }) => `coalesce(${sqlName(column)}::DOUBLE, 'NaN'::DOUBLE)`);
   const parts = after === null ? partsOf(source, total) : [scan];
   const streams = await Promise.all(parts.map(async (part, i) =>
     chunksOf(i === 0 ? connection : await duck.connect(), `SELECT ${day} AS d, axis.n, ${values.join(', ')} FROM ${part} AS source JOIN axis ON axis.name = source.${identifier}`)));
-  const scattered = await scatterRows(streams, { dates, assets: names.length, fields }, (rows) => onProgress(rows / total));
+  const scattered = await scatterRows(streams, { identifiers: names, dates, fields, rowsOfDay: dates.map((date) => rowsByDay.get(date)!) }, (rows) => onProgress(rows / total), follower);
   if (!scattered.isSound) {
     await tellBadValues(connection, source, problems);
     if (problems.errors === 0) problems.error({ code: 'UNREADABLE_FILE', path: 'market', message: 'The files changed while they were read.' });
     return undefined;
   }
-  return { panels: withoutEmptyLines({ identifiers: names, dates, fields: scattered.panels }), rows: scattered.rows };
+  return { panels: withoutEmptyLines(scattered.panels), rows: scattered.rows };
 }
 
 /** Rows that are worth a scan of their own: some row groups of the usual size. */
@@ -95,10 +96,17 @@ function laterThan({ name, type }: TypedColumn, after: Day): string {
   return type === 'DATE' ? `${sqlName(name)} > DATE ${day}` : `${sqlName(name)} >= TIMESTAMP ${sqlText(formatDay(after + 1))}`;
 }
 
-/** Every spelling of an identifier with the column of its panel: spaces around it are not part of it. */
-function axisRows(spellings: readonly string[], names: readonly string[]): string {
+/** A table `axis` of every spelling of an identifier with the column of its panel: spaces around it are not part of it. */
+async function writeAxis(connection: DuckDBConnection, spellings: readonly string[], names: readonly string[]): Promise<void> {
   const columnOf = new Map(names.map((name, n) => [name, n]));
-  return spellings.map((text) => `(${sqlText(text)}, ${columnOf.get(text.trim())})`).join(', ');
+  await connection.run('CREATE TABLE axis (name VARCHAR, n INTEGER)');
+  const rows = await connection.createAppender('axis');
+  for (const text of spellings) {
+    rows.appendVarchar(text);
+    rows.appendInteger(columnOf.get(text.trim())!);
+    rows.endRow();
+  }
+  rows.closeSync();
 }
 
 /** Texts of a query of one column; undefined when one is null or no identifier. */
@@ -113,15 +121,17 @@ async function distinctTexts(connection: DuckDBConnection, sql: string): Promise
   return texts;
 }
 
-/** Sorted days of the date column; undefined when one is null or no day that can be written. */
-async function distinctDays(connection: DuckDBConnection, scan: string, date: TypedColumn): Promise<Int32Array | undefined> {
-  const days = new Set<number>();
-  for await (const chunk of chunksOf(connection, `SELECT DISTINCT ${sqlName(date.name)} FROM ${scan}`)) {
+/** Rows of each day of the date column; undefined when one is null or no day that can be written. */
+async function countDays(connection: DuckDBConnection, scan: string, date: TypedColumn): Promise<Map<Day, number> | undefined> {
+  const rows = new Map<Day, number>();
+  for await (const chunk of chunksOf(connection, `SELECT ${sqlName(date.name)}, count(*)::INTEGER FROM ${scan} GROUP BY 1`)) {
+    const counts = integersOf(chunk, 1);
+    let i = 0;
     for (const value of chunk.getColumnValues(0)) {
       const day = dayIn(cellOf(value));
       if (day === null || day === undefined) return undefined;
-      days.add(day);
+      rows.set(day, (rows.get(day) ?? 0) + counts[i++]!);
     }
   }
-  return Int32Array.from(days).sort();
+  return rows;
 }

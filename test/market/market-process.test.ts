@@ -1,15 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { folderFiles } from '#market/folder.js';
+import { createIncomingMarket } from '#market/incoming-market.js';
 import { createLocations } from '#market/locations.js';
 import { runMarketTask } from '#market/market-process.js';
+import { createOutgoingMarket } from '#market/outgoing-market.js';
 import { emptyPanel } from '#market/panels.js';
 import { createProblems } from '#market/problems.js';
-import { readSharedFile, writeWhereRoomIs } from '#market/shared-file.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
+import { handedOver, stepsOf } from './handed-over.js';
 import { readersOf } from './reading-processes.js';
 import { writeFiles } from './store-folder.js';
 
@@ -64,28 +66,51 @@ test('a task that is cancelled rejects with the reason and leaves nothing behind
   expect(leftBehind()).toEqual([]);
 });
 
-test('a market is handed over through the first place that has room for it, and a disk that is full is told', async ({ skip }) => {
+test('a market is handed over through as much of the first place as there is, and a disk that is full is told', async ({ skip }) => {
   const base = await folderFor();
   const small = join(base, 'small');
   mkdirSync(small);
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', small], { stdio: 'pipe' });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'tmpfs', small], { stdio: 'pipe' });
   } catch {
     return skip('mounting a small volume needs more rights than this user has');
   }
   try {
-    const close = emptyPanel(20_000).fill(1.5);
-    const market = {
-      storeId: '', contentHash: '', adjustment: 'none' as const, identifiers: ['A'], dates: Int32Array.from({ length: 20_000 }, (_, t) => t), fields: new Map([['CLOSE', close]]),
+    const [days, assets] = [20_000, 150]; // 23 MiB
+    const identifiers = Array.from({ length: assets }, (_, n) => `ID${String(n).padStart(3, '0')}`);
+    const content = {
+      identifiers, dates: Int32Array.from({ length: days }, (_, t) => t), fields: new Map([['CLOSE', emptyPanel(days * assets).map((_, cell) => cell + 0.5)]]),
       reference: { columns: [], rows: new Map() }, actions: [], universes: [],
     };
-    const { file, layout } = await writeWhereRoomIs([join(small, 'market'), join(base, 'market')], market);
-    expect(file).toBe(join(base, 'market'));
-    expect(readdirSync(small)).toEqual([]);
-    const { fields } = await readSharedFile(file, layout);
-    expect(new Float64Array(fields[0]!.values, 0, 20_000)).toEqual(new Float64Array(close));
-    await expect(writeWhereRoomIs([join(small, 'market')], market)).rejects.toMatchObject({ code: 'ENOSPC' });
+    const steps = await stepsOf([join(small, 'steps'), join(base, 'steps')], content);
+    expect(new Set(steps.flatMap((step) => ('file' in step ? [step.file] : [])))).toEqual(new Set([join(small, 'steps'), join(base, 'steps')]));
+    rmSync(join(small, 'steps'));
+    const { fields } = await handedOver([join(small, 'market'), join(base, 'market')], content);
+    const sameBytes = Buffer.from(fields[0]!.values, 0, 8 * days * assets).equals(Buffer.from(content.fields.get('CLOSE')!.buffer));
+    expect(sameBytes).toBe(true);
+    expect([...readdirSync(small), ...readdirSync(base)].toSorted()).toEqual(['small', 'steps']);
+    await expect(stepsOf([join(small, 'market')], content)).rejects.toMatchObject({ code: 'ENOSPC' });
   } finally {
     execFileSync('umount', ['-l', small]);
+  }
+});
+
+test('panels that are begun with another shape make void what came of those before', async () => {
+  const base = await folderFor();
+  const contentOf = (days: number, value: number) => ({
+    identifiers: ['A', 'B'], dates: Int32Array.from({ length: days }, (_, t) => t), fields: new Map([['CLOSE', emptyPanel(2 * days).fill(value)]]),
+    reference: { columns: [], rows: new Map() }, actions: [], universes: [],
+  });
+  const incoming = createIncomingMarket();
+  try {
+    const outgoing = createOutgoingMarket([join(base, 'market')], (step) => incoming.take(step));
+    outgoing.begin(contentOf(200, 1));
+    outgoing.send(64, 128);
+    await outgoing.finish(contentOf(100, 2));
+    const { dates, fields } = await incoming.market()!;
+    expect(dates.byteLength).toBe(400);
+    expect(new Float64Array(fields[0]!.values).subarray(0, 200).every((value) => value === 2)).toBe(true);
+  } finally {
+    await incoming.close();
   }
 });

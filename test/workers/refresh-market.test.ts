@@ -5,7 +5,7 @@ import { openMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { digestContent, type MarketContent } from '#market/content.js';
 import { emptyPanel } from '#market/panels.js';
-import { readSharedFile, writeSharedFile } from '#market/shared-file.js';
+import { handedOver } from '../market/handed-over.js';
 import { refreshMarket } from '#workers/refresh-market.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 
@@ -42,8 +42,7 @@ const firstDay = (n: number, dueDay = 0) => (n === 3 ? dueDay : 0);
 async function loaded(content: MarketContent): Promise<MarketHandle> {
   const { hash, digests } = await digestContent(content);
   const path = join(await folderFor(), 'market');
-  const layout = await writeSharedFile(path, { ...content, storeId: '', contentHash: '', adjustment: 'none' });
-  return { storeId: 's', contentHash: hash, adjustment: 'none', digests, ...(await readSharedFile(path, layout)) };
+  return { storeId: 's', contentHash: hash, adjustment: 'none', digests, ...(await handedOver([path], content)) };
 }
 
 const bitsOf = ({ identifiers, dates, fields, actions }: MarketData) => JSON.stringify([

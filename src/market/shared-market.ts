@@ -1,0 +1,78 @@
+import type { MarketHandle } from '#domain/market/handle.js';
+
+/** How a market crosses from the process that reads it to the one that serves it: through files, some days after the others. */
+export type HandOver =
+  /** Panels of this shape begin to come. What came before is void. */
+  | { readonly kind: 'shape'; readonly days: number; readonly assets: number; readonly fields: readonly string[] }
+  /** Days of all panels lie in a file, field after field. */
+  | { readonly kind: 'days'; readonly file: string; readonly offset: number; readonly from: number; readonly to: number }
+  /** All days have come; the rest lies in a file. */
+  | { readonly kind: 'rest'; readonly file: string; readonly dates: Extent; readonly tables: Extent; readonly actionPlaces: Extent };
+
+export interface Extent {
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+/** The parts of a handle that lie in shared memory. */
+export type SharedMarket = Pick<MarketHandle, 'dates' | 'fields' | 'tables' | 'actionPlaces' | 'taken'>;
+
+/** Codes of the system for a disk, or a share of it, that is full. */
+const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
+
+/** Whether something could not be written for want of room. */
+export const isFull = (error: unknown): boolean => error instanceof Error && FULL.has((error as NodeJS.ErrnoException).code ?? '');
+
+/** Bytes that one call reads or writes: it holds one of the few threads of the file system, and cannot be cancelled. */
+const CALL_BYTES_MAX = 8 << 20;
+
+/**
+ * Reads or writes pieces of memory that lie one behind the other in a file, however many calls that takes.
+ * @param call gives the bytes it has done; none is the end of the file.
+ */
+export async function throughout(pieces: readonly Uint8Array[], offset: number, call: (pieces: Uint8Array[], offset: number) => Promise<number>): Promise<void> {
+  let left = pieces;
+  for (let at = offset; ;) {
+    left = left.filter(({ length }) => length > 0);
+    if (left.length === 0) return;
+    const done = await call(firstBytes(left, CALL_BYTES_MAX), at);
+    if (done === 0) throw new Error(`the shared file ends at ${at}; more was promised`);
+    at += done;
+    left = behind(left, done);
+  }
+}
+
+function firstBytes(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] {
+  const first: Uint8Array[] = [];
+  for (let i = 0, room = bytes; i < pieces.length && room > 0; i++) {
+    first.push(pieces[i]!.subarray(0, room));
+    room -= first[i]!.length;
+  }
+  return first;
+}
+
+function behind(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] {
+  let skip = bytes;
+  return pieces.map((piece) => {
+    const skipped = Math.min(skip, piece.length);
+    skip -= skipped;
+    return piece.subarray(skipped);
+  });
+}
+
+/** Days of each panel as bytes. */
+export function daysOf(panels: readonly Float64Array[], assets: number, from: number, to: number): Uint8Array[] {
+  return panels.map((panel) => {
+    const { buffer, byteOffset, byteLength } = panel.subarray(from * assets, to * assets);
+    return new Uint8Array(buffer, byteOffset, byteLength);
+  });
+}
+
+/** Bytes of all panels that cross together: enough to pay for a message, few enough to be under way while others are read. */
+const STRETCH_BYTES = 4 << 20;
+
+/** Days that cross together, in whole blocks of some days. */
+export function stretchDays(shape: { readonly assets: number; readonly fields: number }, blockDays: number): number {
+  const blockBytes = blockDays * shape.assets * shape.fields * Float64Array.BYTES_PER_ELEMENT;
+  return blockDays * Math.max(1, Math.floor(STRETCH_BYTES / Math.max(1, blockBytes)));
+}

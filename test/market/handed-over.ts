@@ -1,0 +1,22 @@
+import { createIncomingMarket } from '#market/incoming-market.js';
+import type { MarketContent } from '#market/content.js';
+import { createOutgoingMarket } from '#market/outgoing-market.js';
+import type { HandOver, SharedMarket } from '#market/shared-market.js';
+
+/** A content written to the first of some files that has room, and read from there into shared memory. */
+export async function handedOver(files: readonly string[], content: MarketContent): Promise<SharedMarket> {
+  const incoming = createIncomingMarket();
+  try {
+    await createOutgoingMarket(files, (step) => incoming.take(step)).finish(content);
+    return await incoming.market()!;
+  } finally {
+    await incoming.close();
+  }
+}
+
+/** The steps by which a content goes to files that nobody reads. */
+export async function stepsOf(files: readonly string[], content: MarketContent): Promise<HandOver[]> {
+  const steps: HandOver[] = [];
+  await createOutgoingMarket(files, (step) => steps.push(step)).finish(content);
+  return steps;
+}

@@ -65,7 +65,7 @@ export function createDatabasePlaces({ locations, hosts }: { readonly locations:
     async resolve(location) {
       const url = URL.canParse(location) ? new URL(location) : undefined;
       switch (url?.protocol) {
-        case undefined: return malformed(`The location is no URL; sqlite:///path, duckdb:///path or ${POSTGRESQL_FORM} is needed, with what else a password holds than letters and digits percent-encoded.`);
+        case undefined: return malformed(`The location is no URL; sqlite:///path, duckdb:///path or ${POSTGRESQL_FORM} is needed; what in a password is neither letter nor digit is percent-encoded.`);
         case 'postgres:':
         case 'postgresql:': return /^postgres(ql)?:\/\//i.test(location) ? postgresql(url!) : malformed(`The URL has no two slashes after its colon: ${POSTGRESQL_FORM}.`);
         case 'sqlite:':

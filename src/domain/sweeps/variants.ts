@@ -66,7 +66,13 @@ export function applyPatch(base: SweepBase, patch: Patch, { path, check }: { rea
   const below = (part: string, all: readonly Finding[]): Finding[] =>
     all
       .filter(({ severity, code }) => severity === 'error' || code === 'UNKNOWN_FIELD')
-      .map((finding) => ({ ...finding, severity: 'error', path: `${path}/${part}${finding.path === '' ? '' : `.${finding.path}`}` }));
+      .map((finding) => ({
+        ...finding,
+        severity: 'error',
+        path: `${path}/${part}${finding.path === '' ? '' : `.${finding.path}`}`,
+        // A document by itself is told that the field was dropped.
+        ...(finding.severity === 'error' ? {} : { message: `The field ${finding.path} is not known: the variant would be its base.` }),
+      }));
   const wrong = [
     ...misplaced,
     ...below('document', document.findings),

@@ -96,7 +96,7 @@ describe('variants', () => {
       path: 'grid',
       check: () => ({ document, findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD', message: '', path: 'pipeline.weighting.capp' }] }),
     });
-    expect(warned.findings).toMatchObject([{ severity: 'error', path: 'grid/document.pipeline.weighting.capp' }]);
+    expect(warned.findings).toMatchObject([{ severity: 'error', path: 'grid/document.pipeline.weighting.capp', message: 'The field pipeline.weighting.capp is not known: the variant would be its base.' }]);
   });
 
   test('a request has one base and one way to vary it', () => {

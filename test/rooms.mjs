@@ -12,7 +12,7 @@ export const ROOMS = {
   'src/market': {
     values: ['domain', 'kernels'],
     types: [],
-    packages: ['@duckdb/node-api', 'apache-arrow', 'pg', 'pg-copy-streams', 'node-sqlite3-wasm', 'yauzl', 'ipaddr.js', 'node:*'],
+    packages: ['@duckdb/node-api', '@duckdb/node-bindings', 'apache-arrow', 'pg', 'pg-copy-streams', 'node-sqlite3-wasm', 'yauzl', 'ipaddr.js', 'node:*'],
   },
   'src/jobs': { values: ['domain', 'store'], types: ['market'], packages: ['piscina', 'node:*'] },
   'src/views': { values: ['domain', 'kernels'], types: ['contract'], packages: ['apache-arrow', 'pdfkit', 'node:*'] },

@@ -62,8 +62,9 @@ export async function runMarketTask<K extends MarketTaskName>(task: K, input: Ma
     if (load === null || shared === undefined) return { kind: 'accepted', summary, handle: null };
     return { kind: 'accepted', summary, handle: { ...load, contentHash: summary.contentHash, digests, ...(await shared) } };
   } finally {
-    await incoming.close();
-    await Promise.all(folders.map(removeFolder));
+    await incoming.stop();
+    await Promise.all(folders.map(removeFolder)); // before the memory of their files is given back: removing waits for that
+    incoming.close();
   }
 }
 

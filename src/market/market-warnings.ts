@@ -7,6 +7,10 @@ import type { Problems } from './problems.js';
 /** A growth further from 1 than this, with no action to explain it, is doubtful. */
 const JUMP_MAX = 0.5;
 
+/** Growth within these bounds is no jump, however it is rounded: most bars are told by a product, which is cheaper than a quotient. */
+const ORDINARY_MIN = 0.51;
+const ORDINARY_MAX = 1.49;
+
 /** Sessions without a bar, inside a history or at its end, that are no longer ordinary. */
 const GAP_SESSIONS_MAX = 10;
 
@@ -25,6 +29,7 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
   const sessions = dates.length;
   const assets = identifiers.length;
   const lastBar = new Int32Array(assets).fill(-1);
+  const lastClose = new Float64Array(assets);
   const actions = actionSessions(content);
 
   for (let t = 0, cell = 0; t < sessions; t++) {
@@ -32,15 +37,18 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
       const price = close[cell]!;
       if (price !== price) continue;
       const before = lastBar[n]!;
+      const last = lastClose[n]!;
       lastBar[n] = t;
+      lastClose[n] = price;
+      if (before === t - 1 && price > ORDINARY_MIN * last && price < ORDINARY_MAX * last) continue;
       if (before < 0) continue;
-      const growth = price / close[before * assets + n]!;
+      const growth = price / last;
       const isJump = growth - 1 > JUMP_MAX || 1 - growth > JUMP_MAX;
       if (isJump && !actedBetween(actions.get(n), before, t)) {
         problems.warning({
           code: 'PRICE_JUMP',
           path: barPath(content, n, t),
-          message: `CLOSE went from ${close[before * assets + n]} on ${formatDay(dates[before]!)} to ${price} on ${formatDay(dates[t]!)} with no action in between.`,
+          message: `CLOSE went from ${last} on ${formatDay(dates[before]!)} to ${price} on ${formatDay(dates[t]!)} with no action in between.`,
           value: price,
         });
       }

@@ -55,19 +55,18 @@ export function withoutEmptyLines(panels: Panels): Panels {
   const assets = identifiers.length;
   const dayUsed = new Uint8Array(dates.length);
   const nameUsed = new Uint8Array(assets);
+  let namesUnused = assets;
   for (const panel of fields.values()) {
-    for (let t = 0, cell = 0; t < dates.length; t++) {
-      let any = dayUsed[t]!;
-      for (let n = 0; n < assets; n++, cell++) {
-        const value = panel[cell]!;
-        if (value === value) {
-          any = 1;
-          nameUsed[n] = 1;
-        }
+    for (let t = 0; t < dates.length; t++) {
+      for (let n = 0; n < assets && (namesUnused > 0 || dayUsed[t] === 0); n++) {
+        const value = panel[t * assets + n]!;
+        if (value !== value) continue;
+        dayUsed[t] = 1;
+        namesUnused -= 1 - nameUsed[n]!;
+        nameUsed[n] = 1;
       }
-      dayUsed[t] = any;
     }
-    if (!dayUsed.includes(0) && !nameUsed.includes(0)) return panels;
+    if (namesUnused === 0 && !dayUsed.includes(0)) return panels;
   }
   const days = positionsOf(dayUsed);
   const names = positionsOf(nameUsed);

@@ -54,9 +54,10 @@ export async function readTypedMarket(
   await writeAxis(connection, spellings, names);
   const fields = columns.fields.map(({ name }) => name);
   const values = columns.fields.map(({ column }) => `coalesce(${sqlName(column)}::DOUBLE, 'NaN'::DOUBLE)`);
+  const kinds = ['integer', 'integer', ...values.map(() => 'double' as const)] as const;
   const parts = after === null ? partsOf(source, total) : [scan];
   const streams = await Promise.all(parts.map(async (part, i) =>
-    chunksOf(i === 0 ? connection : await duck.connect(), `SELECT ${day} AS d, axis.n, ${values.join(', ')} FROM ${part} AS source JOIN axis ON axis.name = source.${identifier}`)));
+    chunksOf(i === 0 ? connection : await duck.connect(), `SELECT ${day} AS d, axis.n, ${values.join(', ')} FROM ${part} AS source JOIN axis ON axis.name = source.${identifier}`, kinds)));
   const scattered = await scatterRows(streams, { identifiers: names, dates, fields, rowsOfDay: dates.map((date) => rowsByDay.get(date)!) }, (rows) => onProgress(rows / total), follower);
   if (!scattered.isSound) {
     await tellBadValues(connection, source, problems);
@@ -124,7 +125,7 @@ async function distinctTexts(connection: DuckDBConnection, sql: string): Promise
 /** Rows of each day of the date column; undefined when one is null or no day that can be written. */
 async function countDays(connection: DuckDBConnection, scan: string, date: TypedColumn): Promise<Map<Day, number> | undefined> {
   const rows = new Map<Day, number>();
-  for await (const chunk of chunksOf(connection, `SELECT ${sqlName(date.name)}, count(*)::INTEGER FROM ${scan} GROUP BY 1`)) {
+  for await (const chunk of chunksOf(connection, `SELECT ${sqlName(date.name)}, count(*)::INTEGER FROM ${scan} GROUP BY 1`, [null, 'integer'])) {
     const counts = integersOf(chunk, 1);
     let i = 0;
     for (const value of chunk.getColumnValues(0)) {

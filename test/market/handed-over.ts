@@ -10,7 +10,8 @@ export async function handedOver(files: readonly string[], content: MarketConten
     await createOutgoingMarket(files, (step) => incoming.take(step)).finish(content);
     return await incoming.market()!;
   } finally {
-    await incoming.close();
+    await incoming.stop();
+    incoming.close();
   }
 }
 

@@ -3,6 +3,8 @@
  * kernel wants.
  */
 export interface KernelExports {
+  /** Tile rows of X'X, which threads may share among them; the first is the longest. */
+  symmetricRankKTileRows(columns: number): number;
   symmetricRankKScratch(rows: number, columns: number): number;
   symmetricRankK(x: number, rows: number, columns: number, c: number, first: number, last: number, scratch: number): void;
   gemmScratch(): number;

@@ -102,7 +102,7 @@ export function wasmEngine({ arena = createArena(), threads = () => 1 }: WasmEng
         const px = operands.input(x);
         const [pc, write] = operands.result(out);
         const scratch = arena.reserve(kernels.symmetricRankKScratch(rows, columns));
-        kernels.symmetricRankK(px, rows, columns, pc, 0, Math.ceil(columns / 4), scratch);
+        kernels.symmetricRankK(px, rows, columns, pc, 0, kernels.symmetricRankKTileRows(columns), scratch);
         write();
       });
     },

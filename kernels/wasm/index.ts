@@ -5,7 +5,7 @@ export { writeNumber, writeNumbers } from './number-text';
 export { bootstrapPaths, gaussianPaths } from './simulate-paths';
 export { pairwiseSum } from './sums';
 export { symmetricEigen, symmetricEigenScratch, symmetricEigenvalues, symmetricEigenvaluesScratch } from './symmetric-eigen';
-export { symmetricRankK, symmetricRankKScratch } from './symmetric-rank-k';
+export { symmetricRankK, symmetricRankKScratch, symmetricRankKTileRows } from './symmetric-rank-k';
 export { endTeam, followTeam, leadTeam, teamBoardBytes } from './team';
 export { solveLower, solveLowerTransposed, triangularSolveScratch } from './triangular-solve';
 export { addTransposed, columnSquares, columnSums, gemv, rankOneUpdate, scaleRows, square, subtractRow, symv } from './vectors';

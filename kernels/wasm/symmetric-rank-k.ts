@@ -1,101 +1,159 @@
-import { pack, panelBytes, panelsOf } from './pack';
-import { EDGE_BYTES, spread, spreadBytes, tile, tileEdge } from './tile';
+import { columnOf, packWide, sixesOf, spreadWide, widePanelBytes, widePanelsOf } from './wide-panel';
+import { narrowTile, wideTile } from './wide-tile';
 
-/** Summands packed at a time, at most: a spread panel and a packed one of 256 fill half of a 48 KiB first-level cache; a year is 252. */
-const DEPTH: i32 = 256;
+/** Summands packed at a time, at most: two spread panels and a packed one of 192, 9 KiB each, leave a 48 KiB first-level cache room. */
+const DEPTH: i32 = 192;
 
-/**
- * Panels of the right operand that pass one left panel before the next is spread. Blocks that stay in the second-level cache (48 x 8 KiB)
- * spread four times as often, which costs more than streaming from the third: 1 to 2 % on a core of 1 MiB.
- */
-const BLOCK: i32 = 192;
+/** Tile rows that pass a block of right panels together, so that few of them come from the third-level cache: 18 KiB of spread panels each. */
+const GROUP: i32 = 8;
+
+/** Right panels of a block: with the group's they fill half of a second-level cache of 1 MiB. */
+const BLOCK: i32 = 48;
+
+/** Zeros that every row of a first tile starts from, and room for a tile over an edge behind them. */
+const ZERO_BYTES: usize = 48;
+const EDGE_BYTES: usize = 144;
+
+/** Tile rows that the upper triangle of C is made of. */
+export function symmetricRankKTileRows(columns: i32): i32 {
+  return widePanelsOf(columns);
+}
 
 export function symmetricRankKScratch(rows: i32, columns: i32): usize {
-  return EDGE_BYTES + spreadBytes(DEPTH) + <usize>panelsOf(columns) * panelBytes(min(rows, DEPTH));
+  const depth = min(rows, DEPTH);
+  return ZERO_BYTES + EDGE_BYTES + <usize>(2 * GROUP + widePanelsOf(columns)) * widePanelBytes(depth);
 }
 
 /**
- * C = X'X in the upper tiles of the tile rows [first, last) and their mirror images below the diagonal, whatever C held. Each pair is summed
- * over the rows in their order, as in `algebra/symmetric-rank-k`, whatever the range: workers that share the tile rows among them give the
- * bits of one, and those of the definition.
+ * C = X'X in the upper tiles of the tile rows [first, last) and their mirror images below the diagonal, whatever C held. A tile row is a
+ * panel of six columns (see `sixesOf`). Each pair is summed over the rows in their order, as in `algebra/symmetric-rank-k`, whatever the
+ * range: workers that share the tile rows among them give the bits of one, and those of the definition.
  */
 export function symmetricRankK(x: usize, rows: i32, columns: i32, c: usize, first: i32, last: i32, scratch: usize): void {
-  const left = scratch + EDGE_BYTES;
-  const packed = left + spreadBytes(DEPTH);
   const ld = <usize>columns << 3;
   const slabs = max(1, (rows + DEPTH - 1) / DEPTH);
+  memory.fill(scratch, 0, ZERO_BYTES);
   for (let slab = 0; slab < slabs; slab++) {
     // Slabs of one length, to a row: no short one at the end.
     const t = <i32>(<i64>slab * rows / slabs);
     const depth = <i32>(<i64>(slab + 1) * rows / slabs) - t;
-    const skipped = first << 2;
-    pack(x + <usize>t * ld + (<usize>skipped << 3), 8, ld, columns - skipped, depth, packed + <usize>first * panelBytes(depth));
-    addSlab(depth, columns, c, first, last, slab == 0, slab == slabs - 1, packed, left, scratch);
-  }
-}
-
-function addSlab(depth: i32, columns: i32, c: usize, first: i32, last: i32, isFirst: bool, isLast: bool, packed: usize, left: usize, edge: usize): void {
-  const panels = panelsOf(columns);
-  for (let block = first; block < panels; block += BLOCK) {
-    const blockEnd = min(block + BLOCK, panels);
-    const rowEnd = min(last, blockEnd);
-    for (let p = first; p < rowEnd; p++) {
-      spread(depth, packed + <usize>p * panelBytes(depth), 1, left);
-      addTiles(depth, columns, c, p, max(p, block), blockEnd, isFirst, isLast, packed, left, edge);
+    const packed = scratch + ZERO_BYTES + EDGE_BYTES + 2 * GROUP * widePanelBytes(depth);
+    packWide(x + <usize>t * ld, columns, first, depth, packed);
+    for (let group = first; group < last; group += GROUP) {
+      addGroup(depth, columns, c, group, min(last, group + GROUP), packed, slab == 0, slab == slabs - 1, scratch);
     }
   }
 }
 
-/** The tiles [q, end) of tile row p, mirrored by the last slab while they are in the first-level cache. */
-function addTiles(depth: i32, columns: i32, c: usize, p: i32, q: i32, end: i32, isFirst: bool, isLast: bool, packed: usize, left: usize, edge: usize): void {
+/** The tile rows [first, last) of one slab, block by block. */
+function addGroup(k: i32, columns: i32, c: usize, first: i32, last: i32, packed: usize, isFirst: bool, isLast: bool, scratch: usize): void {
+  const panels = widePanelsOf(columns);
+  const sixes = sixesOf(columns);
+  const bytes = widePanelBytes(k);
+  const left = scratch + ZERO_BYTES + EDGE_BYTES;
+  for (let p = first; p < last; p++) spreadWide(k, packed + <usize>p * bytes, left + <usize>(p - first) * 2 * bytes);
+  for (let q = first; q < panels; q += BLOCK) {
+    const end = min(panels, q + BLOCK);
+    for (let p = first; p < last; p++) addTiles(k, columns, sixes, c, p, max(p, q), end, packed, left + <usize>(p - first) * 2 * bytes, isFirst, isLast, scratch);
+  }
+}
+
+/** The tiles [q, end) of tile row p; those of the last slab are mirrored while they are in the first-level cache. */
+function addTiles(k: i32, columns: i32, sixes: i32, c: usize, p: i32, q: i32, end: i32, packed: usize, left: usize, isFirst: bool, isLast: bool, scratch: usize): void {
   const ld = <usize>columns << 3;
-  const bytes = panelBytes(depth);
-  const rows = min(4, columns - (p << 2));
+  const bytes = widePanelBytes(k);
+  const lower = left + bytes;
+  const row = columnOf(p, sixes);
+  const column = columnOf(q, sixes);
+  const rows = min(columns, columnOf(p + 1, sixes)) - row;
   let right = packed + <usize>q * bytes;
-  let at = c + <usize>(p << 2) * ld + (<usize>q << 5);
-  if (isFirst) {
-    const width = min(columns, end << 2) - (q << 2);
-    for (let r = 0; r < rows; r++) memory.fill(at + <usize>r * ld, 0, <usize>width << 3);
-  }
-  let below = c + <usize>(q << 2) * ld + (<usize>p << 5);
-  const whole = rows == 4 ? min(end, columns >> 2) : q;
-  for (; q < whole; q++) {
-    tile(depth, left, right, at, ld);
-    if (isLast && q != p) mirrorTile(at, below, ld);
+  let at = c + <usize>row * ld + (<usize>column << 3);
+  if (q == p) {
+    addDiagonal(k, left, right, at, ld, rows, isFirst, scratch);
+    if (isLast) mirrorEntries(at, ld, rows);
     right += bytes;
-    at += 32;
-    below += ld << 2;
+    at += <usize>rows << 3;
+    q++;
   }
-  if (q == end) return;
-  tileEdge(depth, left, right, at, ld, rows, columns - (q << 2), -4, edge);
-  if (isLast && q != p) mirrorEdge(at, below, ld, columns - (q << 2));
+  let below = c + <usize>columnOf(q, sixes) * ld + (<usize>row << 3);
+  const step = isFirst ? 0 : ld;
+  const whole = rows < 6 ? q : min(end, columns >= sixes * 6 ? sixes : sixes - 1);
+  for (; q < whole; q++) {
+    const under = at + 3 * ld;
+    wideTile(k, left, right, isFirst ? scratch : at, step, at, ld);
+    wideTile(k, lower, right, isFirst ? scratch : under, step, under, ld);
+    if (isLast) {
+      mirrorPair(at, below, ld);
+      mirrorPair(at + 16, below + (ld << 1), ld);
+      mirrorPair(at + 32, below + (ld << 2), ld);
+    }
+    right += bytes;
+    at += 48;
+    below += 6 * ld;
+  }
+  for (; q < end; q++) {
+    const width = min(columns, columnOf(q + 1, sixes)) - columnOf(q, sixes);
+    addTile(k, left, right, at, ld, min(3, rows), width, isFirst, scratch);
+    if (rows > 3) addTile(k, lower, right, at + 3 * ld, ld, rows - 3, width, isFirst, scratch);
+    if (isLast) mirrorColumns(at, below, ld, rows, width);
+    right += bytes;
+    at += <usize>width << 3;
+    below += <usize>width * ld;
+  }
 }
 
-/** The transpose of a finished tile, to where it lies below the diagonal. */
-function mirrorTile(tile: usize, below: usize, ld: usize): void {
-  const third = tile + (ld << 1);
-  mirrorPair(tile, tile + ld, below, ld);
-  mirrorPair(third, third + ld, below + 16, ld);
+/** The tiles on the diagonal. The lower rows begin at the third column: nothing before the fourth is theirs. */
+function addDiagonal(k: i32, left: usize, right: usize, at: usize, ld: usize, rows: i32, isFirst: bool, scratch: usize): void {
+  addTile(k, left, right, at, ld, min(3, rows), rows, isFirst, scratch);
+  if (rows > 3) addTile(k, left + widePanelBytes(k), right + 16, at + 3 * ld + 16, ld, rows - 3, rows - 2, isFirst, scratch);
 }
 
-/** Two rows of a tile become two columns. */
+/** One tile, of which `rows` x `columns` exist; the first slab starts from zeros. */
 // @ts-ignore: decorator
 @inline
-function mirrorPair(upper: usize, lower: usize, below: usize, ld: usize): void {
-  const a0 = v128.load(upper);
-  const b0 = v128.load(lower);
-  const a1 = v128.load(upper, 16);
-  const b1 = v128.load(lower, 16);
-  v128.store(below, v128.shuffle<f64>(a0, b0, 0, 2));
-  v128.store(below + ld, v128.shuffle<f64>(a0, b0, 1, 3));
-  below += ld << 1;
-  v128.store(below, v128.shuffle<f64>(a1, b1, 0, 2));
-  v128.store(below + ld, v128.shuffle<f64>(a1, b1, 1, 3));
+function addTile(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows: i32, columns: i32, isFirst: bool, scratch: usize): void {
+  if (rows < 3 || (columns != 6 && columns != 4)) addEdge(k, a, b, c, ldc, rows, columns, isFirst, scratch + ZERO_BYTES);
+  else if (columns == 6) wideTile(k, a, b, isFirst ? scratch : c, isFirst ? 0 : ldc, c, ldc);
+  else narrowTile(k, a, b, isFirst ? scratch : c, isFirst ? 0 : ldc, c, ldc);
 }
 
-/** The same for the last `columns` columns, fewer than four, of a tile row of four. */
-function mirrorEdge(tile: usize, below: usize, ld: usize, columns: i32): void {
+function addEdge(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows: i32, columns: i32, isFirst: bool, edge: usize): void {
+  const width = <usize>columns << 3;
+  memory.fill(edge, 0, EDGE_BYTES);
+  if (!isFirst) for (let i = 0; i < rows; i++) memory.copy(edge + <usize>i * 48, c + <usize>i * ldc, width);
+  if (columns > 4) wideTile(k, a, b, edge, 48, edge, 48);
+  else narrowTile(k, a, b, edge, 48, edge, 48);
+  for (let i = 0; i < rows; i++) memory.copy(c + <usize>i * ldc, edge + <usize>i * 48, width);
+}
+
+/** Two columns of six rows become two rows of six columns. */
+function mirrorPair(from: usize, to: usize, ld: usize): void {
+  transposePair(from, ld, to, to + ld);
+  from += ld << 1;
+  transposePair(from, ld, to + 16, to + ld + 16);
+  from += ld << 1;
+  transposePair(from, ld, to + 32, to + ld + 32);
+}
+
+// @ts-ignore: decorator
+@inline
+function transposePair(from: usize, ld: usize, to: usize, next: usize): void {
+  const upper = v128.load(from);
+  const lower = v128.load(from + ld);
+  v128.store(to, v128.shuffle<f64>(upper, lower, 0, 2));
+  v128.store(next, v128.shuffle<f64>(upper, lower, 1, 3));
+}
+
+/** The same for any number of columns and rows. */
+function mirrorColumns(from: usize, to: usize, ld: usize, rows: i32, columns: i32): void {
   for (let j = 0; j < columns; j++) {
-    for (let i = 0; i < 4; i++) store<f64>(below + <usize>j * ld + (<usize>i << 3), load<f64>(tile + <usize>i * ld + (<usize>j << 3)));
+    for (let i = 0; i < rows; i++) store<f64>(to + <usize>j * ld + (<usize>i << 3), load<f64>(from + <usize>i * ld + (<usize>j << 3)));
+  }
+}
+
+/** Of a tile on the diagonal, what lies below its own. */
+function mirrorEntries(at: usize, ld: usize, n: i32): void {
+  for (let i = 1; i < n; i++) {
+    for (let j = 0; j < i; j++) store<f64>(at + <usize>i * ld + (<usize>j << 3), load<f64>(at + <usize>j * ld + (<usize>i << 3)));
   }
 }

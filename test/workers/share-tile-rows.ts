@@ -8,8 +8,9 @@ export interface TileRows {
   readonly rows: number;
   readonly columns: number;
   readonly out: number;
-  readonly first: number;
-  readonly last: number;
+  /** Which of so many parts, of about equal area. */
+  readonly part: number;
+  readonly parts: number;
   readonly scratch: number;
 }
 
@@ -20,9 +21,7 @@ export async function shareTileRows(panel: Float64Array, columns: number, worker
   arena.view(x, panel.length).set(panel);
   const out = arena.reserve(8 * columns * columns);
   arena.view(out, columns * columns).fill(0);
-  const tiles = Math.ceil(columns / 4);
-  const cuts = Array.from({ length: workers + 1 }, (_, k) => Math.round(tiles * (1 - Math.sqrt(1 - k / workers))));
-  const tasks = cuts.slice(1).map((last, k): TileRows => ({ memory: arena.memory, x, rows: panel.length / columns, columns, out, first: cuts[k]!, last, scratch: arena.reserve(2 ** 20) }));
+  const tasks = Array.from({ length: workers }, (_, part): TileRows => ({ memory: arena.memory, x, rows: panel.length / columns, columns, out, part, parts: workers, scratch: arena.reserve(2 ** 20) }));
   await Promise.all(
     tasks.map(
       (task) =>

@@ -16,12 +16,10 @@ const arena = createArena();
 const x = arena.reserve(8 * OBSERVATIONS * ASSETS);
 arena.view(x, OBSERVATIONS * ASSETS).set(seededPanel(OBSERVATIONS * ASSETS));
 const out = arena.reserve(8 * ASSETS * ASSETS);
-const tiles = Math.ceil(ASSETS / 4);
 
 for (const threads of [1, 2]) {
-  const cuts = Array.from({ length: threads + 1 }, (_, k) => Math.round(tiles * (1 - Math.sqrt(1 - k / threads))));
-  const workers = cuts.slice(1).map((last, k) => {
-    const workerData: TileRowsTask = { memory: arena.memory, x, rows: OBSERVATIONS, columns: ASSETS, out, first: cuts[k]!, last, scratch: arena.reserve(8 * 2 ** 20) };
+  const workers = Array.from({ length: threads }, (_, part) => {
+    const workerData: TileRowsTask = { memory: arena.memory, x, rows: OBSERVATIONS, columns: ASSETS, out, part, parts: threads, scratch: arena.reserve(8 * 2 ** 20) };
     return new Worker(new URL('./tile-rows-thread.js', import.meta.url), { workerData });
   });
   const times: number[] = [];

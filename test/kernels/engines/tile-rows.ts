@@ -11,7 +11,7 @@ export function instantiateForTest(x: Float64Array, columns: number, cuts: reado
   const rows = x.length / columns;
   const px = arena.reserve(x.byteLength);
   arena.view(px, x.length).set(x);
-  const results = [[0, Math.ceil(columns / 4)], cuts].map((edges) => {
+  const results = [[0, kernels.symmetricRankKTileRows(columns)], cuts].map((edges) => {
     const at = arena.reserve(columns * columns * 8);
     const out = arena.view(at, columns * columns).fill(Number.NaN); // whatever the memory held
     const scratch = arena.reserve(kernels.symmetricRankKScratch(rows, columns));

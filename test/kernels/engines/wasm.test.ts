@@ -63,7 +63,7 @@ test('permuting names permutes a product bit for bit: each pair is summed in an 
   for (let i = 0; i < columns; i++) for (let j = 0; j < columns; j++) expect(moved[i * columns + j]).toBe(plain[order[i]! * columns + order[j]!]);
 });
 
-test.each([[0, 5], [1, 1], [255, 9], [256, 12], [257, 67], [600, 203], [258, 802]])('a panel of %i x %i times itself has the bits of its definition: each pair in the order of the rows', (rows, columns) => {
+test.each([[0, 5], [1, 1], [3, 2], [191, 6], [192, 8], [193, 10], [255, 9], [256, 12], [257, 67], [387, 145], [600, 203], [258, 802]])('a panel of %i x %i times itself has the bits of its definition: each pair in the order of the rows', (rows, columns) => {
   const x = randomPanel(rows, columns);
   const expected = new Float64Array(columns * columns);
   const actual = new Float64Array(columns * columns).fill(Number.NaN); // whatever the memory held
@@ -96,7 +96,7 @@ test('one, two and four threads find the same eigenvalues and vectors of a large
 test('tile rows shared among workers give the bits of one, on both sides of the diagonal', async () => {
   const { instantiateForTest } = await import('./tile-rows.js');
   const x = randomPanel(400, 75);
-  const [whole, parts] = instantiateForTest(x, 75, [0, 3, 10, 19]);
+  const [whole, parts] = instantiateForTest(x, 75, [0, 3, 8, 13]);
   const expected = new Float64Array(75 * 75);
   referenceEngine.symmetricRankK(x, 75, expected);
   expect(whole).toEqual(expected);

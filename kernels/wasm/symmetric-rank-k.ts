@@ -7,8 +7,8 @@ const DEPTH: i32 = 192;
 /** Tile rows that pass a block of right panels together, so that few of them come from the third-level cache: 18 KiB of spread panels each. */
 const GROUP: i32 = 8;
 
-/** Right panels of a block: with the group's they fill half of a second-level cache of 1 MiB. */
-const BLOCK: i32 = 48;
+/** Right panels of a block: with the group's they fill four tenths of a second-level cache of 1 MiB. */
+const BLOCK: i32 = 32;
 
 /** Zeros that every row of a first tile starts from, and room for a tile over an edge behind them. */
 const ZERO_BYTES: usize = 48;

@@ -128,22 +128,22 @@ function noteRenamed(state: BookState, session: number): void {
 
 /** Spun-off names enter at zero; they are worth something from their first bar on. */
 function enterChildren(state: BookState, session: number): void {
-  const { sm, rates, slotOf, weights, treatment, effects, units, index, stretchValue } = state;
+  const { sm, rates, slotOf, weights, treatment, effects, units, index } = state;
   const row = rowOf(state, session);
   for (const child of state.children) child.units *= effectOn(effects, session, child.column)?.ratio ?? 1;
   for (const { parent, child, units: perUnit } of state.today?.spinOffs ?? []) {
     const place = placeOf(state, parent);
     if (place < 0) continue;
-    const money = stretchValue * units[place]! * index[panelRow(sm, session - 1) + parent]!;
+    const share = units[place]! * index[panelRow(sm, session - 1) + parent]!;
     const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
     const ratio = effectOn(effects, session, parent)?.ratio ?? 1;
-    state.children.push({ slot: slotOf[child]!, column: child, since: session, units: (money / price) * ratio * perUnit });
+    state.children.push({ slot: slotOf[child]!, column: child, since: session, units: (share / price) * ratio * perUnit });
   }
   if (state.children.length === 0) return;
   state.children = state.children.filter((child) => {
     if (!sm.isPriceable(session, child.column, treatment.max_stale_sessions)) return session - child.since < treatment.max_stale_sessions;
     requireRate(rates, sm, session, child.column);
-    weights[row + child.slot]! += (child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column)) / stretchValue;
+    weights[row + child.slot]! += child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column);
     hold(state, child.slot);
     return false;
   });

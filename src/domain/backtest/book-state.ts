@@ -71,6 +71,7 @@ export interface Child {
   readonly slot: number;
   readonly column: number;
   readonly since: number;
+  /** Per unit of value at the beginning of the stretch, so that books of any initial value have the same bits. */
   units: number;
 }
 
@@ -222,6 +223,9 @@ export function beginStretch(state: BookState, session: number): void {
     places[slot] = k;
     units[k] = weights[row + slot]! / index[from + column]!;
   }
+  // Without costs the first quotient is exactly 1.
+  const scale = value[at]! > 0 ? (state.stretchValue * state.path) / value[at]! / state.path : 1;
+  for (const child of state.children) child.units *= scale;
   state.isOneRun = isOneRunOf(heldColumns, count);
   state.begins[at] = 1;
   state.stretchValue = value[at]!;

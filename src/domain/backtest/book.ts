@@ -64,7 +64,7 @@ export interface BookEnd {
   readonly stretchValue: number;
   readonly stretchCash: number;
   readonly path: number;
-  /** Spun-off names without a price yet. */
+  /** Spun-off names without a price yet, in units per unit of the stretch's value. */
   readonly children: readonly { readonly column: number; readonly since: number; readonly units: number }[];
   /** Held names whose ticker has changed, and into which. */
   readonly renamed: readonly (readonly [column: number, into: number])[];

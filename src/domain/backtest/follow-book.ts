@@ -5,7 +5,9 @@ import { trade } from './trade.js';
 
 /**
  * The book of a portfolio that holds what a cost-free book holds and only pays for it: no weight is computed a second time, and
- * what comes out is what simulating it gives, bit for bit, when the other book began a stretch at its first session. Undefined as soon as it could not hold the same, because a target has no price to trade at; it is simulated then.
+ * what comes out is what simulating it gives, bit for bit, when the other book began a stretch at its first session. Undefined as soon as
+ * it could not hold the same, because a target has no price to trade at or something is paid for while a spun-off name may wait for its
+ * price; it is simulated then.
  * @param like a book without costs that takes every target.
  * @param resume where the portfolio stood at the first session, which it then goes on from.
  * @cost O(T + E H)
@@ -28,7 +30,7 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
     const event = at === 0 ? opening(names, initialValue) : like.events[next]?.at === at + shift ? { ...like.events[next++]!, at, valueBefore: drifted } : undefined;
     if (event) {
       const kept = payFor({ input, like, event, after: weights.subarray(at * names, (at + 1) * names), costRate });
-      if (kept === undefined) return undefined;
+      if (kept === undefined || (kept !== 1 && !event.rebalanced && mayWaitForPrice(input, from + at, like.columns))) return undefined;
       value[at] = drifted * kept;
       costs[at] = drifted - value[at]!;
       events.push(event);
@@ -93,6 +95,14 @@ function payFor({ input, like, event, after, costRate }: Payment): number | unde
   const slots = all.subarray(0, count);
   const { frozen } = frozenSlots({ input, columns: like.columns, session: input.from + event.at, slots, before: held, asked: after });
   return frozen.size > 0 ? undefined : trade({ before: held, targets: after, slots, frozen, costRate }).kept;
+}
+
+/** Whether a spun-off name may still wait for its first price: what is paid then changes the share of the book that it will be. */
+function mayWaitForPrice({ sm, treatment }: BookInput, session: number, columns: Int32Array): boolean {
+  const { all, starts } = sm.actions;
+  const first = Math.max(0, session - treatment.max_stale_sessions);
+  for (let a = starts[first]!; a < starts[session + 1]!; a++) if (all[a]!.action.type === 'SPIN_OFF' && columns.includes(all[a]!.column)) return true;
+  return false;
 }
 
 /** 1 for the slots with a weight at some close, or before what happened at one, [H]. */

@@ -5,6 +5,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { openColumns } from '#domain/backtest/run-columns.js';
 import { runToColumns } from '#domain/backtest/run-to-columns.js';
 import { formatDay } from '#domain/days.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
 import { compareText } from '#domain/findings.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { runResultJson } from '#views/run-json.js';
@@ -151,6 +152,31 @@ describe('on random markets', () => {
       }),
       { numRuns: RUNS },
     );
+  });
+
+  test('a portfolio that a later suspension keeps from following its index was worth the same before, spun-off names and all, bit for bit', () => {
+    const [spunOff, cutAt, suspendedFrom] = [12, 18, 20];
+    const treatment = { spin_offs: 'zero_price', missing_prices: 'carry', max_stale_sessions: 5 } as const;
+    let waiting = 0;
+    fc.assert(
+      fc.property(randomMarket, randomDocument, fc.double({ min: 0.1, max: 3, noNaN: true }), fc.integer({ min: 1, max: 9_999_999 }), ({ market }, document, value, capital) => {
+        const names = market.identifiers.length;
+        const suspended = market.identifiers.indexOf('AA');
+        const close = market.fields.get('CLOSE')!.map((price, i) => (i % names === suspended && i >= suspendedFrom * names ? Number.NaN : price));
+        const spinOff: CorporateAction = { identifier: 'BB', type: 'SPIN_OFF', value, exDay: market.dates[spunOff]!, payDay: null, status: 'paid', announcedDay: null, related: 'NEW', subscriptionPrice: null };
+        const stopped = { ...market, contentHash: `${market.contentHash}-stopped`, fields: new Map([...market.fields, ['CLOSE', close]]), actions: [spinOff] };
+        const pipeline = document.pipeline!; // random documents are no derived ones
+        const daily: IndexDocument = { ...document, rebalance: { ...document.rebalance, frequency: 'daily' }, pipeline: { ...pipeline, treatment: { ...pipeline.treatment, ...treatment } } };
+        const whole = tryRun(stopped, daily, { initial_capital: capital });
+        const cut = tryRun(truncated(stopped, cutAt), daily, { initial_capital: capital });
+        if (!whole || !cut) return;
+        waiting += whole.portfolio.unfilled.length;
+        const day = stopped.dates[cutAt - 1]!;
+        expect(knownBy(cut, day)).toEqual(knownBy(whole, day));
+      }),
+      { numRuns: 4 * RUNS },
+    );
+    expect(waiting).toBeGreaterThan(0);
   });
 
   test('prices, cash and capital twice as large change no level', () => {

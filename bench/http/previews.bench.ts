@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { eightRules } from '../domain/rules/eight-rules.js';
 import { spread } from '../percentiles.js';
 import { finished, processorTime, startService, type RunningService } from './service.js';
 
@@ -11,20 +12,9 @@ const PREVIEWS = 50;
 
 const YEARS = { start: '2010-01-04', end: '2019-12-31' };
 
-const rules = (count: number) => [
-  { id: 'history', type: 'HistoryFilter', params: { sessions: 252, coverage: 0.9 } },
-  { id: 'price', type: 'PriceFilter', params: { minimum: 1 } },
-  { id: 'liquid', type: 'LiquidityFilter', params: { minimum: 1_000, window: 60 } },
-  { id: 'calm', type: 'VolatilityFilter', params: { window: 252, maximum: 2 } },
-  { id: 'winners', type: 'MomentumFilter', params: { window: 252, skip: 21, minimum: -0.5 } },
-  { id: 'sectors', type: 'GroupLimit', params: { field: 'SECTOR', maximum: 200 } },
-  { id: 'value', type: 'ExpressionFilter', params: { expression: { node: 'comparison', field: { node: 'field', name: 'VALUE_TRADED', transform: 'percentile' }, comparison: 'ge', value: 0.1 } } },
-  { id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count } },
-];
-
 const indexOf = (count: number) => ({
   id: 'EIGHT', name: 'Eight rules', calendar: 'XNYS', base_date: '2011-06-01', rebalance: { frequency: 'monthly' },
-  pipeline: { selection: rules(count), weighting: { type: 'MarketCapWeight', params: {}, cap: 0.05 } },
+  pipeline: { selection: eightRules({ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count } }), weighting: { type: 'MarketCapWeight', params: {}, cap: 0.05 } },
 });
 
 for (const { names, limitMs } of [{ names: 500, limitMs: 15 }, { names: 3000, limitMs: 60 }]) {

@@ -10,6 +10,7 @@ import { runToColumns } from '#domain/backtest/run-to-columns.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { toPreviewResponse } from '#views/preview.js';
 import { runOverviewJson, runResultJson } from '#views/run-json.js';
+import { eightRules } from './eight-rules.js';
 import { percentile, spread } from '../../percentiles.js';
 
 /**
@@ -38,16 +39,7 @@ const document = IndexDocument.parse({
   id: 'BENCH', name: 'Eight rules', calendar: 'WEEK', base_date: '2001-02-01',
   rebalance: { frequency: 'monthly' },
   pipeline: {
-    selection: [
-      { id: 'history', type: 'HistoryFilter', params: { sessions: 252, coverage: 0.9 } },
-      { id: 'price', type: 'PriceFilter', params: { minimum: 1 } },
-      { id: 'liquid', type: 'LiquidityFilter', params: { minimum: 1_000, window: 60 } },
-      { id: 'calm', type: 'VolatilityFilter', params: { window: 252, maximum: 2 } },
-      { id: 'winners', type: 'MomentumFilter', params: { window: 252, skip: 21, minimum: -0.5 } },
-      { id: 'sectors', type: 'GroupLimit', params: { field: 'SECTOR', maximum: 200 } },
-      { id: 'value', type: 'ExpressionFilter', params: { expression: { node: 'comparison', field: { node: 'field', name: 'VALUE_TRADED', transform: 'percentile' }, comparison: 'ge', value: 0.1 } } },
-      { id: 'size', type: 'BufferedTopN', params: { field: 'MARKET_CAP', count: 300 } },
-    ],
+    selection: eightRules({ id: 'size', type: 'BufferedTopN', params: { field: 'MARKET_CAP', count: 300 } }),
     weighting: { type: 'MarketCapWeight', params: {}, cap: 0.05 },
   },
 });

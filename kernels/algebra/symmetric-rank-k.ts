@@ -1,4 +1,5 @@
 import { assert } from '../assert.js';
+import { mirrorUpper } from './mirror-upper.js';
 
 /**
  * Product of a panel with itself, C = X'X: the sum of the outer products of its rows.
@@ -26,11 +27,5 @@ function addOuterUpper(x: Float64Array, row: number, columns: number, out: Float
     const factor = x[row + i]!;
     const offset = i * columns;
     for (let j = i; j < columns; j++) out[offset + j]! += factor * x[row + j]!;
-  }
-}
-
-function mirrorUpper(out: Float64Array, columns: number): void {
-  for (let i = 0; i < columns; i++) {
-    for (let j = i + 1; j < columns; j++) out[j * columns + i] = out[i * columns + j]!;
   }
 }

@@ -8,8 +8,8 @@ import type { Problems } from './problems.js';
 const JUMP_MAX = 0.5;
 
 /** Growth within these bounds is no jump, however it is rounded: most bars are told by a product, which is cheaper than a quotient. */
-const ORDINARY_MIN = 0.51;
-const ORDINARY_MAX = 1.49;
+const ORDINARY_MIN = 1.01 - JUMP_MAX;
+const ORDINARY_MAX = 0.99 + JUMP_MAX;
 
 /** Sessions without a bar, inside a history or at its end, that are no longer ordinary. */
 const GAP_SESSIONS_MAX = 10;

@@ -1,4 +1,4 @@
-import { formatDay } from '#domain/days.js';
+import { civilOf, formatDay } from '#domain/days.js';
 import type { JsonWriter } from './json-writer.js';
 
 interface SeriesInput {
@@ -49,20 +49,8 @@ const QUOTE = 34;
 const HYPHEN = 45;
 const ZERO = 48;
 
-const DAYS_OF_400_YEARS = 146_097;
-/** Days from 1 March of year 0 to 1970-01-01. */
-const EPOCH = 719_468;
-
-/** @source Howard Hinnant, chrono-Compatible Low-Level Date Algorithms, civil_from_days */
 function writeDay(token: Uint8Array, at: number, day: number): void {
-  const since = day + EPOCH;
-  const era = Math.floor(since / DAYS_OF_400_YEARS);
-  const dayOfEra = since - era * DAYS_OF_400_YEARS;
-  const yearOfEra = Math.floor((dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365);
-  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
-  const fromMarch = Math.floor((5 * dayOfYear + 2) / 153);
-  const month = fromMarch < 10 ? fromMarch + 3 : fromMarch - 9;
-  const year = 400 * era + yearOfEra + (month <= 2 ? 1 : 0);
+  const { year, month, day: dayOfMonth } = civilOf(day);
   if (year < 0 || year > 9999) throw new Error(`${day} is the day of no date with four digits of its year`);
   token[at] = QUOTE;
   writeTwo(token, at + 1, Math.floor(year / 100));
@@ -70,7 +58,7 @@ function writeDay(token: Uint8Array, at: number, day: number): void {
   token[at + 5] = HYPHEN;
   writeTwo(token, at + 6, month);
   token[at + 8] = HYPHEN;
-  writeTwo(token, at + 9, dayOfYear - Math.floor((153 * fromMarch + 2) / 5) + 1);
+  writeTwo(token, at + 9, dayOfMonth);
   token[at + 11] = QUOTE;
 }
 

@@ -9,6 +9,7 @@ import type { IndexDocument } from '#domain/documents/index-document.js';
 import { compareText } from '#domain/findings.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { runResultJson } from '#views/run-json.js';
+import { cut as rowsUpTo } from './extended.js';
 import { randomMarket } from './random-market.js';
 import { runRecordJson } from './run-record.js';
 import { randomDocument, randomRequest, tryRun } from './random-run.js';
@@ -17,14 +18,7 @@ const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 100);
 
 /** The rows of a market up to a position, and the actions that take effect by then. */
 function truncated(market: MarketData, rows: number): MarketData {
-  const names = market.identifiers.length;
-  return {
-    ...market,
-    contentHash: `${market.contentHash}-${rows}`,
-    dates: market.dates.slice(0, rows),
-    fields: new Map([...market.fields].map(([name, panel]) => [name, panel.slice(0, rows * names)])),
-    actions: market.actions.filter(({ exDay }) => exDay <= market.dates[rows - 1]!),
-  };
+  return { ...rowsUpTo(market, rows), actions: market.actions.filter(({ exDay }) => exDay <= market.dates[rows - 1]!) };
 }
 
 function renamed(market: MarketData, rename: (identifier: string) => string): MarketData {

@@ -15,7 +15,7 @@ import type { KeptRun, Task, TaskControl, TaskInput, TaskOutput } from '#jobs/ta
 import type { RunStamp } from '#views/provenance-json.js';
 import { runOverviewJson, snapshotsOf, writeOverview, writeResult } from '#views/run-json.js';
 import { outputBytes } from './hand-over.js';
-import { digestOf, goOnFrom, keepState, keptSnapshots } from './kept-run.js';
+import { digestOf, goOnFrom, keepState, snapshotsBehind } from './kept-run.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
@@ -37,11 +37,12 @@ function runOn(engine: Engine, input: TaskInput<'backtest'>, control: TaskContro
 function wholeRun(engine: Engine, input: TaskInput<'backtest'>, control: TaskControl, fullRunReason: FullRunReason | null): TaskOutput<'backtest'> {
   const { plan, engineVersion, market: handle } = input;
   const { outputs, run, written, runHash, storeContentHash, runAt, start, end } = runForStore(engine, { ...input, extension: { extendedFrom: null, fullRunReason } }, control);
-  const { result, overview, columns } = outputs;
+  const { result, snapshots, overview, columns } = outputs;
   const digest = digestOf(openColumns((from, to) => columns.slice(from, to)));
-  const state = keepState({ plan, engineVersion, handle, market: openedMarket(handle), checkpoint: checkpointOf(run), snapshots: keptSnapshots(written), columns: digest });
+  const state = keepState({ plan, engineVersion, handle, market: openedMarket(handle), checkpoint: checkpointOf(run), snapshots: snapshotsBehind(written, snapshots.text.length), columns: digest });
   return {
     result: outputBytes(result),
+    snapshots: { at: snapshots.at, text: outputBytes(snapshots.text) },
     overview: outputBytes(overview),
     columns: outputBytes(columns),
     checkpoint: state && outputBytes(state),
@@ -59,6 +60,7 @@ function extendedRun(engine: Engine, { market: handle, plan, engineVersion, kept
   const state = run.keep(written);
   return {
     result: outputBytes(written.bytes),
+    snapshots: { at: written.snapshots.from, text: null },
     overview: outputBytes(writeOverview(summary)),
     columns: outputBytes(columns),
     checkpoint: state && outputBytes(state),
@@ -90,10 +92,11 @@ export function runForStore(engine: Engine, { market: handle, plan, engineVersio
   const made = stampOf({ plan, engineVersion, storeContentHash: market.contentHash });
   const stamp = given ?? { ...made, ...extension };
   const columns = runToColumns(run, { contentHash: stamp.storeContentHash, inPlace: true });
-  const written = writeResult(summaryOf(run), stamp, snapshotsOf(run));
+  const { text, cells } = snapshotsOf(run);
+  const written = writeResult(summaryOf(run), stamp, { before: text.length, behind: NO_TEXT, cells, added: [], identifiers: [] });
   return {
     run, written,
-    outputs: { result: written.bytes, overview: runOverviewJson(run), columns },
+    outputs: { result: written.bytes, snapshots: { at: written.snapshots.from, text }, overview: runOverviewJson(run), columns },
     runAt: made.runAt,
     start: formatDay(run.days[0]!),
     end: formatDay(run.days.at(-1)!),
@@ -101,6 +104,8 @@ export function runForStore(engine: Engine, { market: handle, plan, engineVersio
     storeContentHash: market.contentHash,
   };
 }
+
+const NO_TEXT = new Uint8Array(0);
 
 interface RunInputs {
   readonly plan: BacktestPlan;

@@ -14,7 +14,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import type { KeptRun, TaskControl } from '#jobs/tasks.js';
 import { prefixDiffers, prefixOf, reachesBack, settledDay, type MarketPrefix } from '#market/prefix.js';
-import { SNAPSHOT_CELLS_MAX, cellsOf, type ResultSnapshots, type SnapshotsPlace, type StoredSnapshots, type WrittenResult } from '#views/run-json.js';
+import { SNAPSHOT_CELLS_MAX, cellsOf, type ResultSnapshots, type SnapshotsPlace, type WrittenResult } from '#views/run-json.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
@@ -28,20 +28,22 @@ export interface KeptState {
   /** What the market told up to the last date of the run. */
   readonly prefix: MarketPrefix;
   readonly checkpoint: RunCheckpoint;
-  /** Where the result has its snapshots. */
-  readonly snapshots: KeptSnapshots;
+  /** Where the result has those snapshots that are not kept by themselves. */
+  readonly snapshots: SnapshotsBehind;
   /** SHA-256 of the columns that going on reads. */
   readonly columns: string;
 }
 
-/** Where a result has its snapshots, and the CRC-32 of their text: megabytes that would take longer to hash than all else to do. */
-export interface KeptSnapshots extends SnapshotsPlace {
+/** Where a result has snapshots that are not kept by themselves, and the CRC-32 of their text. */
+export interface SnapshotsBehind extends SnapshotsPlace {
+  /** Bytes of those kept by themselves. */
+  readonly before: number;
   readonly checksum: number;
 }
 
-/** The snapshots of a result as they are kept. */
-export function keptSnapshots({ bytes, snapshots }: WrittenResult): KeptSnapshots {
-  return { ...snapshots, checksum: crc32(bytes.subarray(snapshots.from, snapshots.to)) };
+/** Where a result has its snapshots, as it is told to the run that goes on with it. */
+export function snapshotsBehind({ bytes, snapshots }: WrittenResult, before: number): SnapshotsBehind {
+  return { ...snapshots, before, checksum: crc32(bytes.subarray(snapshots.from, snapshots.to)) };
 }
 
 /** The identity of a run that may only reach further: everything it is made from but the market and the end. */
@@ -56,7 +58,7 @@ export interface StateInput {
   readonly handle: MarketHandle;
   readonly market: MarketData;
   readonly checkpoint: RunCheckpoint;
-  readonly snapshots: KeptSnapshots;
+  readonly snapshots: SnapshotsBehind;
   /** Digest of its columns. */
   readonly columns: string;
 }
@@ -131,29 +133,19 @@ export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrde
       const columns = digestOf(openColumns((start, end) => run.columns.slice(start, end), () => readBase));
       return {
         ...run,
-        snapshots: { stored: storedSnapshots(kept, state.snapshots), added: run.rebalances, identifiers: run.market },
-        keep: (written) => keepState({ plan, engineVersion, handle, market, checkpoint: run.checkpoint, snapshots: keptAfter(written, state.snapshots), columns }),
+        snapshots: { ...state.snapshots, behind: textBehind(kept, state.snapshots), added: run.rebalances, identifiers: run.market },
+        keep: (written) => keepState({ plan, engineVersion, handle, market, checkpoint: run.checkpoint, snapshots: snapshotsBehind(written, state.snapshots.before), columns }),
       };
     }),
   );
 }
 
-/** The snapshots of a stored run. Reading them throws CannotGoOn when they are gone or have another content than was written. */
-function storedSnapshots({ result }: KeptRun, { from, to, cells, checksum }: KeptSnapshots): StoredSnapshots {
-  return {
-    cells,
-    bytes: to - from,
-    readInto: (room) =>
-      reading(() => {
-        readStretch(result, from, room);
-        if (crc32(room) !== checksum) throw new CannotGoOn('no_checkpoint');
-      }),
-  };
-}
-
-/** The snapshots of a result that begin with stored ones. */
-function keptAfter({ bytes, snapshots }: WrittenResult, { from, to, checksum }: KeptSnapshots): KeptSnapshots {
-  return { ...snapshots, checksum: crc32(bytes.subarray(snapshots.from + to - from, snapshots.to), checksum) };
+/** Text of the snapshots that a stored result has behind those kept by themselves. @throws CannotGoOn when it is not what was written */
+function textBehind({ result }: KeptRun, { from, to, checksum }: SnapshotsBehind): Uint8Array {
+  const text = new Uint8Array(to - from);
+  if (text.length > 0) readStretch(result, from, text);
+  if (crc32(text) !== checksum) throw new CannotGoOn('no_checkpoint');
+  return text;
 }
 
 /** A stored file that cannot be read does not keep a run from being made whole. */

@@ -5,6 +5,7 @@ import { Refusal } from '#domain/refusal.js';
 import type { ReplayInput, Task } from '#jobs/tasks.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { replayView } from '#views/replay-view.js';
+import { withInset } from '#views/run-json.js';
 import { runForStore } from './backtest.js';
 import { outputBytes } from './hand-over.js';
 import { onEngine } from './numerics.js';
@@ -34,10 +35,13 @@ function differenceOf({ paths }: ReplayInput, outputs: Outputs): RunDifference |
     const found = withRunFile(paths.columns, (stored) => columnsDiffer(stored, openColumns((start, end) => outputs.columns.slice(start, end))));
     if (found) return found;
   }
+  const { snapshots } = paths;
+  const result = readStored(paths.result);
+  const stored = { result: snapshots === null ? result : withInset(result, { at: snapshots.at, text: readStored(snapshots.path) }), overview: readStored(paths.overview) };
+  const replayed = { result: withInset(outputs.result, outputs.snapshots), overview: outputs.overview };
   for (const part of TEXTS) {
-    const text = readStored(paths[part]);
-    if (isEqual(text, outputs[part])) continue;
-    return { part, date: null, name: null, ...excerpts(text, outputs[part]) };
+    if (isEqual(stored[part], replayed[part])) continue;
+    return { part, date: null, name: null, ...excerpts(stored[part], replayed[part]) };
   }
   return null;
 }

@@ -67,7 +67,7 @@ async function measure(frequency: 'quarterly' | 'monthly'): Promise<void> {
     const { output, milliseconds } = await timed({ market, plan, engineVersion: 'bench', kept });
     if (output.extendedFrom === null) others.push(`${output.fullRunReason} in ${milliseconds.toFixed(0)} ms`);
     else times[sort].push(milliseconds);
-    bytes = [output.result, output.overview, output.columns, output.checkpoint].reduce((sum, file) => sum + (file?.bytes.length ?? 0), 0);
+    bytes = [output.result, output.snapshots.text, output.overview, output.columns, output.checkpoint].reduce((sum, file) => sum + (file?.bytes.length ?? 0), 0);
     stored = output;
     begun = output.extendedFrom === null ? undefined : kept.baseName;
   };

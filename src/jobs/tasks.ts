@@ -279,7 +279,7 @@ export interface BacktestInput {
   readonly kept?: KeptRun | FullRunReason | null;
 }
 
-/** A stored run as a task goes on with it: paths of its files, and the hash of the one that tells what the others have to be. */
+/** A stored run as a task goes on with it: paths of its files, and the hash of the one that tells what the others have to be. Its snapshots are not read. */
 export interface KeptRun {
   readonly columns: string;
   readonly checkpoint: KeptFile;
@@ -300,8 +300,9 @@ export interface BacktestOutput {
   readonly extendedFrom: string | null;
   /** Why a stored run was not gone on with; null when it was, or there was none. */
   readonly fullRunReason: FullRunReason | null;
-  /** BacktestRunResult as JSON. */
+  /** BacktestRunResult as JSON, without the snapshots that are kept by themselves. */
   readonly result: OutputBytes;
+  readonly snapshots: KeptSnapshots;
   /** OverviewView as JSON. */
   readonly overview: OutputBytes;
   /** Columns that the views and the record are read from: see `#domain/backtest/run-columns.js`. */
@@ -314,6 +315,14 @@ export interface BacktestOutput {
   /** SHA-256 over engine version, plan and store content. */
   readonly runHash: string;
   readonly storeContentHash: string;
+}
+
+/** Snapshots that belong into the result, megabytes that a run gone on with has as it found them. */
+export interface KeptSnapshots {
+  /** Position in the result that they come before. */
+  readonly at: number;
+  /** Null where they are those of the stored run that was gone on with. */
+  readonly text: OutputBytes | null;
 }
 
 /** A file that a task wrote. */
@@ -349,7 +358,10 @@ export interface ReplayInput {
   /** What stands beside the numbers of the stored run. */
   readonly stored: RunProvenance & { readonly runAt: string | null };
   /** Files of the stored run. */
-  readonly paths: Readonly<Record<'result' | 'overview' | 'columns', string>>;
+  readonly paths: Readonly<Record<'result' | 'overview' | 'columns', string>> & {
+    /** Snapshots that belong into the result, and where. */
+    readonly snapshots: { readonly path: string; readonly at: number } | null;
+  };
 }
 
 export interface SweepPartInput {

@@ -6,7 +6,7 @@ import { Refusal } from '#domain/refusal.js';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
 import type { KeptRun } from '#jobs/tasks.js';
 import type { Markets } from '#market/markets.js';
-import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
+import type { ArtifactInset, ArtifactRef, ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
 import { readRun } from './run-documents.js';
 import { assertNotDeleted } from './jobs-about.js';
@@ -32,13 +32,22 @@ function jsonBytes(plan: BacktestPlan): { readonly bytes: Uint8Array; readonly s
 /** A stored run that can be gone on with, and the name that the file it begins in will have for the run that does. */
 interface Continuable {
   readonly base: ArtifactRef;
+  /** Snapshots that its result shares with that of the run that goes on. */
+  readonly snapshots: ArtifactInset;
   readonly kept: KeptRun;
 }
 
-/** Keeps the file that a run begins in for a run that goes on with it; undefined when it has gone. */
-async function shared(attempt: Attempt, { base, kept }: Continuable): Promise<ArtifactRef | undefined> {
+/** Files that a run gone on with shares with the stored one. */
+interface SharedFiles {
+  readonly base: ArtifactRef;
+  readonly snapshots: ArtifactRef;
+}
+
+/** Keeps the files that a run begins in for a run that goes on with it; undefined when one has gone. */
+async function shared(attempt: Attempt, { artifacts, stored: { base, snapshots, kept } }: { readonly artifacts: ArtifactStore; readonly stored: Continuable }): Promise<SharedFiles | undefined> {
+  const { name, bytes, sha256 } = snapshots;
   try {
-    return await attempt.share(base, kept.baseName);
+    return { base: await attempt.share(base, kept.baseName), snapshots: await attempt.share({ name, bytes, sha256 }, artifacts.newName()) };
   } catch (refusal) {
     if (refusal instanceof Refusal && refusal.code === 'DOCUMENT_UNREADABLE') return undefined;
     throw refusal;
@@ -52,10 +61,10 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
     const found = documents.get('run', runId);
     if (found === undefined) return null;
     const run = 'unreadable' in found ? undefined : readRun(found.body);
-    if (run?.artifacts.checkpoint === undefined) return 'no_checkpoint';
+    if (run?.artifacts.checkpoint === undefined || run.artifacts.result.inset === undefined) return 'no_checkpoint';
     const { columns, base = columns, checkpoint, result } = run.artifacts;
     const kept = { columns: artifacts.path(columns), checkpoint: { path: artifacts.path(checkpoint), sha256: checkpoint.sha256 }, result: artifacts.path(result) };
-    return { base, kept: { ...kept, baseName: artifacts.newName() } };
+    return { base, snapshots: run.artifacts.result.inset, kept: { ...kept, baseName: artifacts.newName() } };
   }
 
   return {
@@ -67,16 +76,24 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
       const task = { market: handle, plan, engineVersion };
       const stored = storedRun(plan.runId);
       const isContinuable = stored !== null && typeof stored !== 'string';
-      const went = await attempt.compute('backtest', { ...task, kept: isContinuable ? stored.kept : stored });
-      const base = isContinuable && went.extendedFrom !== null ? await shared(attempt, stored) : null;
-      // Who deleted the stored run meanwhile took away what a run that goes on with it begins in.
-      const output = base === undefined ? await attempt.compute('backtest', { ...task, kept: 'no_checkpoint' }, 0) : went;
-      const [result, overview, columns] = await Promise.all([output.result, output.overview, output.columns].map((bytes) => attempt.keep(bytes)));
-      // Three outputs were kept.
+      const [went, isIntact] = await Promise.all([
+        attempt.compute('backtest', { ...task, kept: isContinuable ? stored.kept : stored }),
+        isContinuable ? artifacts.isIntact(stored.snapshots) : true, // The task itself does not read them.
+      ]);
+      const before = isContinuable && went.extendedFrom !== null ? (isIntact ? await shared(attempt, { artifacts, stored }) : undefined) : null;
+      // Who deleted or damaged the stored run took away what a run that goes on with it begins in.
+      const output = before === undefined ? await attempt.compute('backtest', { ...task, kept: 'no_checkpoint' }, 0) : went;
+      const [result, overview, columns, snapshots] = await Promise.all([
+        attempt.keep(output.result),
+        attempt.keep(output.overview),
+        attempt.keep(output.columns),
+        output.snapshots.text ? attempt.keep(output.snapshots.text) : before!.snapshots, // Those of the run that was gone on with.
+      ]);
       const files = {
-        result: result!, overview: overview!, columns: columns!,
+        overview, columns,
+        result: { ...result, inset: { ...snapshots, at: output.snapshots.at } },
         plan: await attempt.keep(jsonBytes(plan)),
-        ...(base ? { base } : {}),
+        ...(before ? { base: before.base } : {}),
         ...(output.checkpoint ? { checkpoint: await attempt.keep(output.checkpoint) } : {}),
       };
       const document: RunDocument = {

@@ -5,7 +5,7 @@ import { Refusal } from '#domain/refusal.js';
 import type { FoundJob, JobEngine, JobQuery } from '#jobs/job-engine.js';
 import { isTerminal } from '#jobs/life-cycle.js';
 import type { JobKindName, JobStatus } from '#jobs/status.js';
-import type { ArtifactStore } from '#store/artifacts.js';
+import { lengthOf, type ArtifactStore } from '#store/artifacts.js';
 
 /** A job as it is answered. */
 export interface JobView {
@@ -62,7 +62,7 @@ export function createJobsService({ engine, artifacts, stopping, results = {} }:
   }
 
   function view({ status, artifact }: FoundJob): JobView {
-    if (artifact !== null) return { status, resultBytes: { length: artifact.bytes, open: () => artifacts.stream(artifact) } };
+    if (artifact !== null) return { status, resultBytes: { length: lengthOf(artifact), open: () => artifacts.stream(artifact) } };
     const write = status.status === 'succeeded' ? results[status.kind] : undefined;
     return { status, resultBytes: write === undefined ? null : { length: null, open: () => write(status.result) } };
   }

@@ -52,7 +52,12 @@ export function createReplayJob({ documents, artifacts, markets, planOf }: Repla
         engineVersion,
         definitionChanged: !isRunToday(plan, run),
         stored: { ...provenanceOf(run), runAt: run.run_at },
-        paths: { result: artifacts.path(result), overview: artifacts.path(overview), columns: artifacts.path(columns) },
+        paths: {
+          result: artifacts.path(result),
+          snapshots: result.inset ? { path: artifacts.path(result.inset), at: result.inset.at } : null,
+          overview: artifacts.path(overview),
+          columns: artifacts.path(columns),
+        },
       });
       return { result: { artifact: await attempt.keep(view) }, effect: (tx) => assertNotDeleted(tx, runId, 'replay') };
     },

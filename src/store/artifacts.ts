@@ -5,9 +5,23 @@
 export interface ArtifactRef {
   /** File name below the artifacts folder, unique for ever. */
   readonly name: string;
+  /** Bytes of the file. */
   readonly bytes: number;
-  /** SHA-256 of the content, hex. */
+  /** SHA-256 of the file, hex. */
   readonly sha256: string;
+  /** Another artifact whose bytes are read within these. */
+  readonly inset?: ArtifactInset;
+}
+
+/** An artifact within another one: a long text that several artifacts share is stored once. */
+export interface ArtifactInset extends Omit<ArtifactRef, 'inset'> {
+  /** Position in the file of the other one that its bytes come before. */
+  readonly at: number;
+}
+
+/** Bytes of an artifact with what is read within it. */
+export function lengthOf({ bytes, inset }: ArtifactRef): number {
+  return bytes + (inset?.bytes ?? 0);
 }
 
 export interface ArtifactStore {
@@ -21,13 +35,15 @@ export interface ArtifactStore {
    */
   link(ref: ArtifactRef, name: string): Promise<ArtifactRef>;
   /**
-   * A readable stream over the bytes, or over a byte range of them (`end` exclusive). A whole stream is checked against
-   * its hash while it passes and breaks off before its last chunk when the file was damaged.
-   * @throws Refusal DOCUMENT_UNREADABLE when the file is missing or has another length
+   * A readable stream over the bytes with those of an inset, or over a byte range of the file (`end` exclusive). A whole stream
+   * is checked against its hashes while it passes and breaks off before the last chunk of a file that was damaged.
+   * @throws Refusal DOCUMENT_UNREADABLE when a file is missing or has another length
    */
   stream(ref: ArtifactRef, range?: { readonly start: number; readonly end: number }): ReadableStream<Uint8Array>;
-  /** The bytes, checked against their hash unless a range is asked for. @throws Refusal DOCUMENT_UNREADABLE */
+  /** The bytes of the file, checked against their hash unless a range is asked for. @throws Refusal DOCUMENT_UNREADABLE */
   read(ref: ArtifactRef, range?: { readonly start: number; readonly end: number }): Promise<Uint8Array>;
+  /** Whether the file is there with its content. @cost of other threads; memory for all of it */
+  isIntact(ref: Omit<ArtifactRef, 'inset'>): Promise<boolean>;
   /** Path of the file, for a worker that reads it itself. */
   path(ref: Pick<ArtifactRef, 'name'>): string;
   /**

@@ -1,11 +1,12 @@
-import { createHash } from 'node:crypto';
+import { Buffer } from 'node:buffer';
+import { createHash, webcrypto, type Hash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, read as readCallback } from 'node:fs';
-import { copyFile, link, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
+import { copyFile, link, mkdir, open, readdir, readFile as readWhole, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Refusal } from '#domain/refusal.js';
 import { newArtifactName } from './artifact-owners.js';
-import type { ArtifactRef, ArtifactStore } from './artifacts.js';
+import type { ArtifactInset, ArtifactRef, ArtifactStore } from './artifacts.js';
 import { flushFolder } from './flush-folder.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
 
@@ -49,7 +50,18 @@ export async function openArtifacts(folder: string, freeSpace: FreeSpace = watch
     },
     stream(ref, range) {
       const file = openChecked(path(ref.name), ref);
-      return streamFrom(file, ref, range);
+      if (range) return streamFrom([{ file, ...range }]);
+      const hash = createHash('sha256');
+      const whole: Stretch = { file, start: 0, end: ref.bytes, hash, ends: ref };
+      const { inset } = ref;
+      if (!inset) return streamFrom([whole]);
+      try {
+        const within: Stretch = { file: openChecked(path(inset.name), inset), start: 0, end: inset.bytes, hash: createHash('sha256'), ends: inset };
+        return streamFrom([{ file, start: 0, end: inset.at, hash }, within, { ...whole, start: inset.at }]);
+      } catch (thrown) {
+        closeSync(file);
+        throw thrown;
+      }
     },
     async read(ref, range = { start: 0, end: ref.bytes }) {
       const file = openChecked(path(ref.name), ref);
@@ -60,6 +72,15 @@ export async function openArtifacts(folder: string, freeSpace: FreeSpace = watch
         return bytes;
       } finally {
         closeSync(file);
+      }
+    },
+    async isIntact(ref) {
+      try {
+        // Hashed beside the event loop.
+        const digest = await webcrypto.subtle.digest('SHA-256', await readWhole(path(ref.name)));
+        return Buffer.from(digest).toString('hex') === ref.sha256;
+      } catch {
+        return false; // What cannot be read is not intact, whatever the reason.
       }
     },
     path: (ref) => path(ref.name),
@@ -100,7 +121,7 @@ async function copyFlushed(from: string, to: string): Promise<void> {
 }
 
 /** An open file keeps its bytes although its name is removed: whoever got a reference can read it to the end. */
-function openChecked(path: string, ref: ArtifactRef): number {
+function openChecked(path: string, ref: ArtifactRef | ArtifactInset): number {
   let file: number;
   try {
     file = openSync(path, 'r');
@@ -112,15 +133,25 @@ function openChecked(path: string, ref: ArtifactRef): number {
   throw unreadable(ref);
 }
 
-/** A stream of bytes: whoever reads it into room of his own (`byob`) leaves no chunks behind. */
-function streamFrom(file: number, ref: ArtifactRef, range: Range | undefined): ReadableStream<Uint8Array> {
-  const { start, end } = range ?? { start: 0, end: ref.bytes };
-  const hash = range === undefined ? createHash('sha256') : undefined;
-  let at = start;
+/** Bytes `start` to `end` (exclusive) of an open file. */
+interface Stretch extends Range {
+  readonly file: number;
+  /** Takes the bytes as they pass. */
+  readonly hash?: Hash;
+  /** The artifact that all of the hash's bytes are read of behind this stretch. */
+  readonly ends?: ArtifactRef | ArtifactInset;
+}
+
+/** A stream of the bytes of stretches: whoever reads it into room of his own (`byob`) leaves no chunks behind. */
+function streamFrom(stretches: readonly Stretch[]): ReadableStream<Uint8Array> {
+  const files = new Set(stretches.map(({ file }) => file));
+  const left = stretches.filter(({ start, end, ends }) => end > start || ends);
+  let at = left[0]?.start ?? 0;
   let isOpen = true;
   let isReading = false;
+  const closeFiles = (): void => files.forEach((file) => closeSync(file));
   const close = (): void => {
-    if (isOpen && !isReading) closeSync(file); // Its number may be another file's as soon as it is closed.
+    if (isOpen && !isReading) closeFiles(); // Their numbers may be other files' as soon as they are closed.
     isOpen = false;
   };
   return new ReadableStream({
@@ -129,24 +160,31 @@ function streamFrom(file: number, ref: ArtifactRef, range: Range | undefined): R
     async pull(controller) {
       const request = controller.byobRequest!; // Room is allocated for those who bring none.
       const { buffer, byteOffset, byteLength } = request.view!;
-      const part = new Uint8Array(buffer, byteOffset, Math.min(byteLength, end - at));
+      let length = 0;
       try {
-        isReading = true;
-        await fill(file, part, at).finally(() => (isReading = false));
-        if (!isOpen) return closeSync(file); // It was cancelled meanwhile.
-        at += part.length;
-        hash?.update(part);
-        if (at >= end && hash !== undefined && hash.digest('hex') !== ref.sha256) throw unreadable(ref);
+        for (let stretch = left[0]; stretch && length === 0; stretch = left[0]) {
+          const part = new Uint8Array(buffer, byteOffset, Math.min(byteLength, stretch.end - at));
+          isReading = true;
+          await fill(stretch.file, part, at).finally(() => (isReading = false));
+          if (!isOpen) return closeFiles(); // It was cancelled meanwhile.
+          length = part.length;
+          at += length;
+          stretch.hash?.update(part);
+          if (at < stretch.end) continue;
+          if (stretch.ends && stretch.hash!.digest('hex') !== stretch.ends.sha256) throw unreadable(stretch.ends);
+          left.shift();
+          at = left[0]?.start ?? 0;
+        }
       } catch (thrown) {
         close();
         controller.error(thrown);
         return;
       }
-      if (part.length > 0) request.respond(part.length);
-      if (at < end) return;
+      if (length > 0) request.respond(length);
+      if (left.length > 0) return;
       close();
       controller.close();
-      if (part.length === 0) request.respond(0); // What waits for bytes hears that there are none.
+      if (length === 0) request.respond(0); // What waits for bytes hears that there are none.
     },
     cancel: close,
   });
@@ -167,7 +205,7 @@ async function fill(file: number, bytes: Uint8Array, start: number): Promise<voi
   }
 }
 
-function unreadable(ref: ArtifactRef, cause?: unknown): Refusal {
+function unreadable(ref: ArtifactRef | ArtifactInset, cause?: unknown): Refusal {
   return new Refusal('DOCUMENT_UNREADABLE', `The stored bytes ${ref.name} are missing or damaged.`, null, { cause });
 }
 

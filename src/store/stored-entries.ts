@@ -58,7 +58,8 @@ function entryOf(key: string, value: Buffer): StoredEntry {
 export function artifactsOf(body: unknown): ArtifactRef[] {
   if (Array.isArray(body)) return body.flatMap(artifactsOf);
   if (typeof body !== 'object' || body === null) return [];
-  return isArtifactRef(body) ? [body] : Object.values(body).flatMap(artifactsOf);
+  const within = Object.values(body).flatMap(artifactsOf);
+  return isArtifactRef(body) ? [body, ...within] : within;
 }
 
 function isArtifactRef(value: object): value is ArtifactRef {

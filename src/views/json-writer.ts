@@ -26,8 +26,6 @@ export interface JsonWriter {
 
 /** A writer into memory. */
 export interface JsonBytesWriter extends JsonWriter {
-  /** Room for so many bytes that the caller writes next, before anything else. */
-  room(bytes: number): Uint8Array;
   /** The text; the writer is done with. */
   bytes(): Uint8Array<ArrayBuffer>;
 }
@@ -84,12 +82,6 @@ export function createJsonWriter(expectedBytes = 1 << 14): JsonBytesWriter {
   });
   return {
     ...writer,
-    room(bytes) {
-      writer.mark();
-      reserve(bytes);
-      length += bytes;
-      return buffer.subarray(length - bytes, length);
-    },
     bytes() {
       end();
       return length * FULL_ENOUGH >= buffer.length ? buffer.subarray(0, length) : buffer.slice(0, length);

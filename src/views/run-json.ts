@@ -14,32 +14,38 @@ export const SNAPSHOT_CELLS_MAX = 2_000_000;
 
 /** BacktestRunResult: the result of the job. */
 export function runResultJson(run: Run, stamp: RunStamp): Uint8Array<ArrayBuffer> {
-  return writeResult(summaryOf(run), stamp, snapshotsOf(run)).bytes;
+  const { text, cells } = snapshotsOf(run);
+  const { bytes, snapshots: { from } } = writeResult(summaryOf(run), stamp, { before: text.length, cells, behind: NO_TEXT, added: [], identifiers: [] });
+  return withInset(bytes, { at: from, text });
 }
 
-/** The snapshots of a result: text that is there already, and what comes behind it. */
+/** The whole of a text that another one belongs into. */
+export function withInset(bytes: Uint8Array, { at, text }: { readonly at: number; readonly text: Uint8Array }): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(bytes.length + text.length);
+  whole.set(bytes.subarray(0, at));
+  whole.set(text, at);
+  whole.set(bytes.subarray(at), at + text.length);
+  return whole;
+}
+
+/** The snapshots of a result: those that are kept by themselves, text that is there already, and what comes behind it. */
 export interface ResultSnapshots {
-  readonly stored: StoredSnapshots;
+  /** Bytes of those kept by themselves. */
+  readonly before: number;
+  /** Text of those behind them, with its commas. */
+  readonly behind: Uint8Array;
+  /** Weights in all of these. */
+  readonly cells: number;
   readonly added: readonly Snapshot[];
   /** Whose positions the columns of the added ones are. */
   readonly identifiers: readonly string[];
 }
 
-/** Snapshots as they lie in another result, without brackets: their text goes from there to its place without one between. */
-export interface StoredSnapshots {
-  readonly bytes: number;
-  /** Weights in them. */
-  readonly cells: number;
-  /** Writes the text into room of its length. */
-  readInto(room: Uint8Array): void;
-}
-
-const NO_SNAPSHOTS: StoredSnapshots = { bytes: 0, cells: 0, readInto: () => {} };
-
-/** Where the snapshots lie in a result, without brackets. */
+/** Where snapshots lie in what is written of a result, without brackets: those kept by themselves belong before them. */
 export interface SnapshotsPlace {
   readonly from: number;
   readonly to: number;
+  /** Weights in all snapshots of the result. */
   readonly cells: number;
 }
 
@@ -48,14 +54,19 @@ export interface WrittenResult {
   readonly snapshots: SnapshotsPlace;
 }
 
-/** The snapshots of a run, the most recent that fit. */
-export function snapshotsOf({ rebalances, portfolio }: Run): ResultSnapshots {
-  return { stored: NO_SNAPSHOTS, added: servedSnapshots(rebalances), identifiers: portfolio.sm.identifiers };
+/** The snapshots of a run, the most recent that fit, as text without brackets. */
+export function snapshotsOf({ rebalances, portfolio }: Run): { readonly text: Uint8Array<ArrayBuffer>; readonly cells: number } {
+  const served = servedSnapshots(rebalances);
+  const cells = cellsOf(served);
+  const json = createJsonWriter(snapshotBytes(cells));
+  writeSnapshotList(json, portfolio.sm.identifiers, served);
+  return { text: json.bytes(), cells };
 }
 
-export function writeResult(summary: RunSummary, stamp: RunStamp, { stored, added, identifiers }: ResultSnapshots): WrittenResult {
+/** A result without the snapshots that are kept by themselves. */
+export function writeResult(summary: RunSummary, stamp: RunStamp, { before, behind, cells: known, added, identifiers }: ResultSnapshots): WrittenResult {
   const cells = cellsOf(added);
-  const json = createJsonWriter(stored.bytes + resultBytes(summary, cells));
+  const json = createJsonWriter(behind.length + resultBytes(summary) + snapshotBytes(cells));
   const { days } = summary;
   json.raw('{"annual_returns":{');
   summary.annualReturns.forEach(([year, value], i) => {
@@ -76,8 +87,8 @@ export function writeResult(summary: RunSummary, stamp: RunStamp, { stored, adde
   writeGapsAndPricing(json, summary);
   json.raw(',"rebalances":[');
   const from = json.mark();
-  stored.readInto(json.room(stored.bytes));
-  writeSnapshotList(json, identifiers, added, stored.bytes);
+  json.token(behind);
+  writeSnapshotList(json, identifiers, added, before + behind.length);
   const to = json.mark();
   json.raw(`],"rebalances_total":${summary.rebalancesTotal}`);
   writeSeries(json, { key: 'returns', name: 'returns', dates: later, values: summary.returns });
@@ -85,7 +96,7 @@ export function writeResult(summary: RunSummary, stamp: RunStamp, { stored, adde
   json.number(summary.totalCosts);
   writeProvenance(json, summary.findings, stamp);
   json.raw('}');
-  return { bytes: json.bytes(), snapshots: { from, to, cells: stored.cells + cells } };
+  return { bytes: json.bytes(), snapshots: { from, to, cells: known + cells } };
 }
 
 /** OverviewView, under the id and the name the run is stored by. */
@@ -136,6 +147,8 @@ function writeRelative(json: JsonWriter, { benchmark }: RunSummary): void {
   json.raw(`,"return_variant":"${variant}"}`);
 }
 
+const NO_TEXT = new Uint8Array(0);
+
 /** The most recent snapshots that fit. */
 function servedSnapshots(rebalances: readonly Composition[]): readonly Composition[] {
   let cells = 0;
@@ -150,8 +163,12 @@ const WEIGHT_BYTES = 23;
 const SERIES_BYTES = 36;
 
 /** Room for the larger texts of a run: too much costs nothing before it is written to. */
-function resultBytes({ days }: RunSummary, cells: number): number {
-  return 100_000 + 2.6 * WEIGHT_BYTES * cells + 6 * SERIES_BYTES * days.length;
+function resultBytes({ days }: RunSummary): number {
+  return 100_000 + 6 * SERIES_BYTES * days.length;
+}
+
+function snapshotBytes(cells: number): number {
+  return 1_000 + 2.6 * WEIGHT_BYTES * cells;
 }
 
 /** Weights in snapshots. */

@@ -194,6 +194,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
       },
       stream: never,
       read: never,
+      isIntact: never,
       path: never,
       claim: never,
       newName: never,

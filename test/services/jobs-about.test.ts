@@ -22,7 +22,7 @@ function worldWith(isThere: () => boolean) {
   const markets = { served: () => market, require: () => market, settled: async () => undefined };
   const output = { bytes: new Uint8Array(2), sha256: '' };
   const answers: Readonly<Record<string, unknown>> = {
-    backtest: { result: output, overview: output, columns: output, runAt: '', start: '', end: '', runHash: '', storeContentHash: '', checkpoint: null, extendedFrom: null, fullRunReason: null },
+    backtest: { result: output, snapshots: { at: 0, text: output }, overview: output, columns: output, runAt: '', start: '', end: '', runHash: '', storeContentHash: '', checkpoint: null, extendedFrom: null, fullRunReason: null },
     replay: output, 'plan-simulation': { plan: { paths: 1, horizon: 1, cuts: [0, 1], bins: { count: 1 } } }, 'simulate-paths': { precision: 'float64' }, 'sum-simulation': output, 'sum-sweep': output,
   };
   const attempt = { jobId: 'j', compute: async (task: string) => answers[task], keep: async () => REF, report: () => undefined, signal: new AbortController().signal } as unknown as Attempt;

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { lengthOf } from '#store/artifacts.js';
 import { openArtifacts } from '#store/file-artifacts.js';
 import { watchFreeSpace } from '#store/free-space.js';
 import { openHome } from '#store/home.js';
@@ -30,6 +31,37 @@ test('bytes come back as they were written, whole and in ranges, read and stream
   expect(Buffer.compare(await artifacts.read(ref, range), CONTENT.subarray(range.start, range.end))).toBe(0);
   expect(Buffer.compare(await drain(artifacts.stream(ref, range)), CONTENT.subarray(range.start, range.end))).toBe(0);
   expect(Buffer.compare(await readFile(artifacts.path(ref)), CONTENT)).toBe(0);
+});
+
+test('an artifact is read within another one, at whatever place', async () => {
+  const artifacts = await openArtifacts(await newFolder());
+  const within = new TextEncoder().encode('within');
+  const [outer, inner] = await Promise.all([artifacts.write(CONTENT, SHA256), artifacts.write(within, createHash('sha256').update(within).digest('hex'))]);
+  for (const at of [0, 1, 300_000, CONTENT.length]) {
+    const ref = { ...outer, inset: { ...inner, at } };
+    expect(lengthOf(ref)).toBe(700_007);
+    expect(Buffer.compare(await drain(artifacts.stream(ref)), Buffer.concat([CONTENT.subarray(0, at), within, CONTENT.subarray(at)]))).toBe(0);
+    expect(Buffer.compare(await drain(artifacts.stream({ ...inner, inset: { ...outer, at: 2 } })), Buffer.concat([within.subarray(0, 2), CONTENT, within.subarray(2)]))).toBe(0);
+  }
+});
+
+test('of an artifact within another one, what is missing or damaged is not served as a whole', async () => {
+  const folder = await newFolder();
+  const artifacts = await openArtifacts(folder);
+  const [outer, inner] = await Promise.all([artifacts.write(CONTENT, SHA256), artifacts.write(CONTENT, SHA256)]);
+  const ref = { ...outer, inset: { ...inner, at: 100_000 } };
+  const unreadable = { code: 'DOCUMENT_UNREADABLE' };
+  for (const { name } of [outer, inner]) {
+    expect(await artifacts.isIntact(outer)).toBe(true);
+    const bytes = await readFile(join(folder, name));
+    await writeFile(join(folder, name), bytes.map((byte, i) => (i === 50_000 ? byte ^ 1 : byte)));
+    expect(await Promise.all([outer, inner].map((each) => artifacts.isIntact(each)))).toEqual([outer, inner].map((each) => each.name !== name));
+    await expect(drain(artifacts.stream(ref))).rejects.toMatchObject(unreadable);
+    await writeFile(join(folder, name), bytes);
+  }
+  await artifacts.remove([inner.name]);
+  expect(await artifacts.isIntact(inner)).toBe(false);
+  expect(() => artifacts.stream(ref)).toThrow('missing or damaged');
 });
 
 test('an empty artifact is an artifact', async () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createJsonWriter, jsonToken } from '#views/json-writer.js';
+import { createJsonWriter } from '#views/json-writer.js';
 
 test('what is written piece by piece is what JSON.stringify writes', () => {
   const piece = fc.oneof(
@@ -28,19 +28,6 @@ test('what is written piece by piece is what JSON.stringify writes', () => {
       expect(new TextDecoder().decode(json.bytes())).toBe(JSON.stringify(pieces.map(({ value }) => value)));
     }),
   );
-});
-
-test('room in the middle is filled by the caller, whatever was made for the whole', () => {
-  for (const expected of [1, 1 << 16]) {
-    const json = createJsonWriter(expected);
-    json.raw('[1,');
-    json.room(3).set(jsonToken('2.5'));
-    json.raw(',');
-    json.room(0);
-    json.number(3);
-    json.raw(']');
-    expect(new TextDecoder().decode(json.bytes())).toBe('[1,2.5,3]');
-  }
 });
 
 test('what was written between two marks can be written again', () => {

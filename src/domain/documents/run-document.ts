@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { FULL_RUN_REASON_NAMES } from '../backtest/full-run-reasons.js';
 
-const Artifact = z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: z.string() });
+const file = { name: z.string(), bytes: z.int().min(0), sha256: z.string() };
+const Artifact = z.strictObject(file);
 
 /** What is remembered of the latest run of an index or a strategy; kept under its id. Its results lie beside it as bytes. */
 export const RunDocument = z.strictObject({
@@ -23,7 +24,8 @@ export const RunDocument = z.strictObject({
   full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().optional(),
   request: z.unknown(),
   artifacts: z.strictObject({
-    result: Artifact,
+    /** Without an inset in runs from before snapshots were kept by themselves. */
+    result: z.strictObject({ ...file, inset: z.strictObject({ ...file, at: z.int().min(0) }).optional() }),
     /** The record as JSON, of runs whose columns do not have it. */
     record: Artifact.optional(),
     overview: Artifact,

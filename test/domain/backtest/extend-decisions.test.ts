@@ -5,15 +5,14 @@ import { checkpointOf } from '#domain/backtest/checkpoint.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runToColumns } from '#domain/backtest/run-to-columns.js';
-import { summaryOf } from '#domain/backtest/run-summary.js';
 import { formatDay } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import { openCalendars } from '#market/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
-import { snapshotsOf, writeResult } from '#views/run-json.js';
-import { cut, extend, opened, STAMP, told, type StoredRun } from './extended.js';
+import { runResultJson } from '#views/run-json.js';
+import { cut, extend, keptResult, opened, resultAfter, resultText, STAMP, told, type StoredRun } from './extended.js';
 import { randomMarketOver } from './random-market.js';
 import { CALENDARS, runOn, type RunRequest } from './random-run.js';
 
@@ -126,7 +125,7 @@ function expectGoesOn({ market, document, request, rows, steps, tally, calendars
   if (typeof begun === 'string') return;
   const base = runToColumns(begun, { contentHash: 's' });
   let stored: StoredRun = { columns: opened(base), checkpoint: checkpointOf(begun) };
-  let result = writeResult(summaryOf(begun), STAMP, snapshotsOf(begun));
+  let result = keptResult(begun);
   let to = rows;
   for (const step of steps) {
     if (to + step > market.dates.length) return;
@@ -150,10 +149,8 @@ function expectGoesOn({ market, document, request, rows, steps, tally, calendars
     const columns = opened(gone.columns, base);
     expect(told(columns)).toEqual(told(opened(runToColumns(whole, { contentHash: 's' }))));
     expect(gone.checkpoint).toEqual(checkpointOf(whole));
-    const { bytes, snapshots: { from, to: end, cells } } = result;
-    const text = { bytes: end - from, cells, readInto: (room: Uint8Array) => room.set(bytes.subarray(from, end)) };
-    result = writeResult(gone.summary, STAMP, { stored: text, added: gone.rebalances, identifiers: gone.market });
-    expect(Buffer.from(result.bytes).toString()).toBe(Buffer.from(writeResult(summaryOf(whole), STAMP, snapshotsOf(whole)).bytes).toString());
+    result = resultAfter(result, gone);
+    expect(resultText(result)).toBe(Buffer.from(runResultJson(whole, STAMP)).toString());
     stored = { columns, checkpoint: gone.checkpoint };
   }
 }

@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest';
 import { checkpointOf } from '#domain/backtest/checkpoint.js';
 import { FULL_RUN_REASON_NAMES } from '#domain/backtest/full-run-reasons.js';
 import { runToColumns } from '#domain/backtest/run-to-columns.js';
-import { summaryOf } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import { Refusal } from '#domain/refusal.js';
 import type { StrategyTerms } from '#domain/backtest/plan.js';
@@ -14,8 +13,8 @@ import { openMarketSince, shareMarket, type ContentDigests } from '#domain/marke
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { digestContent } from '#market/content.js';
 import { prefixDiffers, prefixOf, settledDay } from '#market/prefix.js';
-import { runOverviewJson, runResultJson, snapshotsOf, writeOverview, writeResult } from '#views/run-json.js';
-import { cut, extend, opened, STAMP, told, type StoredRun } from './extended.js';
+import { runOverviewJson, runResultJson, writeOverview } from '#views/run-json.js';
+import { cut, extend, keptResult, opened, resultAfter, resultText, STAMP, told, type StoredRun } from './extended.js';
 import { randomMarket } from './random-market.js';
 import { randomDocument, randomRequest, tryRun } from './random-run.js';
 
@@ -54,7 +53,7 @@ describe('on random markets', () => {
         if (!begun) return;
         const base = runToColumns(begun, { contentHash: 's' });
         let stored: StoredRun = { columns: opened(base), checkpoint: checkpointOf(begun) };
-        let result = writeResult(summaryOf(begun), STAMP, snapshotsOf(begun));
+        let result = keptResult(begun);
         let to = rows;
         for (const step of steps) {
           to = Math.min(market.dates.length, to + step);
@@ -67,10 +66,8 @@ describe('on random markets', () => {
           const columns = opened(run.columns, base);
           expect(told(columns)).toEqual(told(opened(runToColumns(whole, { contentHash: 's' }))));
           expect(columnsDiffer(columns, opened(runToColumns(whole, { contentHash: 's' })))).toBeNull();
-          const { bytes, snapshots: { from, to: end, cells } } = result;
-          const text = { bytes: end - from, cells, readInto: (room: Uint8Array) => room.set(bytes.subarray(from, end)) };
-          result = writeResult(run.summary, STAMP, { stored: text, added: run.rebalances, identifiers: run.market });
-          expect(Buffer.from(result.bytes).toString()).toBe(Buffer.from(runResultJson(whole, STAMP)).toString());
+          result = resultAfter(result, run);
+          expect(resultText(result)).toBe(Buffer.from(runResultJson(whole, STAMP)).toString());
           expect(Buffer.from(writeOverview(run.summary)).toString()).toBe(Buffer.from(runOverviewJson(whole)).toString());
           expect(run.checkpoint).toEqual(checkpointOf(whole));
           stored = { columns, checkpoint: run.checkpoint };

@@ -6,11 +6,14 @@ import { CannotGoOn } from '#domain/backtest/go-on.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { readRecord } from '#domain/backtest/record-columns.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-columns.js';
+import { summaryOf } from '#domain/backtest/run-summary.js';
+import type { Run } from '#domain/backtest/run.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { openMarketSince, shareMarket } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { settledDay } from '#market/prefix.js';
 import { recordJson } from '#views/record-json.js';
+import { snapshotsOf, withInset, writeResult, type WrittenResult } from '#views/run-json.js';
 import { CALENDARS } from './random-run.js';
 import { plainDecider } from './test-deciders.js';
 
@@ -60,6 +63,26 @@ export function extend(plan: BacktestPlan, market: MarketData, { columns, checkp
     if (thrown instanceof CannotGoOn) return thrown.reason;
     throw thrown;
   }
+}
+
+/** The result of a run as it is kept: its text, and the snapshots that stay as they are when it is gone on with. */
+export interface KeptResult {
+  readonly snapshots: Uint8Array;
+  readonly written: WrittenResult;
+}
+
+export function keptResult(run: Run): KeptResult {
+  const { text, cells } = snapshotsOf(run);
+  return { snapshots: text, written: writeResult(summaryOf(run), STAMP, { before: text.length, behind: new Uint8Array(0), cells, added: [], identifiers: [] }) };
+}
+
+export function resultAfter({ snapshots, written: { bytes, snapshots: { from, to, cells } } }: KeptResult, { summary, rebalances, market }: ExtendedRun): KeptResult {
+  return { snapshots, written: writeResult(summary, STAMP, { before: snapshots.length, behind: bytes.slice(from, to), cells, added: rebalances, identifiers: market }) };
+}
+
+/** The text as it is served. */
+export function resultText({ snapshots, written: { bytes, snapshots: { from } } }: KeptResult): string {
+  return Buffer.from(withInset(bytes, { at: from, text: snapshots })).toString();
 }
 
 /** Columns that begin in a file kept here. */

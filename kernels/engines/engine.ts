@@ -1,5 +1,7 @@
+import type { ColumnGroups } from '../algebra/centre-groups.js';
 import type { ProductShape } from '../algebra/gemm.js';
 import type { RankOneUpdate } from '../algebra/rank-one-update.js';
+import type { ColumnSelection } from '../algebra/select-columns.js';
 import type { NavPathInput } from '../simulation/nav-path.js';
 import type { PathRequest, PathTallies } from '../simulation/simulate-paths.js';
 
@@ -55,6 +57,12 @@ export interface Engine {
   centreColumns(x: Float64Array, weights: Float64Array | undefined, means: Float64Array): void;
   /** `algebra/column-squares`; the same bits on every engine. */
   columnSquares(x: Float64Array, out: Float64Array): void;
+  /** `algebra/column-deviations`; the same bits on every engine. */
+  columnDeviations(x: Float64Array, out: Float64Array): void;
+  /** `algebra/select-columns`; the same bits on every engine. */
+  selectColumns(x: Float64Array, selection: ColumnSelection, out: Float64Array): void;
+  /** `algebra/centre-groups`; the same bits on every engine. */
+  centreGroups(x: Float64Array, groups: ColumnGroups, means: Float64Array): void;
   /** `algebra/rank-one-update` */
   rankOneUpdate(out: Float64Array, x: Float64Array, update: RankOneUpdate): void;
   /** `sums/pairwise-sum`, of all values */

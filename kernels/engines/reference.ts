@@ -1,10 +1,13 @@
 import { centreColumns } from '../algebra/centre-columns.js';
+import { centreGroups } from '../algebra/centre-groups.js';
 import { cholesky } from '../algebra/cholesky.js';
+import { columnDeviations } from '../algebra/column-deviations.js';
 import { columnSquares } from '../algebra/column-squares.js';
 import { gemm } from '../algebra/gemm.js';
 import { gemv, gemvTransposed } from '../algebra/gemv.js';
 import { rankOneUpdate } from '../algebra/rank-one-update.js';
 import { scaleRows } from '../algebra/scale-rows.js';
+import { selectColumns } from '../algebra/select-columns.js';
 import { square } from '../algebra/square.js';
 import { symmetricEigen, symmetricEigenvalues } from '../algebra/symmetric-eigen.js';
 import { symmetricRankK } from '../algebra/symmetric-rank-k.js';
@@ -37,6 +40,9 @@ export const referenceEngine: Engine = {
   scaleRows,
   centreColumns,
   columnSquares,
+  columnDeviations,
+  selectColumns,
+  centreGroups,
   rankOneUpdate,
   pairwiseSum: (values) => pairwiseSum(values),
   navPath,

@@ -33,6 +33,9 @@ export interface KernelExports {
   square(x: number, n: number, out: number): void;
   columnSums(x: number, rows: number, columns: number, weights: number, out: number): void;
   columnSquares(x: number, rows: number, columns: number, out: number): void;
+  columnSquaresAbout(x: number, rows: number, columns: number, means: number, out: number): void;
+  selectColumns(x: number, rows: number, width: number, columns: number, count: number, less: number, out: number): void;
+  centreGroups(x: number, rows: number, columns: number, order: number, sizes: number, count: number, means: number): void;
   subtractRow(x: number, rows: number, columns: number, means: number): void;
   scaleRows(x: number, rows: number, columns: number, factors: number): void;
   rankOneUpdate(c: number, n: number, x: number, decay: number, factor: number): void;

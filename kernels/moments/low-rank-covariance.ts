@@ -132,7 +132,26 @@ function meanCorrelation(panel: Float64Array, variances: Float64Array): number {
   let moving = 0;
   for (let i = 0; i < assets; i++) if (variances[i]! > 0) moving++;
   let total = 0;
-  for (let row = 0; row < panel.length; row += assets) {
+  let row = 0;
+  // Four rows at a time: the additions of one do not wait for those of the others, and each has the bits it has alone.
+  for (; row + 4 * assets <= panel.length; row += 4 * assets) {
+    let sum0 = 0;
+    let sum1 = 0;
+    let sum2 = 0;
+    let sum3 = 0;
+    for (let i = 0, at = row; i < assets; i++, at++) {
+      const inverse = inverses[i]!;
+      sum0 += panel[at]! * inverse;
+      sum1 += panel[at + assets]! * inverse;
+      sum2 += panel[at + 2 * assets]! * inverse;
+      sum3 += panel[at + 3 * assets]! * inverse;
+    }
+    total += sum0 * sum0;
+    total += sum1 * sum1;
+    total += sum2 * sum2;
+    total += sum3 * sum3;
+  }
+  for (; row < panel.length; row += assets) {
     let sum = 0;
     for (let i = 0; i < assets; i++) sum += panel[row + i]! * inverses[i]!;
     total += sum * sum;

@@ -1,4 +1,5 @@
 export { cholesky, choleskyScratch } from './cholesky';
+export { centreGroups, columnSquaresAbout, selectColumns } from './columns';
 export { gemm, gemmScratch } from './gemm';
 export { navPath } from './nav-path';
 export { writeNumber, writeNumbers } from './number-text';

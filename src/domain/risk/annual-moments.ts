@@ -1,5 +1,4 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { demean } from '#kernels/moments/demean.js';
 import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { LIMITS } from '../limits.js';
 
@@ -10,13 +9,10 @@ export function annualCovariance(panel: Float64Array, columns: number): Float64A
   return out.map((value) => value * LIMITS.PERIODS_PER_YEAR);
 }
 
-/** What an engine must offer to measure the columns of a panel. */
-export type MomentEngine = Pick<Engine, 'centreColumns' | 'columnSquares'>;
-
-/** Annualised sample variances of the columns of a panel, which is spent. */
-export function annualVariances(engine: MomentEngine, panel: Float64Array, columns: number): Float64Array {
-  const { dispersion } = demean(panel, columns, undefined, new Float64Array(columns), engine);
+/** Annualised sample variances of the columns of a panel of two rows at least. */
+export function annualVariances(engine: Pick<Engine, 'columnDeviations'>, panel: Float64Array, columns: number): Float64Array {
+  const dispersion = 1 / (panel.length / columns - 1);
   const squares = new Float64Array(columns);
-  engine.columnSquares(panel, squares);
+  engine.columnDeviations(panel, squares);
   return squares.map((sum) => dispersion * sum * LIMITS.PERIODS_PER_YEAR);
 }

@@ -39,7 +39,7 @@ export function estimateRiskModel(
   const covariance = engine.allocate(n * n);
   const diagnostics = engine.scope(() => {
     const panel = engine.allocate(coverage.sessions.length * n);
-    readReturns(window, coverage, panel);
+    readReturns(window, coverage, panel, engine);
     const request = {
       target: settings.target,
       intensity: settings.intensity,

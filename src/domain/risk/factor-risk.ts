@@ -61,7 +61,7 @@ export function factorRiskOf(engine: Engine, window: ReturnWindow, { weights, be
   const { columns, sessions, excluded } = coverage;
   const fitted = engine.scope(() => {
     const panel = engine.allocate(sessions.length * columns.length);
-    readReturns(window, coverage, panel);
+    readReturns(window, coverage, panel, engine);
     if (model === 'statistical') return principalFactors(engine, panel, columns.length, factors);
     return sectorFactors(engine, panel, Array.from(columns, (column) => sectorOf(window, column)));
   });

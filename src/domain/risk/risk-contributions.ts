@@ -82,7 +82,7 @@ function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Posit
   const { columns } = coverage;
   return engine.scope(() => {
     const panel = engine.allocate(coverage.sessions.length * columns.length);
-    readReturns(window, coverage, panel);
+    readReturns(window, coverage, panel, engine);
     const covariance = defaultCovariance(engine, panel, columns.length);
     return several.map((positions) => {
       const { volatility, shares } = contributionsOf(engine, covariance, Float64Array.from(columns, (column) => positions.get(column)!));

@@ -175,6 +175,22 @@ export function testAgreement(engine: Engine): void {
     }
     const [squares, expectedSquares] = outOf(columns, (each, out) => each.columnSquares(randomPanel(rows, columns), out));
     expect([...squares]).toEqual([...expectedSquares]);
+    const [deviations, expectedDeviations] = outOf(columns, (each, out) => each.columnDeviations(randomPanel(rows, columns), out));
+    expect([...deviations]).toEqual([...expectedDeviations]);
+  });
+
+  test.each([[1, 1], [3, 2], [4, 5], [40, 8], [61, 33]])('takes columns of a panel of %i x %i and centres them in groups, with the bits of the definition', (rows, width) => {
+    const columns = Int32Array.from({ length: Math.ceil(width * 0.8) }, (_, k) => (7 * k + 3) % width);
+    const [taken, expectedTaken] = outOf(rows * columns.length, (each, out) => each.selectColumns(randomPanel(rows, width), { width, columns, less: 1 }, out));
+    expect([...taken]).toEqual([...expectedTaken]);
+    const groups = { groupAt: Int32Array.from(columns, (_, k) => (k * k) % Math.min(2, columns.length)), count: Math.min(2, columns.length) };
+    const [means, expectedMeans] = outOf(rows * groups.count, (each, out) => each.centreGroups(expectedTaken.slice(), groups, out));
+    expect([...means]).toEqual([...expectedMeans]);
+    const [centred, expectedCentred] = outOf(expectedTaken.length, (each, out) => {
+      out.set(expectedTaken);
+      each.centreGroups(out, groups, new Float64Array(rows * groups.count));
+    });
+    expect([...centred]).toEqual([...expectedCentred]);
   });
 
   test.each([1, 2, 3, 8, 33])('updates a symmetric matrix of order %i by an outer product', (n) => {

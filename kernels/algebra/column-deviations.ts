@@ -1,0 +1,26 @@
+import { assertColumns } from './column-squares.js';
+
+/**
+ * Sum of the squared deviations of each column of a panel from its mean.
+ *
+ * @param x    [rows x columns] row-major; not changed.
+ * @param out  [columns], overwritten.
+ * @returns    Nothing; the sums are in `out`.
+ * @throws     KernelFault on a shape mismatch.
+ * @cost       Two passes over the panel.
+ * @source     Definition: what `centreColumns` and `columnSquares` give one after the other, bit for bit, on every engine.
+ */
+export function columnDeviations(x: Float64Array, out: Float64Array): void {
+  const columns = out.length;
+  const rows = assertColumns(x, out);
+  const means = new Float64Array(columns);
+  for (let row = 0; row < x.length; row += columns) for (let i = 0; i < columns; i++) means[i]! += x[row + i]!;
+  for (let i = 0; i < columns; i++) means[i]! /= rows;
+  out.fill(0);
+  for (let row = 0; row < x.length; row += columns) {
+    for (let i = 0; i < columns; i++) {
+      const deviation = x[row + i]! - means[i]!;
+      out[i]! += deviation * deviation;
+    }
+  }
+}

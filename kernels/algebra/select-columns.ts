@@ -1,0 +1,40 @@
+import { assert } from '../assert.js';
+
+/** Which columns of a wider panel are taken, and what is taken from every value. */
+export interface ColumnSelection {
+  /** Columns of the panel they are in. */
+  readonly width: number;
+  /** Positions in it, each below `width`, in the order in which they are to stand. */
+  readonly columns: Int32Array;
+  /** Subtracted from every value: 1 turns growth factors into returns. */
+  readonly less: number;
+}
+
+/**
+ * Copies columns of a panel into a narrower one.
+ *
+ * @param x          [rows x width] row-major.
+ * @param selection  Columns wanted, and what they are less of.
+ * @param out        [rows x columns] row-major, overwritten.
+ * @returns          Nothing; `out` holds the columns.
+ * @throws           KernelFault on a shape mismatch or a column outside the panel.
+ * @cost             One pass over both panels.
+ * @source           Definition: every engine gives the same bits.
+ */
+export function selectColumns(x: Float64Array, selection: ColumnSelection, out: Float64Array): void {
+  const rows = assertSelection(x, selection, out);
+  const { width, columns, less } = selection;
+  const n = columns.length;
+  for (let t = 0; t < rows; t++) {
+    for (let k = 0; k < n; k++) out[t * n + k] = x[t * width + columns[k]!]! - less;
+  }
+}
+
+/** @returns the rows of a panel. @throws KernelFault */
+export function assertSelection(x: Float64Array, { width, columns }: ColumnSelection, out: Float64Array): number {
+  const rows = x.length / width;
+  assert(width >= 1 && Number.isInteger(rows), `x: ${x.length} values over ${width} columns`);
+  assert(columns.every((column) => column >= 0 && column < width), `columns: one of ${columns.length} is outside the ${width} of the panel`);
+  assert(out.length === rows * columns.length, `out: ${out.length} values for ${rows} x ${columns.length}`);
+  return rows;
+}

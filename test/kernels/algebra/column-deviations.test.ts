@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { centreColumns } from '#kernels/algebra/centre-columns.js';
+import { columnDeviations } from '#kernels/algebra/column-deviations.js';
+import { columnSquares } from '#kernels/algebra/column-squares.js';
+import { KernelFault } from '#kernels/assert.js';
+
+test('sums the squares of what is beside the mean of each column, and leaves the panel as it was', () => {
+  const x = Float64Array.of(1, 2, 3, 6);
+  const out = Float64Array.of(7, 7);
+  columnDeviations(x, out);
+  expect([...out]).toEqual([2, 8]);
+  expect([...x]).toEqual([1, 2, 3, 6]);
+});
+
+test('gives the bits of centring and squaring one after the other', () => {
+  const x = Float64Array.from({ length: 40 * 7 }, (_, k) => Math.sin(k * k + 1));
+  const [squares, expected] = [new Float64Array(7), new Float64Array(7)];
+  columnDeviations(x, squares);
+  centreColumns(x, undefined, new Float64Array(7));
+  columnSquares(x, expected);
+  expect([...squares]).toEqual([...expected]);
+});
+
+test('refuses what is no panel', () => {
+  expect(() => columnDeviations(new Float64Array(5), new Float64Array(2))).toThrow(KernelFault);
+});

@@ -55,6 +55,7 @@ import { requireIndex } from '#services/stored-indices.js';
 import { createSweepJob } from '#services/sweep-job.js';
 import { createSweeps } from '#services/sweeps.js';
 import { createStrategies } from '#services/strategies.js';
+import { createViewCache } from '#services/view-cache.js';
 import { createWarmUp } from '#services/warm-up.js';
 import { createWatchlists } from '#services/watchlists.js';
 import { openHome, type Home } from '#store/home.js';
@@ -202,8 +203,9 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
 
   const backtestJob = createBacktestJob({ documents: store.documents, artifacts: store.artifacts, markets });
   jobs.register(backtestJob);
+  const views = createViewCache();
   const analytics = createAnalytics({
-    documents: store.documents, artifacts: store.artifacts, jobs, kind: backtestJob, markets, calendars, engineVersion: version,
+    documents: store.documents, artifacts: store.artifacts, jobs, kind: backtestJob, markets, calendars, views, engineVersion: version,
   });
   const replayJob = createReplayJob({ documents: store.documents, artifacts: store.artifacts, markets, planOf: analytics.planOf });
   jobs.register(replayJob);
@@ -243,7 +245,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...strategyHandlers(createStrategies({ documents: store.documents, jobs, markets })),
     ...optimiseHandlers(optimise, indices),
     ...riskModelHandlers(riskModels),
-    ...rollingRiskHandlers(createRollingRisk({ documents: store.documents, artifacts: store.artifacts, jobs })),
+    ...rollingRiskHandlers(createRollingRisk({ documents: store.documents, artifacts: store.artifacts, jobs, views })),
     ...simulationHandlers(createSimulations({ documents: store.documents, artifacts: store.artifacts, jobs, markets, calendars, kind: simulationJob })),
     ...reportHandlers(reports),
     ...derivativeHandlers(derivatives),

@@ -18,7 +18,7 @@ import { assertOrder, assertRunnable, createBacktestPlans, estimatedBytes } from
 import type { Precondition } from './preconditions.js';
 import { assertSubject, readRun, requireRun } from './run-documents.js';
 import { createRunRecords, recordEtag } from './run-records.js';
-import { createViewCache } from './view-cache.js';
+import type { ViewCache } from './view-cache.js';
 
 export interface AnalyticsDependencies {
   readonly documents: DocumentStore;
@@ -27,6 +27,7 @@ export interface AnalyticsDependencies {
   readonly kind: JobKind<BacktestPayload>;
   readonly markets: Markets;
   readonly calendars: Calendars;
+  readonly views: ViewCache;
   readonly engineVersion: string;
 }
 
@@ -101,13 +102,12 @@ export interface Analytics {
 }
 
 export function createAnalytics(dependencies: AnalyticsDependencies): Analytics {
-  const { documents, artifacts, jobs, kind, markets, calendars, engineVersion } = dependencies;
+  const { documents, artifacts, jobs, kind, markets, calendars, views, engineVersion } = dependencies;
 
   const plans = createBacktestPlans(documents);
   const stored = (ref: ArtifactRef): StoredBytes => ({ length: ref.bytes, etag: ref.sha256, open: () => artifacts.stream(ref) });
   const records = createRunRecords({ artifacts, jobs });
   const columnsOf = (runId: string): string => artifacts.path(requireRun(documents, runId).artifacts.columns);
-  const views = createViewCache();
   const make = (input: RunViewInput, signal: AbortSignal): Promise<OutputBytes> => jobs.query('view-run', input, signal);
   const view = (input: RunViewInput, signal: AbortSignal): Promise<OutputBytes> => views.get(questionOf(input), () => make(input, signal));
 

@@ -4,6 +4,7 @@ import type { OutputBytes } from '#jobs/tasks.js';
 import type { ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
 import { requireRun } from './run-documents.js';
+import type { ViewCache } from './view-cache.js';
 
 /** Returns of a window that nobody chose: a quarter. */
 const WINDOW = 63;
@@ -18,7 +19,14 @@ export interface RollingRiskService {
   rolling(runId: string, query: RollingRiskQuery, signal: AbortSignal): Promise<OutputBytes>;
 }
 
-export function createRollingRisk({ documents, artifacts, jobs }: { readonly documents: DocumentStore; readonly artifacts: ArtifactStore; readonly jobs: Pick<Jobs, 'query'> }): RollingRiskService {
+export interface RollingRiskDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly jobs: Pick<Jobs, 'query'>;
+  readonly views: ViewCache;
+}
+
+export function createRollingRisk({ documents, artifacts, jobs, views }: RollingRiskDependencies): RollingRiskService {
   return {
     async rolling(runId, { window, half_life: halfLife }, signal) {
       const columns = artifacts.path(requireRun(documents, runId).artifacts.columns);
@@ -26,7 +34,7 @@ export function createRollingRisk({ documents, artifacts, jobs }: { readonly doc
         throw refuseWithFindings('query', [{ severity: 'error', code: 'NOT_IN_CHOICES', message: `window ${window} and half_life ${halfLife} were both given; one of them says how far back to look.`, path: 'half_life', value: halfLife }]);
       }
       const memory = halfLife === undefined ? { window: window ?? WINDOW } : { halfLife };
-      return jobs.query('rolling-risk', { columns, runId, memory }, signal);
+      return views.get({ view: 'rolling-risk', columns, runId, memory }, () => jobs.query('rolling-risk', { columns, runId, memory }, signal));
     },
   };
 }

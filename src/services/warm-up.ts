@@ -44,6 +44,9 @@ const CELLS_MAX = 20_000_000;
 /** Runs looked through after a start for the latest one. */
 const RUNS_READ_MAX = 200;
 
+/** Returns of the window that rolling risk is asked for: only its code is wanted. */
+const ROLLING_WINDOW = 63;
+
 /** Tasks whose code a thread of a lane loads; those that are left out are rarer, or take longer than their code. */
 const CODE: Readonly<Record<Lane, readonly TaskName[]>> = {
   light: ['view-run', 'preview', 'explain', 'whatIf', 'rolling-risk', 'run-levels', 'write-record'],
@@ -149,6 +152,7 @@ export function createWarmUp({ documents, artifacts, markets, pool, workers, clo
     yield view(`risk ${frame}`, () => ({ ...weights, benchmark: null }));
     yield view(`${OF_THREAD}attribution`, () => ({ view: 'attribution', columns, ...window }));
     yield view(`${OF_THREAD}levels`, () => ({ view: 'levels', columns, variant: null, start: null, end: null }));
+    yield query(`${OF_THREAD}rolling risk`, 'rolling-risk', () => ({ columns, runId: run.run_id, memory: { window: ROLLING_WINDOW } }));
     yield view(`${OF_THREAD}compare`, () => ({ view: 'compare', columns: [columns, columns] }));
     if (by !== undefined) yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
     const compared = benchmarkOf(run);

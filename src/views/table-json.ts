@@ -1,8 +1,16 @@
 import { jsonToken, type JsonWriter } from './json-writer.js';
 import { daysToken } from './series-json.js';
 
-/** A dated table of numbers as a TableFrame: what is no finite number is null. @cost 20 ns a number */
-export function writeDatedTable(json: JsonWriter, { days, columns }: { readonly days: Int32Array; readonly columns: readonly { readonly name: string; readonly values: Float64Array }[] }): void {
+export interface DatedTable {
+  readonly days: Int32Array;
+  /** One value a day each. */
+  readonly columns: readonly { readonly name: string; readonly values: Float64Array }[];
+  /** What is no finite number is null, or there is no table. */
+  readonly holes?: 'null' | 'refused';
+}
+
+/** A dated table of numbers as a TableFrame. @throws Refusal NUMERIC_FAILURE where holes are refused @cost 20 ns a number */
+export function writeDatedTable(json: JsonWriter, { days, columns, holes = 'null' }: DatedTable): void {
   json.raw('{"index":[');
   json.token(daysToken(days));
   json.raw(`],"columns":${JSON.stringify(columns.map(({ name }) => name))},"data":[`);
@@ -15,7 +23,7 @@ export function writeDatedTable(json: JsonWriter, { days, columns }: { readonly 
       if (!Number.isFinite(value)) isWhole = false;
     }
     json.token(i === 0 ? FIRST_ROW : NEXT_ROW);
-    if (isWhole) json.numbers(row);
+    if (isWhole || holes === 'refused') json.numbers(row);
     else writeHoled(json, row);
   }
   json.raw(days.length === 0 ? ']}' : ']]}');

@@ -106,7 +106,7 @@ test('the views of the latest run and the preview of its index are asked of the 
   const market = marketOf('a');
   serve(market);
   expect(await tick()).toEqual([
-    'light warm-up code', 'light warm-up market', 'light view-run weights', 'light view-run attribution', 'light view-run levels', 'light view-run compare', 'light view-run groups',
+    'light warm-up code', 'light warm-up market', 'light view-run weights', 'light view-run attribution', 'light view-run levels', 'light rolling-risk', 'light view-run compare', 'light view-run groups',
     'light view-run weights', 'light view-run factor-risk', 'light preview', 'heavy warm-up code',
   ]);
   const views = inputs.filter(({ task }) => task === 'view-run').map(({ input }) => input);
@@ -149,14 +149,14 @@ test('work that comes between two questions stops the asking', async () => {
   warming.serve(marketOf('a'));
   expect(await warming.tick()).toHaveLength(3);
   warming.load.light = 0;
-  expect(await warming.tick()).toHaveLength(6);
+  expect(await warming.tick()).toHaveLength(7);
 });
 
 test('a refused question is passed over, a defect is told, and both are asked once', async () => {
   const failures: Record<string, Error> = { 'view-run': new Refusal('RISK_INSUFFICIENT_DATA', 'too little'), preview: new Error('defect') };
   const { serve, tick, faults, wake } = warmUp({ stored: { 'index CORE': index('CORE'), 'run CORE': run('CORE') }, fails: (task) => failures[task] });
   serve(marketOf('a'));
-  expect(await tick()).toHaveLength(9);
+  expect(await tick()).toHaveLength(10);
   expect(faults).toEqual([failures['preview']]);
   wake();
   expect(await tick()).toEqual([]);

@@ -1,18 +1,18 @@
-import type { Engine } from '#kernels/engines/engine.js';
+import { referenceEngine } from '#kernels/engines/reference.js';
 import { exponentialCovariance, rollingCovariance } from '#kernels/moments/running-covariance.js';
 import { LIMITS } from '../limits.js';
 
-/** How risk moves along a run, a value for each date that has enough returns behind it. */
+/** How risk moves along a run, a value for each date that has enough returns behind it, [n] each. */
 export interface RollingRisk {
-  /** Position of each value in the levels. */
-  readonly at: readonly number[];
-  readonly volatility: readonly number[];
-  readonly indexVolatility: readonly number[];
-  readonly trackingError: readonly number[];
+  /** Position in the levels of the first value; the others follow it without a gap. */
+  readonly from: number;
+  readonly volatility: Float64Array;
+  readonly indexVolatility: Float64Array;
+  readonly trackingError: Float64Array;
   /** Of the run on the index; 0 where the index does not move. */
-  readonly beta: readonly number[];
+  readonly beta: Float64Array;
   /** 0 where one of them does not move. */
-  readonly correlation: readonly number[];
+  readonly correlation: Float64Array;
 }
 
 /** Either a window of returns or a half-life in sessions. */
@@ -22,33 +22,42 @@ export type RiskMemory = { readonly window: number } | { readonly halfLife: numb
 const STILL = 1e-18;
 
 /**
- * Rolling risk of a level beside the index it tracks, on the same dates.
+ * Rolling risk of a level beside the index it tracks, on the same dates. A matrix of order two is updated where it is: no engine is
+ * faster than plain loops on it.
  * @param level run, [T].
  * @param index tracked index, [T].
  * @cost O(T), whatever the window
  */
-export function rollingRisk(engine: Engine, level: Float64Array, index: Float64Array, memory: RiskMemory): RollingRisk {
+export function rollingRisk(level: Float64Array, index: Float64Array, memory: RiskMemory): RollingRisk {
   const returns = new Float64Array(2 * Math.max(0, level.length - 1));
   for (let t = 0; t + 1 < level.length; t++) {
     returns[2 * t] = level[t + 1]! / level[t]! - 1;
     returns[2 * t + 1] = index[t + 1]! / index[t]! - 1;
   }
-  const at: number[] = [];
-  const covariances: number[][] = [];
+  const first = 'window' in memory ? memory.window : 2;
+  const risk = emptyRisk(first, Math.max(0, level.length - first));
   const visit = (last: number, _means: Float64Array, covariance: Float64Array): void => {
-    at.push(last + 1);
-    covariances.push([covariance[0]!, covariance[1]!, covariance[3]!]);
+    measure(risk, last + 1 - first, covariance[0]!, covariance[1]!, covariance[3]!);
   };
-  if ('window' in memory) rollingCovariance(engine, returns, 2, memory.window, visit);
-  else exponentialCovariance(engine, returns, 2, memory.halfLife, visit);
+  if ('window' in memory) rollingCovariance(referenceEngine, returns, 2, memory.window, visit);
+  else exponentialCovariance(referenceEngine, returns, 2, memory.halfLife, visit);
+  return risk;
+}
 
-  const annual = (variance: number): number => Math.sqrt(Math.max(0, variance) * LIMITS.PERIODS_PER_YEAR);
-  return {
-    at,
-    volatility: covariances.map(([own]) => annual(own!)),
-    indexVolatility: covariances.map(([, , other]) => annual(other!)),
-    trackingError: covariances.map(([own, both, other]) => annual(own! - 2 * both! + other!)),
-    beta: covariances.map(([, both, other]) => (other! < STILL ? 0 : both! / other!)),
-    correlation: covariances.map(([own, both, other]) => (own! < STILL || other! < STILL ? 0 : Math.min(1, Math.max(-1, both! / Math.sqrt(own! * other!))))),
-  };
+function emptyRisk(from: number, count: number): RollingRisk {
+  const values = (): Float64Array => new Float64Array(count);
+  return { from, volatility: values(), indexVolatility: values(), trackingError: values(), beta: values(), correlation: values() };
+}
+
+/** @param own variance of the run @param both covariance of run and index @param other variance of the index */
+function measure(risk: RollingRisk, k: number, own: number, both: number, other: number): void {
+  risk.volatility[k] = annual(own);
+  risk.indexVolatility[k] = annual(other);
+  risk.trackingError[k] = annual(own - 2 * both + other);
+  risk.beta[k] = other < STILL ? 0 : both / other;
+  risk.correlation[k] = own < STILL || other < STILL ? 0 : Math.min(1, Math.max(-1, both / Math.sqrt(own * other)));
+}
+
+function annual(variance: number): number {
+  return Math.sqrt(Math.max(0, variance) * LIMITS.PERIODS_PER_YEAR);
 }

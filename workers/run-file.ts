@@ -11,7 +11,7 @@ import { Refusal } from '#domain/refusal.js';
  */
 export function withRunFile<T>(path: string, use: (columns: RunColumns, readBase: ReadRange) => T): T {
   const files = [openFile(path)];
-  const reader = (file: number): ReadRange => (start, end) => readRange(file, start, end);
+  const reader = (file: number): ReadRange => (start, end, room) => readRange(file, start, end, room);
   let readBase = reader(files[0]!);
   try {
     const columns = openColumns(readBase, (base) => {
@@ -47,10 +47,9 @@ export function readStretch(path: string, start: number, room: Uint8Array): void
   }
 }
 
-function readRange(file: number, start: number, end: number): Uint8Array {
-  const bytes = new Uint8Array(end - start);
-  const done = readInto(file, start, bytes);
-  return done === bytes.length ? bytes : bytes.slice(0, done);
+function readRange(file: number, start: number, end: number, room: Uint8Array = new Uint8Array(end - start)): Uint8Array {
+  const done = readInto(file, start, room);
+  return done === room.length ? room : room.slice(0, done);
 }
 
 /** @returns how many bytes there were */
@@ -64,8 +63,8 @@ function readInto(file: number, start: number, room: Uint8Array): number {
   return done;
 }
 
-/** Bytes hashed at a time. */
-const PART_BYTES = 1 << 20;
+/** Bytes hashed at a time: they are still in the second cache when they are. */
+const PART_BYTES = 1 << 17;
 
 /** SHA-256 of a stored file, null when it is not there. */
 export function hashFile(path: string): string | null {

@@ -2,6 +2,7 @@ import type { RunColumns } from '#domain/backtest/run-columns.js';
 import { dayFrom, formatDay } from '#domain/days.js';
 import { Refusal } from '#domain/refusal.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { panelRows, type PanelRows } from './panel-rows.js';
 
 /** A window as it was asked for: YYYY-MM-DD, null where it was not. */
 export interface AskedWindow {
@@ -25,55 +26,97 @@ export function windowWithin(days: Int32Array, { start, end }: AskedWindow): Spa
   throw new Refusal('RANGE_TOO_SHORT', `start ${start ?? first} to end ${end ?? last} holds ${Math.max(0, to - from + 1)} dates of the run, which is from ${first} to ${last}; an attribution needs 2.`);
 }
 
+/** The periods of a window, to be asked for in ascending order. */
 export interface RunWindow {
-  /** Growth of each name over the periods it was held in, [H]; complete once every period was asked for. */
+  /** Growth of each name over the periods it was held in, [H]; complete once the contributions of every period were asked for. */
   readonly growth: Float64Array;
-  /** 1 for names that were held or traded, [H]; complete once every period was asked for. */
+  /** 1 for names that were held or traded, [H]; complete once the contributions of every period were asked for. */
   readonly involved: Uint8Array;
+  /** Valid until the next period is asked for. */
   weightsAt(period: number): Float64Array;
+  /** Valid until the next period is asked for. */
   contributionsOf(period: number): Float64Array;
   costOf(period: number): number;
 }
 
-/** Periods of a window: period p runs from date `from + p` to the next. */
-export function readWindow(columns: RunColumns, { from, to }: Span): RunWindow {
+export interface WindowOptions {
+  /** The rows of the window, when somebody else reads them too. */
+  readonly weights?: PanelRows;
+  /** Whether growth and involvement of the names are wanted, as they are by default. */
+  readonly follow?: boolean;
+}
+
+/**
+ * Periods of a window: period p runs from date `from + p` to the next.
+ * @cost reads [n x H] weights, by parts
+ */
+export function readWindow(columns: RunColumns, { from, to }: Span, { weights = panelRows(columns, 'weights', { from, to }), follow = true }: WindowOptions = {}): RunWindow {
   const { header } = columns;
   const H = header.names.length;
-  const weights = columns.f64('weights', from * H, (to + 1) * H);
   const gross = columns.f64('gross', from, to + 1);
   const value = columns.f64('value', from, to + 1);
   const costs = columns.f64('costs', from, to + 1);
   const eventAt = columns.i32('eventAt');
   const firstEvent = firstAtLeast(eventAt, from + 1);
   const endEvent = lastAtMost(eventAt, to) + 1;
-  const before = columns.f64('before', firstEvent * H, endEvent * H);
-  const eventCosts = header.has_costs ? columns.f64('eventCosts', firstEvent * H, endEvent * H) : null;
+  const events = { from: firstEvent, to: endEvent - 1 };
+  const before = panelRows(columns, 'before', events);
+  const eventCosts = header.has_costs ? panelRows(columns, 'eventCosts', events) : null;
   const growth = new Float64Array(H).fill(1);
   const involved = new Uint8Array(H);
   const parts = new Float64Array(H);
   let event = firstEvent;
-  for (let i = 0; i < weights.length; i++) if (weights[i]! > 0) involved[i % H] = 1;
   return {
     growth,
     involved,
-    weightsAt: (period) => weights.subarray(period * H, (period + 1) * H),
+    weightsAt: (period) => weights.at(from + period),
     contributionsOf(period) {
       const at = from + period + 1;
       while (event < endEvent && eventAt[event]! < at) event++;
       const hasEvent = event < endEvent && eventAt[event] === at;
-      const drifted = hasEvent ? before.subarray((event - firstEvent) * H, (event - firstEvent + 1) * H) : weights.subarray((period + 1) * H, (period + 2) * H);
-      const paid = hasEvent && eventCosts ? eventCosts.subarray((event - firstEvent) * H, (event - firstEvent + 1) * H) : null;
-      const factor = gross[period + 1]!;
-      const row = period * H;
-      for (let i = 0; i < H; i++) {
-        const held = weights[row + i]!;
-        const grown = drifted[i]! * factor;
-        parts[i] = grown - held - (paid ? paid[i]! : 0);
-        if (held > 0) growth[i]! *= grown / held;
-        if (grown > 0) involved[i] = 1;
+      const held = weights.at(at - 1);
+      const after = weights.next();
+      const drifted = hasEvent ? before.at(event) : after;
+      contribute(parts, { held, drifted, factor: gross[period + 1]! });
+      if (hasEvent && eventCosts) subtract(parts, eventCosts.at(event));
+      if (follow) {
+        followNames({ growth, involved }, { held, drifted, factor: gross[period + 1]! });
+        if (hasEvent) note(involved, drifted);
+        if (at === to) note(involved, after);
       }
       return parts;
     },
     costOf: (period) => costs[period + 1]! / value[period]!,
   };
+}
+
+/** Weights at the beginning of a period and, after they drifted, at its end, [H] each. */
+interface Drifted {
+  readonly held: Float64Array;
+  readonly drifted: Float64Array;
+  /** Growth of the whole portfolio. */
+  readonly factor: number;
+}
+
+function contribute(parts: Float64Array, { held, drifted, factor }: Drifted): void {
+  for (let i = 0; i < parts.length; i++) parts[i] = drifted[i]! * factor - held[i]!;
+}
+
+function subtract(parts: Float64Array, paid: Float64Array): void {
+  for (let i = 0; i < parts.length; i++) parts[i]! -= paid[i]!;
+}
+
+function followNames({ growth, involved }: Pick<RunWindow, 'growth' | 'involved'>, { held, drifted, factor }: Drifted): void {
+  for (let i = 0; i < growth.length; i++) {
+    const weight = held[i]!;
+    if (weight > 0) {
+      growth[i]! *= (drifted[i]! * factor) / weight;
+      involved[i] = 1;
+    }
+  }
+}
+
+/** Names that came within the period, or with the last trades. */
+function note(involved: Uint8Array, weights: Float64Array): void {
+  for (let i = 0; i < weights.length; i++) if (weights[i]! > 0) involved[i] = 1;
 }

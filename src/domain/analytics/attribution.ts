@@ -8,9 +8,9 @@ export interface AttributionInput {
   readonly returns: Float64Array;
   /** Days on which the periods end, [n]. */
   readonly days: ArrayLike<Day>;
-  /** Weights held at the beginning of a period, [H]. Read before the next call. */
+  /** Weights held at the beginning of a period, [H]. Read before the next period. */
   weightsBefore(period: number): Float64Array;
-  /** Contributions of a period before linking, adding up to its return, [H]. */
+  /** Contributions of a period before linking, adding up to its return, [H]. Read before the next period. */
   contributionsOf(period: number): Float64Array;
   /** Costs of a period as a fraction of the value at its beginning. */
   costOf(period: number): number;
@@ -29,35 +29,66 @@ export interface Attribution {
   readonly costDrag: number | null;
 }
 
+/** Contributions of periods on their way to be linked. */
+export interface ContributionLink {
+  readonly totalReturn: number;
+  /** Linked contributions of the periods added so far, [H]. */
+  readonly contributions: Float64Array;
+  /** What a period's part of the return counts for in the total. */
+  coefficientOf(period: number): number;
+  /** Adds the contributions of a period, [H]. */
+  add(period: number, parts: Float64Array): void;
+  /** What all periods leave of the total return. */
+  residual(): number;
+}
+
 /**
- * Links the contributions of periods so that they add up to the compounded return exactly.
+ * Links contributions so that they add up to the compounded return exactly.
  * @throws Refusal TOTAL_LOSS when a period lost everything
  * @source D. Cariño, Combining attribution effects over time, Journal of Performance Measurement, summer 1999
+ */
+export function contributionLink({ names, returns, days }: Pick<AttributionInput, 'names' | 'returns' | 'days'>): ContributionLink {
+  const totalReturn = compoundReturn(returns, days);
+  const overall = linkingCoefficient(totalReturn);
+  const contributions = new Float64Array(names);
+  const coefficientOf = (period: number): number => linkingCoefficient(returns[period]!) / overall;
+  return {
+    totalReturn,
+    contributions,
+    coefficientOf,
+    add: (period, parts) => addScaled(contributions, parts, coefficientOf(period)),
+    residual: () => totalReturn - contributions.reduce((sum, part) => sum + part, 0),
+  };
+}
+
+/**
+ * Links the contributions of periods, and tells what else is to be said of them.
+ * @throws Refusal TOTAL_LOSS when a period lost everything
  * @cost O(n H)
  */
 export function linkContributions(input: AttributionInput): Attribution {
-  const { names, returns, days, hasCosts } = input;
-  const total = compoundReturn(returns, days);
-  const overall = linkingCoefficient(total);
-  const contributions = new Float64Array(names);
+  const { names, returns, hasCosts } = input;
+  const link = contributionLink(input);
   const averageWeights = new Float64Array(names);
   let costDrag = 0;
   for (let period = 0; period < returns.length; period++) {
-    const factor = linkingCoefficient(returns[period]!) / overall;
     const weights = input.weightsBefore(period);
-    for (let i = 0; i < names; i++) averageWeights[i]! += weights[i]!;
-    const parts = input.contributionsOf(period);
-    for (let i = 0; i < names; i++) contributions[i]! += parts[i]! * factor;
-    if (hasCosts) costDrag -= input.costOf(period) * factor;
+    link.add(period, input.contributionsOf(period));
+    addScaled(averageWeights, weights, 1);
+    if (hasCosts) costDrag -= input.costOf(period) * link.coefficientOf(period);
   }
   for (let i = 0; i < names; i++) averageWeights[i]! /= returns.length;
-  const residual = total - contributions.reduce((sum, part) => sum + part, 0);
+  const residual = link.residual();
   return {
-    contributions,
+    contributions: link.contributions,
     averageWeights,
-    totalReturn: total,
+    totalReturn: link.totalReturn,
     residual,
-    reconciles: reconciles(residual, total),
+    reconciles: reconciles(residual, link.totalReturn),
     costDrag: hasCosts ? costDrag : null,
   };
+}
+
+function addScaled(sums: Float64Array, values: Float64Array, factor: number): void {
+  for (let i = 0; i < sums.length; i++) sums[i]! += values[i]! * factor;
 }

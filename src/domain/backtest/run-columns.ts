@@ -195,8 +195,8 @@ function padded(bytes: number): number {
   return Math.ceil(bytes / 8) * 8;
 }
 
-/** Reads bytes `start` to `end` (exclusive) of a stored file. */
-export type ReadRange = (start: number, end: number) => Uint8Array;
+/** Reads bytes `start` to `end` (exclusive) of a stored file: into the room, where one of that size is given, or into memory of its own. */
+export type ReadRange = (start: number, end: number, room?: Uint8Array) => Uint8Array;
 
 export interface RunColumns {
   readonly header: RunHeader;
@@ -205,6 +205,8 @@ export interface RunColumns {
   f64(name: BlockName, from?: number, to?: number): Float64Array;
   i32(name: BlockName, from?: number, to?: number): Int32Array;
   u8(name: BlockName, from?: number, to?: number): Uint8Array;
+  /** Fills an array with the elements of a block from a position on: for who reads many stretches, one after the other. */
+  fill(name: BlockName, from: number, out: Float64Array): void;
   /** One column of a panel of H columns, [rows]. @cost reads the panel in parts */
   column(name: BlockName, column: number): Float64Array;
 }
@@ -219,14 +221,15 @@ const PART = 1 << 18;
 export function openColumns(read: ReadRange, openBase?: (name: string) => ReadRange): RunColumns {
   const header = readHeader(read);
   const readBase = header.base === undefined ? undefined : openBase?.(header.base);
-  const bytesOf = (name: BlockName, block: Block, from: number, to: number): Uint8Array => {
+  const bytesOf = (name: BlockName, block: Block, from: number, to: number, room?: Uint8Array): Uint8Array => {
     const size = TYPES[block.type].BYTES_PER_ELEMENT;
     const begun = block.begins?.length ?? 0;
-    const own = to > begun ? read(block.offset + (Math.max(from, begun) - begun) * size, block.offset + (to - begun) * size) : NO_BYTES;
+    const isSplit = from < begun && to > begun;
+    const own = to > begun ? read(block.offset + (Math.max(from, begun) - begun) * size, block.offset + (to - begun) * size, isSplit ? undefined : room) : NO_BYTES;
     if (from >= begun) return whole(name, own, (to - from) * size);
     if (!readBase) throw unreadable('the file it begins in is not there');
     const { offset } = block.begins!; // Something begins before its own elements.
-    const first = readBase(offset + from * size, offset + Math.min(to, begun) * size);
+    const first = readBase(offset + from * size, offset + Math.min(to, begun) * size, isSplit ? undefined : room);
     if (own.length === 0) return whole(name, first, (to - from) * size);
     const both = new Uint8Array((to - from) * size);
     if (first.length + own.length !== both.length) return whole(name, first, both.length);
@@ -239,21 +242,32 @@ export function openColumns(read: ReadRange, openBase?: (name: string) => ReadRa
     if (block?.type !== type) throw unreadable(`it has no ${type} block ${name}`);
     const Type = TYPES[type];
     const last = to ?? block.length;
-    if (from < 0 || last > block.length || from > last) throw new Error(`elements ${from} to ${last} of ${name}, which has ${block.length}`);
+    assertWithin(name, block, from, last);
     const bytes = bytesOf(name, block, from, last);
     const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
     return new Type(aligned.buffer as ArrayBuffer, aligned.byteOffset, last - from);
   };
   const f64 = (name: BlockName, from = 0, to: number | undefined = undefined): Float64Array => elements(name, 'f64', from, to) as Float64Array;
+  const fill = (name: BlockName, from: number, out: Float64Array): void => {
+    const block = header.blocks[name];
+    if (block?.type !== 'f64') throw unreadable(`it has no f64 block ${name}`);
+    assertWithin(name, block, from, from + out.length);
+    const room = new Uint8Array(out.buffer, out.byteOffset, out.byteLength);
+    const bytes = bytesOf(name, block, from, from + out.length, room);
+    if (bytes.buffer !== room.buffer) room.set(bytes);
+  };
   return {
     f64,
+    fill,
     column(name, column) {
       const width = header.names.length;
       const rows = (header.blocks[name]?.length ?? 0) / width;
       const values = new Float64Array(rows);
       const step = Math.max(1, Math.floor(PART / width));
+      const room = new Float64Array(Math.min(rows, step) * width);
       for (let row = 0; row < rows; row += step) {
-        const part = f64(name, row * width, Math.min(rows, row + step) * width);
+        const part = room.subarray(0, (Math.min(rows, row + step) - row) * width);
+        fill(name, row * width, part);
         for (let at = column, k = row; at < part.length; at += width, k++) values[k] = part[at]!;
       }
       return values;
@@ -266,6 +280,10 @@ export function openColumns(read: ReadRange, openBase?: (name: string) => ReadRa
 }
 
 const NO_BYTES = new Uint8Array(0);
+
+function assertWithin(name: BlockName, block: Block, from: number, to: number): void {
+  if (from < 0 || to > block.length || from > to) throw new Error(`elements ${from} to ${to} of ${name}, which has ${block.length}`);
+}
 
 /** @throws Refusal DOCUMENT_UNREADABLE when the file ended before them */
 function whole(name: BlockName, bytes: Uint8Array, length: number): Uint8Array {

@@ -30,6 +30,8 @@ function finite(value: number): number | null {
 /** Two sides of the cell in which a panel is furthest from what it should be. */
 export interface Furthest {
   note(left: number, right: number): void;
+  /** How far the furthest cell so far is from what it should be, below 0 before the first. */
+  distance(): number;
   sides(): { readonly left: number; readonly right: number };
 }
 
@@ -45,6 +47,15 @@ export function furthest(): Furthest {
       right = b;
       distance = apart === apart ? apart : Infinity;
     },
+    distance: () => distance,
     sides: () => ({ left, right }),
   };
+}
+
+/** Checks of the weights panel that are made from one reading of it. */
+export interface RowPass {
+  /** Told the weights of every date, the first one first. */
+  see(t: number, weights: Float64Array): void;
+  /** Once every date was told. */
+  checks(): Check[];
 }

@@ -2,13 +2,14 @@ import type { ReconciliationView } from '#contract/analytics.js';
 import { readRecord } from '#domain/backtest/record-columns.js';
 import type { RunColumns } from '#domain/backtest/run-columns.js';
 import type { RunRecord } from '#domain/backtest/run-record.js';
+import { panelRows } from '../panel-rows.js';
 import type { Check } from './check.js';
-import { contributionChecks } from './contribution-checks.js';
+import { contributionPass } from './contribution-checks.js';
 import { levelChecks } from './level-checks.js';
 import { portfolioChecks } from './portfolio-checks.js';
 import { rebalanceChecks } from './rebalance-checks.js';
 import { riskChecks, type MeasuredRisk } from './risk-checks.js';
-import { weightChecks } from './weight-checks.js';
+import { weightPass } from './weight-checks.js';
 
 /** A stored file of a run as it was written and as it is now. */
 export interface StoredFile {
@@ -25,15 +26,30 @@ export interface StoredFile {
  */
 export function reconcileView(columns: RunColumns, files: readonly StoredFile[], risk: MeasuredRisk | null): ReconciliationView {
   const record = recordIn(columns);
+  const { weights, contributions } = panelChecks(columns);
   const checks = [
     ...files.map(fileCheck),
     ...(record ? [...levelChecks(columns, record), ...portfolioChecks(columns, record)] : [UNREADABLE]),
-    ...weightChecks(columns),
+    ...weights,
     ...rebalanceChecks(columns),
-    ...contributionChecks(columns),
+    ...contributions,
     ...(risk ? riskChecks(risk) : []),
   ];
   return { index_id: columns.header.run_id, reconciles: checks.every(({ holds }) => holds), checks };
+}
+
+/** What one reading of the weights tells. */
+function panelChecks(columns: RunColumns): { readonly weights: Check[]; readonly contributions: Check[] } {
+  const last = columns.header.dates - 1;
+  const rows = panelRows(columns, 'weights', { from: 0, to: last });
+  const contributions = contributionPass(columns, rows);
+  const weights = weightPass(columns);
+  for (let t = 0; t <= last; t++) {
+    const row = rows.at(t);
+    contributions.see(t, row);
+    weights.see(t, row);
+  }
+  return { weights: weights.checks(), contributions: contributions.checks() };
 }
 
 function fileCheck({ name, recorded, found }: StoredFile): Check {

@@ -1,86 +1,108 @@
 import { drift } from '#domain/analytics/concentration.js';
 import type { RunColumns } from '#domain/backtest/run-columns.js';
-import { growthStep, type SessionEffect } from '#domain/market/growth.js';
-import { runEffects } from '../run-effects.js';
+import { growthStep } from '#domain/market/growth.js';
+import { panelRows } from '../panel-rows.js';
+import { runEffects, type RunEffect } from '../run-effects.js';
 import { heldWeights } from '../weights-view.js';
-import { check, furthest, type Check } from './check.js';
+import { check, furthest, type Check, type Furthest, type RowPass } from './check.js';
 
-/** Rows of the panels read at a time. */
-const PART_ROWS = 256;
-
-/** The weights panel: its sums, and how each row follows from the one before. @cost reads every weight and price of the run */
-export function weightChecks(columns: RunColumns): Check[] {
+/** The weights panel: its sums, and how each row follows from the one before. @cost reads every price of the run */
+export function weightPass(columns: RunColumns): RowPass {
   const { dates } = columns.header;
-  const H = columns.header.names.length;
   const cash = columns.f64('cash');
   const gross = columns.f64('gross');
   const breaks = columns.has('breaks') ? columns.u8('breaks') : null; // Absent from runs of version 0.1.0.
+  const prices = panelRows(columns, 'price', { from: 0, to: dates - 1 });
   const growth = growthRows(columns);
   const sums = furthest();
   const drifts = furthest();
-  const previous = new Float64Array(H);
-  for (let row = 0; row < dates; row += PART_ROWS) {
-    const end = Math.min(dates, row + PART_ROWS);
-    const weights = columns.f64('weights', row * H, end * H);
-    const prices = columns.f64('price', row * H, end * H);
-    for (let t = row; t < end; t++) {
-      const at = (t - row) * H;
-      const factors = growth(t, prices.subarray(at, at + H));
-      let sum = cash[t]!;
-      for (let i = 0; i < H; i++) sum += weights[at + i]!;
-      sums.note(sum, 1);
-      if (t > 0 && breaks?.[t] === 0) {
-        for (let i = 0; i < H; i++) {
-          const factor = factors[i]!;
-          if (previous[i]! > 0 && factor === factor) drifts.note((previous[i]! * factor) / gross[t]!, weights[at + i]!);
-        }
-      }
-      previous.set(weights.subarray(at, at + H));
-    }
+  const previous = new Float64Array(columns.header.names.length);
+  return {
+    see(t, row) {
+      const factors = growth(t, prices.at(t));
+      // Of the first session nothing is before, and what happens to it is no drift.
+      const drifted = t > 0 && breaks?.[t] === 0 ? drifts : null;
+      sums.note(follow({ previous, factors, gross: gross[t]!, row, cash: cash[t]! }, drifted), 1);
+    },
+    checks: () => [
+      check({ name: 'weights', meaning: 'Weights and cash of every date sum to 1; the left side is the sum furthest from it.', ...sums.sides() }),
+      ...(breaks ? [check({ name: 'drift', meaning: 'Where nothing else happens each weight moves with the growth of its name over that of all; the sides are of the cell furthest from it.', ...drifts.sides() })] : []),
+      ...driftChecks(columns),
+    ],
+  };
+}
+
+interface DriftedRow {
+  /** Weights of the session before; becomes those of this one. */
+  readonly previous: Float64Array;
+  readonly factors: Float64Array;
+  /** Growth of the whole. */
+  readonly gross: number;
+  readonly row: Float64Array;
+  readonly cash: number;
+}
+
+/** @param drifts told where weights did not move as their names grew; null where they need not. @returns the sum of cash and weights */
+function follow({ previous, factors, gross, row, cash }: DriftedRow, drifts: Furthest | null): number {
+  let sum = cash;
+  let distance = drifts?.distance() ?? Infinity;
+  for (let i = 0; i < row.length; i++) {
+    const weight = row[i]!;
+    const before = previous[i]!;
+    sum += weight;
+    previous[i] = weight;
+    const factor = factors[i]!;
+    if (!(before > 0) || factor !== factor) continue;
+    const expected = (before * factor) / gross;
+    if (Math.abs(expected - weight) <= distance || drifts === null) continue;
+    drifts.note(expected, weight);
+    distance = drifts.distance();
   }
-  return [
-    check({ name: 'weights', meaning: 'Weights and cash of every date sum to 1; the left side is the sum furthest from it.', ...sums.sides() }),
-    ...(breaks ? [check({ name: 'drift', meaning: 'Where nothing else happens each weight moves with the growth of its name over that of all; the sides are of the cell furthest from it.', ...drifts.sides() })] : []),
-    ...driftChecks(columns),
-  ];
+  return sum;
 }
 
 /** Growth of every name over each session from prices and actions, asked for session by session; NaN before a name's first bar. */
 function growthRows(columns: RunColumns): (t: number, prices: Float64Array) => Float64Array {
   const { names, foreign, dates } = columns.header;
-  const rates = new Map(Object.entries(foreign).map(([name, row]) => [Number(name), columns.f64('rates', row * dates, (row + 1) * dates)]));
+  const rates = Object.entries(foreign).map(([name, row]) => ({ name: Number(name), series: columns.f64('rates', row * dates, (row + 1) * dates) }));
   const effects = effectsBySession(columns);
   const carried = new Float64Array(names.length).fill(Number.NaN);
   const factors = new Float64Array(names.length);
   return (t, prices) => {
-    const todays = effects.get(t);
-    for (let i = 0; i < names.length; i++) {
-      const before = carried[i]!;
-      const bar = prices[i]!;
-      const effect = todays?.get(i);
-      if (before !== before) {
-        factors[i] = Number.NaN;
-        carried[i] = bar;
-      } else if (effect) {
-        const step = growthStep(effect, before, bar);
-        factors[i] = step.factor;
-        carried[i] = step.carried;
-      } else {
-        factors[i] = bar === bar ? bar / before : 1;
-        if (bar === bar) carried[i] = bar;
-      }
+    // What happened to a name changes what it grew by from the price before.
+    const touched = (effects.get(t) ?? []).map(({ name, effect }) => ({ name, effect, before: carried[name]! }));
+    grow(factors, carried, prices);
+    for (const { name, effect, before } of touched) {
+      if (before !== before) continue;
+      const step = growthStep(effect, before, prices[name]!);
+      factors[name] = step.factor;
+      carried[name] = step.carried;
     }
-    if (t > 0) for (const [i, series] of rates) factors[i]! *= series[t]! / series[t - 1]!;
+    if (t > 0) for (const { name, series } of rates) factors[name]! *= series[t]! / series[t - 1]!;
     return factors;
   };
 }
 
-function effectsBySession(columns: RunColumns): Map<number, Map<number, SessionEffect>> {
-  const bySession = new Map<number, Map<number, SessionEffect>>();
-  for (const { name, at, effect } of runEffects(columns)) {
-    let effects = bySession.get(at);
-    if (!effects) bySession.set(at, (effects = new Map()));
-    effects.set(name, effect);
+/** Growth from the prices before to those of a session; 1 without a bar, NaN up to the first. */
+function grow(factors: Float64Array, carried: Float64Array, prices: Float64Array): void {
+  for (let i = 0; i < factors.length; i++) {
+    const before = carried[i]!;
+    const bar = prices[i]!;
+    if (bar === bar) {
+      factors[i] = bar / before;
+      carried[i] = bar;
+    } else {
+      factors[i] = before === before ? 1 : Number.NaN;
+    }
+  }
+}
+
+function effectsBySession(columns: RunColumns): Map<number, RunEffect[]> {
+  const bySession = new Map<number, RunEffect[]>();
+  for (const row of runEffects(columns)) {
+    const effects = bySession.get(row.at);
+    if (effects) effects.push(row);
+    else bySession.set(row.at, [row]);
   }
   return bySession;
 }

@@ -8,10 +8,10 @@ import { Refusal } from '#domain/refusal.js';
 import { lastAtMost } from '#domain/search.js';
 import { assetView } from '#views/asset-view.js';
 import { attributionView } from '#views/attribution-view.js';
-import { compareView } from '#views/compare-view.js';
-import { createJsonWriter } from '#views/json-writer.js';
+import { compareRuns, comparisonBytes, writeComparison } from '#views/compare-view.js';
+import { createJsonWriter, type JsonWriter } from '#views/json-writer.js';
 import { groupsView } from '#views/groups-view.js';
-import { levelsView } from '#views/levels-view.js';
+import { indexLevels, writeLevels } from '#views/levels-view.js';
 import { reconcileView } from '#views/reconcile/reconcile-view.js';
 import type { MeasuredRisk } from '#views/reconcile/risk-checks.js';
 import { riskDecomposition } from '#views/risk-decomposition.js';
@@ -25,32 +25,45 @@ import { hashFile, withRunFile } from './run-file.js';
 
 /** A view of stored runs: read by ranges from their columns, serialised here. */
 export const viewRun: Task<'view-run'> = async (input) => {
-  const shown = await show(input);
-  const json = createJsonWriter();
-  json.value(shown);
+  const { bytes, write } = await show(input);
+  const json = createJsonWriter(bytes);
+  write(json);
   return outputBytes(json.bytes());
 };
 
-function show(input: RunViewInput): unknown {
+/** A view that is made and only has to be written. */
+interface Shown {
+  /** About as many as will be written, where there is something to go by. */
+  readonly bytes?: number;
+  write(json: JsonWriter): void;
+}
+
+async function show(input: RunViewInput): Promise<Shown> {
   switch (input.view) {
     case 'attribution':
-      return withRunFile(input.columns, (run) => attributionView(run, input));
+      return document(withRunFile(input.columns, (run) => attributionView(run, input)));
     case 'asset':
-      return withRunFile(input.columns, (run) => assetView(run, input.identifier));
-    case 'levels':
-      return withRunFile(input.columns, (run) => levelsView(run, input));
-    case 'compare':
-      return withRuns(input.columns, compareView);
+      return document(withRunFile(input.columns, (run) => assetView(run, input.identifier)));
+    case 'levels': {
+      const levels = withRunFile(input.columns, (run) => indexLevels(run, input));
+      return { write: (json) => writeLevels(json, levels) };
+    }
+    case 'compare': {
+      const comparison = withRuns(input.columns, compareRuns);
+      return { bytes: comparisonBytes(comparison), write: (json) => writeComparison(json, comparison) };
+    }
     case 'weights':
-      return showWeights(input);
+      return document(await showWeights(input));
     case 'factor-risk':
-      return showFactorRisk(input);
+      return document(await showFactorRisk(input));
     case 'groups':
-      return showGroups(input);
+      return document(await showGroups(input));
     case 'reconcile':
-      return showReconciliation(input);
+      return document(await showReconciliation(input));
   }
 }
+
+const document = (shown: object): Shown => ({ write: (json) => json.value(shown) });
 
 /** Opens several runs at once. */
 function withRuns<T>(paths: readonly string[], use: (runs: readonly RunColumns[]) => T, opened: readonly RunColumns[] = []): T {
@@ -58,7 +71,7 @@ function withRuns<T>(paths: readonly string[], use: (runs: readonly RunColumns[]
   return first === undefined ? use(opened) : withRunFile(first, (run) => withRuns(rest, use, [...opened, run]));
 }
 
-async function showWeights({ columns, asOf, risk, benchmark, market: handle }: WeightsViewInput): Promise<unknown> {
+async function showWeights({ columns, asOf, risk, benchmark, market: handle }: WeightsViewInput): Promise<object> {
   const held = withRunFile(columns, (run) => readHeld(run, asOf));
   const market = handle && openedMarket(handle);
   const weightsOf = (engine: Engine): ReadonlyMap<string, number> | null => benchmark && benchmarkWeights(engine, { ...benchmark, market, day: held.weights.day });
@@ -77,7 +90,7 @@ async function showWeights({ columns, asOf, risk, benchmark, market: handle }: W
   });
 }
 
-async function showReconciliation(input: ReconcileInput): Promise<unknown> {
+async function showReconciliation(input: ReconcileInput): Promise<object> {
   const risk = await riskOfLast(input);
   return withRunFile(input.columns, (run) => reconcileView(run, input.files.map(({ name, path, sha256 }) => ({ name, recorded: sha256, found: hashFile(path) })), risk));
 }
@@ -98,7 +111,7 @@ async function riskOfLast({ columns, market: handle, benchmark }: ReconcileInput
   }
 }
 
-function showFactorRisk({ columns, asOf, benchmark, market: handle, model, factors }: FactorRiskInput): Promise<unknown> {
+function showFactorRisk({ columns, asOf, benchmark, market: handle, model, factors }: FactorRiskInput): Promise<object> {
   const held = withRunFile(columns, (run) => readHeld(run, asOf));
   const market = openedMarket(handle);
   return onEngine((engine) => {
@@ -117,7 +130,7 @@ function showFactorRisk({ columns, asOf, benchmark, market: handle, model, facto
   });
 }
 
-function showGroups({ columns, start, end, by, benchmark, market: handle }: GroupsViewInput): Promise<unknown> {
+function showGroups({ columns, start, end, by, benchmark, market: handle }: GroupsViewInput): Promise<object> {
   const market = openedMarket(handle);
   return onEngine((engine) =>
     withRunFile(columns, (run) => {

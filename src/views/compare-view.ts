@@ -1,28 +1,68 @@
-import type { CompareView } from '#contract/analytics.js';
 import { rebase } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-columns.js';
 import { formatDay } from '#domain/days.js';
 import { Refusal } from '#domain/refusal.js';
-import { lastAtMost } from '#domain/search.js';
+import type { JsonWriter } from './json-writer.js';
+import { daysToken, writeSeriesBody } from './series-json.js';
 
-/** Levels of stored runs on the dates that all of them have. @throws Refusal NO_COMMON_DATES */
-export function compareView(runs: readonly RunColumns[]): CompareView {
+/** Levels of several runs on the dates that all of them have. */
+export interface Comparison {
+  readonly days: Int32Array;
+  /** Rebased to 100 on the first of the days. */
+  readonly entries: readonly { readonly id: string; readonly level: Float64Array }[];
+}
+
+/** @throws Refusal NO_COMMON_DATES */
+export function compareRuns(runs: readonly RunColumns[]): Comparison {
   const series = runs.map((columns) => ({ id: columns.header.run_id, days: columns.i32('days'), level: columns.f64('level') }));
-  const [first, ...rest] = series;
-  const shared = first!.days.filter((day) => rest.every(({ days }) => days[lastAtMost(days, day)] === day));
-  if (shared.length === 0) {
-    const spans = series.map(({ id, days }) => `${id} is from ${formatDay(days[0]!)} to ${formatDay(days.at(-1)!)}`);
+  const days = series.reduce((shared, { days }) => inBoth(shared, days), series[0]!.days);
+  if (days.length === 0) {
+    const spans = series.map((one) => `${one.id} is from ${formatDay(one.days[0]!)} to ${formatDay(one.days.at(-1)!)}`);
     throw new Refusal('NO_COMMON_DATES', `The ${runs.length} runs share no date: ${spans.join(', ')}.`);
   }
-  const index = Array.from(shared, formatDay);
-  return {
-    index_ids: series.map(({ id }) => id),
-    entries: series.map(({ id, days, level }) => {
-      const values = rebase(Float64Array.from(shared, (day) => level[lastAtMost(days, day)]!), 100);
-      return { index_id: id, level: { index, data: [...values], name: id }, total_return: values.at(-1)! / values[0]! - 1 };
-    }),
-    observations: shared.length,
-    start: index[0]!,
-    end: index.at(-1)!,
-  };
+  return { days, entries: series.map((one) => ({ id: one.id, level: rebase(valuesOn(days, one.days, one.level), 100) })) };
+}
+
+/** Days of two ascending lists; the first itself when the other has all of them. */
+function inBoth(a: Int32Array, b: Int32Array): Int32Array {
+  const both = new Int32Array(a.length);
+  let count = 0;
+  for (let i = 0, at = 0; i < a.length; i++) {
+    while (at < b.length && b[at]! < a[i]!) at++;
+    if (b[at] === a[i]) both[count++] = a[i]!;
+  }
+  return count === a.length ? a : both.slice(0, count);
+}
+
+/** @param wanted some of the days, ascending */
+function valuesOn(wanted: Int32Array, days: Int32Array, values: Float64Array): Float64Array {
+  if (wanted.length === days.length) return values;
+  const found = new Float64Array(wanted.length);
+  for (let i = 0, at = 0; i < wanted.length; i++) {
+    while (days[at]! < wanted[i]!) at++;
+    found[i] = values[at]!;
+  }
+  return found;
+}
+
+/** Bytes of a date with its value, about. */
+const CELL_BYTES = 34;
+
+/** About as many bytes as a comparison is written in. */
+export function comparisonBytes({ days, entries }: Comparison): number {
+  return CELL_BYTES * days.length * entries.length;
+}
+
+/** A CompareView as JSON. @throws Refusal NUMERIC_FAILURE @cost 20 ns a number */
+export function writeComparison(json: JsonWriter, { days, entries }: Comparison): void {
+  const dates = daysToken(days);
+  json.raw(`{"index_ids":${JSON.stringify(entries.map(({ id }) => id))},"entries":[`);
+  entries.forEach(({ id, level }, k) => {
+    json.raw(`${k === 0 ? '' : ','}{"index_id":"${id}","level":`);
+    writeSeriesBody(json, { name: id, dates, values: level });
+    json.raw(',"total_return":');
+    json.number(level.at(-1)! / level[0]! - 1);
+    json.raw('}');
+  });
+  json.raw(`],"observations":${days.length},"start":"${formatDay(days[0]!)}","end":"${formatDay(days.at(-1)!)}"}`);
 }

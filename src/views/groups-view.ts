@@ -41,7 +41,9 @@ export function groupsView(columns: RunColumns, { window: asked, by, groupOf, be
   const labels = [...new Set([...ownGroups, ...otherGroups])].toSorted(compareText);
   const groups = labels.includes(CASH) ? labels : [...labels, CASH];
   const cash = groups.indexOf(CASH);
-  const own = groupedRun(columns, { from, to, groupAt: ownGroups.map((group) => groups.indexOf(group)), count: groups.length, cash });
+  const placesOf = (names: readonly string[]): Int32Array => Int32Array.from(names, (group) => groups.indexOf(group));
+  const size = { periods, groups: groups.length };
+  const own = remembered(groupedRun(columns, { from, to, groupAt: placesOf(ownGroups), count: groups.length, cash }), size);
   const ends = days.subarray(from + 1, to + 1);
   let grouped: GroupedPeriod;
   const linked = linkContributions({
@@ -57,7 +59,7 @@ export function groupsView(columns: RunColumns, { window: asked, by, groupOf, be
     groups: groups.length,
     days: ends,
     portfolio: own,
-    benchmark: groupedBook(benchmark.book, { days: days.subarray(from, to + 1), groupAt: otherGroups.map((group) => groups.indexOf(group)), count: groups.length, cash }),
+    benchmark: remembered(groupedBook(benchmark.book, { days: days.subarray(from, to + 1), groupAt: placesOf(otherGroups), count: groups.length, cash }), size),
   });
   const { contributions, averageWeights, totalReturn } = linked;
   const shown = groups.map((_, k) => k).filter((k) => averageWeights[k]! > 0 || contributions[k] !== 0 || (effects !== null && effects.benchmarkAverageWeights[k]! > 0));
@@ -87,9 +89,21 @@ export function groupsView(columns: RunColumns, { window: asked, by, groupOf, be
   };
 }
 
+type Periods = (period: number) => GroupedPeriod;
+
+/** Values of one side that are kept for the passes to come: 16 MB. */
+const REMEMBERED_MAX = 1 << 21;
+
+/** The periods of the first pass, kept; made again in every pass where they are too many. Pass them in order. */
+function remembered(of: Periods, { periods, groups }: { readonly periods: number; readonly groups: number }): Periods {
+  if (2 * periods * groups > REMEMBERED_MAX) return of;
+  const kept: GroupedPeriod[] = [];
+  return (period) => (kept[period] ??= of(period));
+}
+
 interface Grouping {
   /** Group of each name, [H]. */
-  readonly groupAt: readonly number[];
+  readonly groupAt: Int32Array;
   readonly count: number;
   readonly cash: number;
 }
@@ -100,11 +114,13 @@ interface RunGrouping extends Grouping {
 }
 
 /** The periods of a stored run by group. Pass them in order; a second pass begins with period 0 again. */
-function groupedRun(columns: RunColumns, { from, to, ...grouping }: RunGrouping): (period: number) => GroupedPeriod {
-  let window = readWindow(columns, { from, to });
+function groupedRun(columns: RunColumns, { from, to, ...grouping }: RunGrouping): Periods {
+  const read = () => readWindow(columns, { from, to }, { follow: false });
+  let window = read();
   return (period) => {
-    if (period === 0) window = readWindow(columns, { from, to });
-    return inGroups(window.weightsAt(period), window.contributionsOf(period), grouping);
+    if (period === 0) window = read();
+    const held = window.weightsAt(period);
+    return inGroups(held, window.contributionsOf(period), grouping);
   };
 }
 
@@ -114,7 +130,7 @@ interface BookGrouping extends Grouping {
 }
 
 /** The periods of a book without costs by group. @throws Refusal NO_COMMON_DATES */
-function groupedBook({ sm, from, length, columns, weights, gross, events }: Book, { days, ...grouping }: BookGrouping): (period: number) => GroupedPeriod {
+function groupedBook({ sm, from, length, columns, weights, gross, events }: Book, { days, ...grouping }: BookGrouping): Periods {
   const first = lastAtMost(sm.sessions, days[0]!) - from;
   for (let t = 0; t < days.length; t++) {
     if (first < 0 || first + t >= length || sm.sessions[from + first + t] !== days[t]) {
@@ -129,7 +145,8 @@ function groupedBook({ sm, from, length, columns, weights, gross, events }: Book
     const at = first + period + 1;
     const held = weights.subarray((at - 1) * H, at * H);
     const drifted = before.get(at) ?? weights.subarray(at * H, (at + 1) * H);
-    for (let i = 0; i < H; i++) parts[i] = drifted[i]! * gross[at]! - held[i]!;
+    const factor = gross[at]!;
+    for (let i = 0; i < H; i++) parts[i] = drifted[i]! * factor - held[i]!;
     return inGroups(held, parts, grouping);
   };
 }
@@ -139,9 +156,11 @@ function inGroups(held: Float64Array, parts: Float64Array, { groupAt, count, cas
   const contributions = new Float64Array(count);
   let invested = 0;
   for (let i = 0; i < held.length; i++) {
-    weights[groupAt[i]!]! += held[i]!;
-    contributions[groupAt[i]!]! += parts[i]!;
-    invested += held[i]!;
+    const group = groupAt[i]!;
+    const weight = held[i]!;
+    weights[group]! += weight;
+    contributions[group]! += parts[i]!;
+    invested += weight;
   }
   // What rounding leaves of 1 is no cash.
   if (1 - invested > CASH_MIN) weights[cash]! += 1 - invested;

@@ -1,13 +1,23 @@
-import type { LevelsView } from '#contract/analytics.js';
 import type { BlockName, RunColumns } from '#domain/backtest/run-columns.js';
-import { dayFrom, formatDay } from '#domain/days.js';
+import { dayFrom } from '#domain/days.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import type { JsonWriter } from './json-writer.js';
+import { daysToken, writeSeries } from './series-json.js';
 
 export interface LevelsQuery {
   readonly variant: ReturnVariant | null;
   readonly start: string | null;
   readonly end: string | null;
+}
+
+/** Index points of a stored run from its base value on, cut to a window. */
+export interface IndexLevels {
+  readonly indexId: string;
+  readonly variant: ReturnVariant;
+  readonly days: Int32Array;
+  readonly levels: Float64Array;
+  readonly divisor: Float64Array;
 }
 
 const BLOCKS_OF: Record<ReturnVariant, { readonly level: BlockName; readonly divisor: BlockName }> = {
@@ -16,18 +26,20 @@ const BLOCKS_OF: Record<ReturnVariant, { readonly level: BlockName; readonly div
   net: { level: 'levelNet', divisor: 'divisorNet' },
 };
 
-/** Index points of a stored run from its base value on, cut to a window. */
-export function levelsView(columns: RunColumns, { variant, start, end }: LevelsQuery): LevelsView {
+export function indexLevels(columns: RunColumns, { variant, start, end }: LevelsQuery): IndexLevels {
   const days = columns.i32('indexDays');
   const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));
   const to = Math.max(from, end === null ? days.length : lastAtMost(days, dayFrom(end)) + 1);
   const chosen = variant ?? columns.header.variant;
-  const index = Array.from(days.subarray(from, to), formatDay);
   const { level, divisor } = BLOCKS_OF[chosen];
-  return {
-    index_id: columns.header.run_id,
-    variant: chosen,
-    levels: { index, data: [...columns.f64(level, from, to)], name: 'level' },
-    divisor: { index, data: [...columns.f64(divisor, from, to)], name: 'divisor' },
-  };
+  return { indexId: columns.header.run_id, variant: chosen, days: days.subarray(from, to), levels: columns.f64(level, from, to), divisor: columns.f64(divisor, from, to) };
+}
+
+/** A LevelsView as JSON. @throws Refusal NUMERIC_FAILURE @cost 20 ns a number */
+export function writeLevels(json: JsonWriter, { indexId, variant, days, levels, divisor }: IndexLevels): void {
+  const dates = daysToken(days);
+  json.raw(`{"index_id":"${indexId}","variant":"${variant}"`);
+  writeSeries(json, { key: 'levels', name: 'level', dates, values: levels });
+  writeSeries(json, { key: 'divisor', name: 'divisor', dates, values: divisor });
+  json.raw('}');
 }

@@ -1,5 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceAt } from '../market/market-data.js';
+import { keptModel } from './kept-models.js';
 import { principalFactors } from './principal-factors.js';
 import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
 import { activePositions, coveredShare, type Positions } from './risk-contributions.js';
@@ -52,19 +53,21 @@ export interface FactorRiskRequest {
  * Decomposes the active variance of holdings against a benchmark over the covered names of both.
  * Exposures are those known at the window's last session.
  * @throws Refusal RISK_INSUFFICIENT_DATA
- * @cost four passes over the returns; the statistical model solves an eigenproblem of min(names, observations)
+ * @cost four passes over the returns; the statistical model solves an eigenproblem of min(names, observations). A model of the same names
+ *       and sessions is kept: other weights of theirs cost nothing more.
  */
 export function factorRiskOf(engine: Engine, window: ReturnWindow, { weights, benchmark, model, factors }: FactorRiskRequest): FactorRisk {
   const active = activePositions(weights, benchmark);
   const coverage = coverageOf(window, [...active.keys()]);
   assertEstimable(window, coverage);
   const { columns, sessions, excluded } = coverage;
-  const fitted = engine.scope(() => {
+  const terms = { engine: engine.name, model, factors: model === 'statistical' ? factors : 0, to: window.to, columns, sessions };
+  const fitted = keptModel(window.growth, terms, () => engine.scope(() => {
     const panel = engine.allocate(sessions.length * columns.length);
     readReturns(window, coverage, panel, engine);
     if (model === 'statistical') return principalFactors(engine, panel, columns.length, factors);
     return sectorFactors(engine, panel, Array.from(columns, (column) => sectorOf(window, column)));
-  });
+  }));
   const split = decompose(model, fitted, Float64Array.from(columns, (column) => active.get(column)!));
   return { ...split, coveredWeight: coveredShare(active, columns), uncovered: [...excluded.keys()] };
 }

@@ -101,3 +101,18 @@ describe('statistical factors', () => {
     expect(none).toMatchObject({ factorVariance: 0, specificVariance: 0, totalVariance: 0, factorShare: 0, trackingError: 0, contributions: { PC1: 0 } });
   });
 });
+
+test.each(['market_sector', 'statistical'] as const)('of the same names by other weights is that of a panel that was never asked before: %s', (model) => {
+  const kept = windowOf({ returns, sectors });
+  const others = new Map([[0, 0.1], [1, 0.1], [2, 0.8]]);
+  for (const [held, factors] of [[weights, 2], [others, 2], [others, 3], [weights, 2]] as const) {
+    const request = { weights: held, benchmark, model, factors };
+    expect(factorRiskOf(referenceEngine, kept, request)).toEqual(factorRiskOf(referenceEngine, windowOf({ returns, sectors }), request));
+  }
+  // Another name, and another last session: neither is the same model.
+  const fewer = { weights, benchmark: new Map([[1, 0.5], [3, 0.5]]), model, factors: 2 };
+  expect(factorRiskOf(referenceEngine, kept, fewer)).toEqual(factorRiskOf(referenceEngine, windowOf({ returns, sectors }), fewer));
+  const shorter = { weights, benchmark, model, factors: 2 };
+  expect(factorRiskOf(referenceEngine, { ...kept, to: kept.to - 7 }, shorter)).toEqual(factorRiskOf(referenceEngine, { ...windowOf({ returns, sectors }), to: kept.to - 7 }, shorter));
+  expect(factorRiskOf(referenceEngine, { ...kept, to: kept.to - 7 }, shorter)).not.toEqual(factorRiskOf(referenceEngine, kept, shorter));
+});

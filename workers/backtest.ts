@@ -38,7 +38,7 @@ function wholeRun(engine: Engine, input: TaskInput<'backtest'>, control: TaskCon
   const { plan, engineVersion, market: handle } = input;
   const { outputs, run, written, runHash, storeContentHash, runAt, start, end } = runForStore(engine, { ...input, extension: { extendedFrom: null, fullRunReason } }, control);
   const { result, snapshots, overview, columns } = outputs;
-  const digest = digestOf(openColumns((from, to) => columns.slice(from, to)));
+  const digest = digestOf(openColumns((from, to) => columns.subarray(from, to)));
   const state = keepState({ plan, engineVersion, handle, market: openedMarket(handle), checkpoint: checkpointOf(run), snapshots: snapshotsBehind(written, snapshots.text.length), columns: digest });
   return {
     result: outputBytes(result),
@@ -48,6 +48,7 @@ function wholeRun(engine: Engine, input: TaskInput<'backtest'>, control: TaskCon
     checkpoint: state && outputBytes(state),
     runAt, start, end, runHash, storeContentHash, fullRunReason,
     extendedFrom: null,
+    begun: 0,
   };
 }
 
@@ -69,6 +70,7 @@ function extendedRun(engine: Engine, { market: handle, plan, engineVersion, kept
     end: formatDay(summary.days.at(-1)!),
     runHash: stamp.runHash,
     storeContentHash: handle.contentHash,
+    begun: run.begun,
     ...extension,
   };
 }

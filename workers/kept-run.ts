@@ -9,7 +9,7 @@ import { indexDeciders } from '#domain/backtest/index-decider.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { openColumns, type BlockName, type RunColumns } from '#domain/backtest/run-columns.js';
 import { canonicalJson } from '#domain/canonical-json.js';
-import { actionsSince, openMarketSince, type MarketHandle } from '#domain/market/handle.js';
+import { actionsOf, actionsSince, openMarketSince, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import type { KeptRun, TaskControl } from '#jobs/tasks.js';
@@ -76,7 +76,7 @@ export function keepState({ plan, engineVersion, handle, market, checkpoint, sna
   return serialize(state);
 }
 
-/** Blocks whose stored values later dates are measured with. */
+/** Blocks whose stored values later dates are measured with. They are in one file. */
 const READ_BLOCKS: readonly BlockName[] = ['days', 'value', 'costs', 'indexLevel', 'record'];
 
 /** SHA-256 of the columns that later dates are measured with. */
@@ -116,7 +116,7 @@ export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrde
   if (changed !== null) throw new CannotGoOn(changed === 'names' ? 'names_changed' : 'history_changed');
   if (reachesBack(market, checkpoint.day)) throw new CannotGoOn('history_changed');
   return reading(() =>
-    withRunFile(kept.columns, (stored, readBase) => {
+    withRunFile(kept.columns, (stored) => {
       if (digestOf(stored) !== state.columns) throw new CannotGoOn('no_checkpoint');
       const run = extendRun({
         plan, checkpoint, stored, market,
@@ -125,12 +125,13 @@ export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrde
         wholeMarket: () => openedMarket(handle),
         createDecider: indexDeciders(engine),
         report: (fraction, message) => control.report(0.8 * fraction, message),
-        baseName: kept.baseName,
+        begunNames: kept.begunNames,
+        actionsOf: (columns) => actionsOf(handle, columns),
         contentHash: handle.contentHash,
       });
       const { cells } = state.snapshots;
       if (cells + cellsOf(run.rebalances) > SNAPSHOT_CELLS_MAX) throw new CannotGoOn('rewritten');
-      const columns = digestOf(openColumns((start, end) => run.columns.slice(start, end), () => readBase));
+      const columns = digestOf(openColumns((start, end) => run.columns.subarray(start, end)));
       return {
         ...run,
         snapshots: { ...state.snapshots, behind: textBehind(kept, state.snapshots), added: run.rebalances, identifiers: run.market },

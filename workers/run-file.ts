@@ -5,21 +5,18 @@ import { openColumns, type ReadRange, type RunColumns } from '#domain/backtest/r
 import { Refusal } from '#domain/refusal.js';
 
 /**
- * Opens a column file, and the one beside it that it begins in, lets `use` read ranges of it and closes both.
- * @param use gets the columns, and a reader of the file that all of them lie or begin in
+ * Opens a column file, lets `use` read ranges of it, and of those beside it that it begins in, and closes all of them.
  * @throws Refusal DOCUMENT_UNREADABLE when a file is gone or is not that of a run
  */
-export function withRunFile<T>(path: string, use: (columns: RunColumns, readBase: ReadRange) => T): T {
-  const files = [openFile(path)];
-  const reader = (file: number): ReadRange => (start, end, room) => readRange(file, start, end, room);
-  let readBase = reader(files[0]!);
+export function withRunFile<T>(path: string, use: (columns: RunColumns) => T): T {
+  const files: number[] = [];
+  const reader = (of: string): ReadRange => {
+    const file = openFile(of);
+    files.push(file);
+    return (start, end, room) => readRange(file, start, end, room);
+  };
   try {
-    const columns = openColumns(readBase, (base) => {
-      const file = openFile(join(dirname(path), base));
-      files.push(file);
-      return (readBase = reader(file));
-    });
-    return use(columns, readBase);
+    return use(openColumns(reader(path), (begun) => reader(join(dirname(path), begun))));
   } finally {
     files.forEach((file) => closeSync(file));
   }

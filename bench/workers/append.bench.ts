@@ -60,7 +60,7 @@ async function measure(frequency: 'quarterly' | 'monthly'): Promise<void> {
   const times: Record<Sort, number[]> = { held: [], rebalanced: [], many: [] };
   const others: string[] = [];
   let bytes = 0;
-  let begun: string | undefined;
+  let begun: readonly string[] = [];
   const add = async (row: number, sort: Sort): Promise<void> => {
     const market = await versionOf(row + 1);
     const kept = keep(stored!, row, begun);
@@ -69,7 +69,7 @@ async function measure(frequency: 'quarterly' | 'monthly'): Promise<void> {
     else times[sort].push(milliseconds);
     bytes = [output.result, output.snapshots.text, output.overview, output.columns, output.checkpoint].reduce((sum, file) => sum + (file?.bytes.length ?? 0), 0);
     stored = output;
-    begun = output.extendedFrom === null ? undefined : kept.baseName;
+    begun = kept.begunNames.slice(0, output.begun);
   };
   for (const row of rebalanced) {
     if (row - HELD - 1 > begin) await add(row - HELD - 1, 'many');
@@ -100,15 +100,15 @@ async function rebalanceRows(plan: BacktestPlan): Promise<number[]> {
   return rebalances.map(({ at }) => at).filter((at) => at > SESSIONS + HELD).slice(0, REBALANCES);
 }
 
-/** Files of a stored run as the service keeps them: the columns begin in the file that it went on from. */
-function keep(run: BacktestOutput, day: number, begun: string | undefined): KeptRun {
+/** Files of a stored run as the service keeps them, with those that its columns begin in. */
+function keep(run: BacktestOutput, day: number, begun: readonly string[]): KeptRun {
   const write = (name: string, file: { readonly bytes: Uint8Array; readonly sha256: string }) => {
     const path = join(folder, `${name}-${day}`);
     writeFileSync(path, file.bytes);
     return { path, sha256: file.sha256 };
   };
   const columns = write('columns', run.columns);
-  return { columns: columns.path, checkpoint: write('checkpoint', run.checkpoint!), result: write('result', run.result).path, baseName: begun ?? `columns-${day}` };
+  return { columns: columns.path, checkpoint: write('checkpoint', run.checkpoint!), result: write('result', run.result).path, begunNames: [...begun, `columns-${day}`] };
 }
 
 async function timed(input: BacktestInput): Promise<{ readonly output: BacktestOutput; readonly milliseconds: number }> {

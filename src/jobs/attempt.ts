@@ -58,7 +58,7 @@ export function startAttempt(
         said = message ?? said;
       },
       keep: ({ bytes, sha256 }) => observed(artifacts.write(bytes, sha256).then(account)),
-      share: (ref, name) => observed(artifacts.link(ref, name).then(account)),
+      share: (files) => observed(artifacts.link(files).then((refs) => refs.map(account))),
     }))();
 
   return {

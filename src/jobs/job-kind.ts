@@ -1,4 +1,4 @@
-import type { ArtifactRef } from '#store/artifacts.js';
+import type { ArtifactLink, ArtifactRef } from '#store/artifacts.js';
 import type { DocumentTransaction } from '#store/documents.js';
 import type { Origin } from './origin.js';
 import type { JobKindName, JobStatus } from './status.js';
@@ -32,8 +32,8 @@ export interface Attempt {
   readonly signal: AbortSignal;
   /** Writes bytes that the completion will own; removed again should the attempt not complete. */
   keep(output: { readonly bytes: Uint8Array; readonly sha256: string }): Promise<ArtifactRef>;
-  /** Keeps the bytes of an artifact of others under a name of the completion's own. @throws Refusal DOCUMENT_UNREADABLE when they are gone */
-  share(ref: ArtifactRef, name: string): Promise<ArtifactRef>;
+  /** Keeps the bytes of artifacts of others under names of the completion's own. @throws Refusal DOCUMENT_UNREADABLE when some are gone */
+  share(files: readonly ArtifactLink[]): Promise<readonly ArtifactRef[]>;
 }
 
 export interface Completion {

@@ -284,8 +284,8 @@ export interface KeptRun {
   readonly columns: string;
   readonly checkpoint: KeptFile;
   readonly result: string;
-  /** Name that the file its columns lie or begin in will have beside those of the new run. */
-  readonly baseName: string;
+  /** Names that the files which its columns begin in, and at last that which they lie in, will have beside those of the new run. */
+  readonly begunNames: readonly string[];
 }
 
 interface KeptFile {
@@ -296,8 +296,10 @@ interface KeptFile {
 export interface BacktestOutput {
   /** What it takes to go on with the run; null where that is not known. */
   readonly checkpoint: OutputBytes | null;
-  /** Last date of the stored run that was gone on with, YYYY-MM-DD: the columns begin in its file. Null for a run made whole. */
+  /** Last date of the stored run that was gone on with, YYYY-MM-DD. Null for a run made whole. */
   readonly extendedFrom: string | null;
+  /** How many of the files of the stored run, in the order of their names, the columns begin in. */
+  readonly begun: number;
   /** Why a stored run was not gone on with; null when it was, or there was none. */
   readonly fullRunReason: FullRunReason | null;
   /** BacktestRunResult as JSON, without the snapshots that are kept by themselves. */

@@ -173,7 +173,9 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const { artifacts: stored, request } = requireRun(documents, runId);
       const { benchmark } = BacktestFields.parse(request);
       const isIndex = benchmark?.kind === 'index' && documents.get('index', benchmark.id) !== undefined;
-      const files = Object.entries({ ...stored, snapshots: stored.result.inset }).flatMap(([name, ref]) => (ref === undefined ? [] : [{ name, path: artifacts.path(ref), sha256: ref.sha256 }]));
+      const { begun = [], ...others } = stored;
+      const named = [...Object.entries({ ...others, snapshots: stored.result.inset }), ...begun.map((ref, i) => [`columns begun in file ${i + 1}`, ref] as const)];
+      const files = named.flatMap(([name, ref]) => (ref === undefined ? [] : [{ name, path: artifacts.path(ref), sha256: ref.sha256 }]));
       // Told from the files as they are now.
       return make({ view: 'reconcile', columns: artifacts.path(stored.columns), files, market: markets.served()?.handle ?? null, benchmark: isIndex ? { indexId: benchmark.id, documents: plans.benchmarkDocuments(benchmark.id) } : null }, signal);
     },

@@ -8,7 +8,7 @@ import type { KeptRun } from '#jobs/tasks.js';
 import type { Markets } from '#market/markets.js';
 import type { ArtifactInset, ArtifactRef, ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
-import { readRun } from './run-documents.js';
+import { begunFiles, readRun } from './run-documents.js';
 import { assertNotDeleted } from './jobs-about.js';
 
 /** Everything a backtest depends on besides the market, which is the one served when an attempt starts. */
@@ -29,25 +29,37 @@ function jsonBytes(plan: BacktestPlan): { readonly bytes: Uint8Array; readonly s
   return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** A stored run that can be gone on with, and the name that the file it begins in will have for the run that does. */
+/** A stored run that can be gone on with. */
 interface Continuable {
-  readonly base: ArtifactRef;
+  /** Files that the columns of a run which goes on may begin in, and the names they will have for it. */
+  readonly columns: readonly ArtifactRef[];
   /** Snapshots that its result shares with that of the run that goes on. */
   readonly snapshots: ArtifactInset;
   readonly kept: KeptRun;
 }
 
-/** Files that a run gone on with shares with the stored one. */
+/** Files that a run gone on with shares with the stored one, of its own. */
 interface SharedFiles {
-  readonly base: ArtifactRef;
+  readonly begun: readonly ArtifactRef[];
   readonly snapshots: ArtifactRef;
 }
 
+interface ShareInput {
+  readonly artifacts: ArtifactStore;
+  readonly stored: Continuable;
+  /** How many files of its columns are shared. */
+  readonly begun: number;
+}
+
 /** Keeps the files that a run begins in for a run that goes on with it; undefined when one has gone. */
-async function shared(attempt: Attempt, { artifacts, stored: { base, snapshots, kept } }: { readonly artifacts: ArtifactStore; readonly stored: Continuable }): Promise<SharedFiles | undefined> {
+async function shared(attempt: Attempt, { artifacts, stored: { columns, snapshots, kept }, begun }: ShareInput): Promise<SharedFiles | undefined> {
   const { name, bytes, sha256 } = snapshots;
   try {
-    return { base: await attempt.share(base, kept.baseName), snapshots: await attempt.share({ name, bytes, sha256 }, artifacts.newName()) };
+    const [text, ...files] = await attempt.share([
+      { ref: { name, bytes, sha256 }, name: artifacts.newName() },
+      ...columns.slice(0, begun).map((ref, i) => ({ ref, name: kept.begunNames[i]! })),
+    ]);
+    return { snapshots: text!, begun: files }; // As many as were asked for.
   } catch (refusal) {
     if (refusal instanceof Refusal && refusal.code === 'DOCUMENT_UNREADABLE') return undefined;
     throw refusal;
@@ -62,9 +74,10 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
     if (found === undefined) return null;
     const run = 'unreadable' in found ? undefined : readRun(found.body);
     if (run?.artifacts.checkpoint === undefined || run.artifacts.result.inset === undefined) return 'no_checkpoint';
-    const { columns, base = columns, checkpoint, result } = run.artifacts;
+    const { columns, checkpoint, result } = run.artifacts;
+    const files = [...begunFiles(run), columns];
     const kept = { columns: artifacts.path(columns), checkpoint: { path: artifacts.path(checkpoint), sha256: checkpoint.sha256 }, result: artifacts.path(result) };
-    return { base, snapshots: run.artifacts.result.inset, kept: { ...kept, baseName: artifacts.newName() } };
+    return { columns: files, snapshots: run.artifacts.result.inset, kept: { ...kept, begunNames: files.map(() => artifacts.newName()) } };
   }
 
   return {
@@ -80,7 +93,7 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
         attempt.compute('backtest', { ...task, kept: isContinuable ? stored.kept : stored }),
         isContinuable ? artifacts.isIntact(stored.snapshots) : true, // The task itself does not read them.
       ]);
-      const before = isContinuable && went.extendedFrom !== null ? (isIntact ? await shared(attempt, { artifacts, stored }) : undefined) : null;
+      const before = isContinuable && went.extendedFrom !== null ? (isIntact ? await shared(attempt, { artifacts, stored, begun: went.begun }) : undefined) : null;
       // Who deleted or damaged the stored run took away what a run that goes on with it begins in.
       const output = before === undefined ? await attempt.compute('backtest', { ...task, kept: 'no_checkpoint' }, 0) : went;
       const [result, overview, columns, snapshots] = await Promise.all([
@@ -93,7 +106,7 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
         overview, columns,
         result: { ...result, inset: { ...snapshots, at: output.snapshots.at } },
         plan: await attempt.keep(jsonBytes(plan)),
-        ...(before ? { base: before.base } : {}),
+        ...(before && before.begun.length > 0 ? { begun: [...before.begun] } : {}),
         ...(output.checkpoint ? { checkpoint: await attempt.keep(output.checkpoint) } : {}),
       };
       const document: RunDocument = {

@@ -1,6 +1,7 @@
 import { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { RunProvenance } from '#jobs/tasks.js';
+import type { ArtifactRef } from '#store/artifacts.js';
 import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
@@ -19,6 +20,11 @@ export function requireRun(reader: Reader, runId: string): RunDocument {
   const document = 'unreadable' in stored ? undefined : readRun(stored.body);
   if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The stored run of ${runId} cannot be read; it can still be deleted.`);
   return document;
+}
+
+/** The files that the columns of a run begin in, in order. */
+export function begunFiles({ artifacts: { begun, base } }: RunDocument): readonly ArtifactRef[] {
+  return begun ?? (base ? [base] : []);
 }
 
 /** What a run was made from, and how; runs stored before they could be gone on with were made whole. */

@@ -5,7 +5,7 @@ import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
 import type { StoredBytes } from './analytics.js';
-import { provenanceOf } from './run-documents.js';
+import { begunFiles, provenanceOf } from './run-documents.js';
 
 export interface RunRecordsDependencies {
   readonly artifacts: ArtifactStore;
@@ -31,14 +31,14 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
   const sizes = new Map<string, number>();
 
   function inputOf(run: RunDocument) {
-    const { columns, base } = run.artifacts;
-    const files = [columns, ...(base ? [base] : [])].map((ref) => ({ path: artifacts.path(ref), sha256: ref.sha256 }));
+    const { columns } = run.artifacts;
+    const files = [columns, ...begunFiles(run)].map((ref) => ({ path: artifacts.path(ref), sha256: ref.sha256 }));
     return { columns: artifacts.path(columns), files, stamp: { ...provenanceOf(run), runAt: run.run_at ?? '' } };
   }
 
   /** @throws Refusal STORAGE_FULL */
   async function write(run: RunDocument): Promise<ArtifactRef> {
-    const name = await artifacts.claim(run.artifacts.columns.bytes + (run.artifacts.base?.bytes ?? 0));
+    const name = await artifacts.claim([run.artifacts.columns, ...begunFiles(run)].reduce((sum, { bytes }) => sum + bytes, 0));
     return { name, ...(await jobs.query('write-record', { ...inputOf(run), path: artifacts.path({ name }) })) };
   }
 
@@ -102,7 +102,7 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
 
 /** Strong ETag of a run's record, known without writing it: everything that its bytes depend on. */
 export function recordEtag(run: RunDocument): string {
-  const { record, columns, base } = run.artifacts;
+  const { record, columns } = run.artifacts;
   if (record) return record.sha256;
-  return createHash('sha256').update(JSON.stringify([RECORD_FORMAT, columns.sha256, base?.sha256 ?? null, run.run_at, provenanceOf(run)])).digest('hex');
+  return createHash('sha256').update(JSON.stringify([RECORD_FORMAT, columns.sha256, begunFiles(run).map(({ sha256 }) => sha256), run.run_at, provenanceOf(run)])).digest('hex');
 }

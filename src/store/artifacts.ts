@@ -19,6 +19,12 @@ export interface ArtifactInset extends Omit<ArtifactRef, 'inset'> {
   readonly at: number;
 }
 
+/** An artifact, and another name for its file. */
+export interface ArtifactLink {
+  readonly ref: ArtifactRef;
+  readonly name: string;
+}
+
 /** Bytes of an artifact with what is read within it. */
 export function lengthOf({ bytes, inset }: ArtifactRef): number {
   return bytes + (inset?.bytes ?? 0);
@@ -30,10 +36,11 @@ export interface ArtifactStore {
   /** A name for an artifact to come. */
   newName(): string;
   /**
-   * The bytes of an artifact under another name, so that they stay when the first one goes. Not yet owned, as `write`.
-   * @throws Refusal DOCUMENT_UNREADABLE when the file is missing or has another length
+   * The files of artifacts under other names, so that they stay when the first ones go. Not yet owned, as `write`. When one cannot be
+   * had, none is.
+   * @throws Refusal DOCUMENT_UNREADABLE when a file is missing or has another length
    */
-  link(ref: ArtifactRef, name: string): Promise<ArtifactRef>;
+  link(files: readonly ArtifactLink[]): Promise<readonly ArtifactRef[]>;
   /**
    * A readable stream over the bytes with those of an inset, or over a byte range of the file (`end` exclusive). A whole stream
    * is checked against its hashes while it passes and breaks off before the last chunk of a file that was damaged.

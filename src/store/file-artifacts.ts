@@ -26,6 +26,16 @@ export async function openArtifacts(folder: string, freeSpace: FreeSpace = watch
     await Promise.all(names.map((name) => unlink(path(name)).catch(ignoreAbsent)));
   }
 
+  async function linkOne(ref: ArtifactRef, name: string): Promise<void> {
+    closeSync(openChecked(path(ref.name), ref));
+    try {
+      await link(path(ref.name), path(name));
+    } catch (thrown) {
+      if (isAbsent(thrown)) throw unreadable(ref, thrown);
+      await copyFlushed(path(ref.name), path(name)); // The file system has no second names.
+    }
+  }
+
   return {
     async write(bytes, sha256) {
       await freeSpace.admit(bytes.length);
@@ -37,16 +47,19 @@ export async function openArtifacts(folder: string, freeSpace: FreeSpace = watch
       return { name, bytes: bytes.length, sha256 };
     },
     newName: newArtifactName,
-    async link(ref, name) {
-      closeSync(openChecked(path(ref.name), ref));
+    async link(files) {
+      const linked: ArtifactRef[] = [];
       try {
-        await link(path(ref.name), path(name));
+        for (const { ref, name } of files) {
+          await linkOne(ref, name);
+          linked.push({ ...ref, name });
+        }
       } catch (thrown) {
-        if (isAbsent(thrown)) throw unreadable(ref, thrown);
-        await copyFlushed(path(ref.name), path(name)); // The file system has no second names.
+        await remove(linked.map(({ name }) => name));
+        throw thrown;
       }
       await flushFolder(folder);
-      return { ...ref, name };
+      return linked;
     },
     stream(ref, range) {
       const file = openChecked(path(ref.name), ref);

@@ -184,14 +184,17 @@ test('an artifact dropped shortly before the service stops is gone after it', as
   await home.close();
 });
 
-test('bytes under a second name stay when the first one goes, and cannot be had when they are gone or cut', async () => {
-  const artifacts = await openArtifacts(await newFolder());
-  const ref = await artifacts.write(CONTENT, SHA256);
-  const second = await artifacts.link(ref, artifacts.newName());
+test('bytes under second names stay when the first ones go, and none can be had when some are gone or cut', async () => {
+  const folder = await newFolder();
+  const artifacts = await openArtifacts(folder);
+  const [ref, other] = await Promise.all([artifacts.write(CONTENT, SHA256), artifacts.write(CONTENT, SHA256)]);
+  const [second, third] = await artifacts.link([ref, other].map((each) => ({ ref: each, name: artifacts.newName() })));
   await artifacts.remove([ref.name]);
   expect(second).toMatchObject({ bytes: 700_001, sha256: SHA256 });
-  expect(Buffer.compare(await artifacts.read(second), CONTENT)).toBe(0);
-  await expect(artifacts.link(ref, artifacts.newName())).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
-  await truncate(artifacts.path(second), 5);
-  await expect(artifacts.link(second, artifacts.newName())).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
+  expect(Buffer.compare(await artifacts.read(second!), CONTENT)).toBe(0);
+  const unreadable = { code: 'DOCUMENT_UNREADABLE' };
+  await expect(artifacts.link([{ ref: other, name: artifacts.newName() }, { ref, name: artifacts.newName() }])).rejects.toMatchObject(unreadable);
+  await truncate(artifacts.path(second!), 5);
+  await expect(artifacts.link([{ ref: second!, name: artifacts.newName() }])).rejects.toMatchObject(unreadable);
+  expect((await readdir(folder)).toSorted()).toEqual([other, second!, third!].map(({ name }) => name).toSorted());
 });

@@ -1,51 +1,85 @@
 import type { RelativeMetrics } from '../analytics/relative.js';
 import { exchangeRates } from '../market/exchange-rates.js';
-import { effectTable } from '../market/growth.js';
+import { effectTable, type EffectTable } from '../market/growth.js';
 import { RETURN_VARIANTS, type ReturnVariant } from '../market/market-data.js';
+import { placeActions } from '../market/session-actions.js';
+import type { SessionMarket } from '../market/session-market.js';
 import type { Book } from './book.js';
+import { PANELS } from './column-stretches.js';
 import type { ExtendedRecord } from './extend-record.js';
 import type { ExtendInput } from './extend-run.js';
-import type { Continuation } from './go-on.js';
+import { CannotGoOn, type Continuation } from './go-on.js';
 import { indexTerms } from './index-run.js';
 import { kindOf, type Numbers } from './record-columns.js';
-import { createColumns, type BlockName, type ColumnsHeader, type ColumnsWriter, type RunColumns } from './run-columns.js';
+import { createColumns, type BlockName, type ColumnsHeader, type ColumnsWriter, type JoinedName, type RunColumns, type RunHeader } from './run-columns.js';
 import { costsOf, labelsOn, rebalanceRows, scatter, slotsOf } from './run-to-columns.js';
 import type { Trades } from './trades.js';
 
 export interface ExtendColumnsInput {
   readonly input: ExtendInput;
   readonly continuation: Continuation;
-  /** Columns of the names, [H]. */
-  readonly names: Int32Array;
+  readonly held: NamesHeld;
   readonly days: Int32Array;
   readonly level: Float64Array;
+  /** Blocks that are written whole, as going on reads all of them. */
+  readonly whole: Readonly<Record<'value' | 'costs' | 'indexLevel', Float64Array>>;
   readonly relative: RelativeMetrics | null;
   readonly trades: Trades;
   readonly record: ExtendedRecord;
   readonly rebalances: RunColumns['header']['rebalances'];
 }
 
-/** The columns of a run gone on with: what is new of each block, behind what is stored of it; small blocks and those in another order are written anew. */
-export function extendColumns(write: ExtendColumnsInput): Uint8Array<ArrayBuffer> {
-  const { input: { stored, baseName, contentHash }, continuation, names, days, level, relative, record, rebalances } = write;
+/** The names of a run gone on with, as columns of the market. */
+export interface NamesHeld {
+  /** All of them, ascending, [H]. */
+  readonly names: Int32Array;
+  /** Those that the stored run has not. */
+  readonly joined: Int32Array;
+}
+
+export interface WrittenColumns {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** How many of the named files they begin in. */
+  readonly begun: number;
+}
+
+/** Dates that a file of columns may have before further ones are written to another that it begins: a megabyte of 500 names. */
+const DATES_MAX = 32;
+/** Files that columns may begin in: as many are opened by whoever reads all of a block. */
+const FILES_MAX = 128;
+
+/**
+ * The columns of a run gone on with: what is new of each block, behind what is stored of it; small blocks and those in another
+ * order are written anew. Where names have joined, or the stored file is full, its blocks stay where they are.
+ * @throws CannotGoOn when they would lie in too many files
+ */
+export function extendColumns(write: ExtendColumnsInput): WrittenColumns {
+  const { input: { stored, begunNames, contentHash, datesMax = DATES_MAX }, continuation, held: { names, joined }, days, level, whole, relative, record, rebalances } = write;
   const { portfolio, index, uncapped } = continuation;
+  const { identifiers } = index.sm;
   const { header } = stored;
-  const { dates: before, index_dates: indexBefore } = header;
-  const blocks = blocksBehind(stored, baseName);
+  const { dates: before, index_dates: indexBefore, begun = [] } = header;
+  const isFull = joined.length > 0 || before - stored.begun('level') >= datesMax;
+  const files = begunNames.slice(0, begun.length + (isFull ? 1 : 0));
+  if (files.length > FILES_MAX) throw new CannotGoOn('rewritten');
+  const blocks = blocksBehind(stored, { files, isFull, width: names.length });
   const { append, replace } = blocks;
-  append('days', days.subarray(before));
+  replace('days', days);
   append('level', level.subarray(before));
-  for (const block of ['value', 'gross', 'costs', 'cash'] as const) append(block, portfolio[block].subarray(1));
+  for (const block of ['value', 'costs'] as const) replace(block, whole[block]);
+  for (const block of ['gross', 'cash'] as const) append(block, portfolio[block].subarray(1));
   append('breaks', portfolio.begins.subarray(1));
   append('weights', rowsOf(portfolio, names));
   append('indexWeights', header.has_index_weights ? rowsOf(index.book, names) : NONE);
   appendEvents(write, append);
   appendRebalances(write, append);
-  append('price', pricesOf(portfolio, names));
-  append('effects', effectsAfter(write));
-  if (header.blocks.rates) replace('rates', ratesOf(write));
+  append('price', pricesOf(portfolio.sm, names, { from: portfolio.from + 1, to: portfolio.from + portfolio.length }));
+  append('joinedPrice', ...Array.from(joined, (column) => pricesOf(portfolio.sm, [column], sessionsBefore(write))));
+  append('effects', effectsBefore(write), effectsAfter(write));
+  const { foreign, rates } = ratesOf(write);
+  if (rates.length > 0) replace('rates', rates);
   append('indexDays', index.sm.sessions.slice(index.from + 1, index.to + 1));
-  append('indexLevel', index.book.value.subarray(1));
+  replace('indexLevel', whole.indexLevel);
   append('divisor', index.book.divisor.subarray(1));
   for (const { variant, book } of variantsAfter(continuation)) {
     append(VARIANT_BLOCKS[variant].level, book.value.subarray(1));
@@ -56,13 +90,23 @@ export function extendColumns(write: ExtendColumnsInput): Uint8Array<ArrayBuffer
     replace('benchmarkDays', relative.days);
     replace('benchmarkLevel', relative.level);
   }
-  replace('labels', new TextEncoder().encode(JSON.stringify(labelsOn(index.sm.market, header.names, days.at(-1)!))));
+  replace('labels', new TextEncoder().encode(JSON.stringify(labelsOn(index.sm.market, Array.from(names, (column) => identifiers[column]!), days.at(-1)!))));
   replace('record', record.description);
   append('recordF64', ...record.added.f64);
   append('recordI32', ...record.added.i32);
   append('recordU8', ...record.added.u8);
-  const { version: _version, blocks: _blocks, base: _base, ...told } = header;
-  return blocks.write({ ...told, store_content_hash: contentHash, dates: days.length, index_dates: indexBefore + index.book.length - 1, rebalances });
+  const { version: _version, blocks: _blocks, begun: _begun, joined: known = [], ...told } = header;
+  const joinedNow = Array.from(joined, (column): JoinedName => ({ name: identifiers[column]!, file: files.length, dates: before }));
+  const bytes = blocks.write({
+    ...told,
+    store_content_hash: contentHash,
+    names: Array.from(names, (column) => identifiers[column]!),
+    dates: days.length,
+    index_dates: indexBefore + index.book.length - 1,
+    rebalances, foreign,
+    ...(known.length + joinedNow.length > 0 ? { joined: [...known, ...joinedNow] } : {}),
+  });
+  return { bytes, begun: files.length };
 }
 
 const NONE = new Float64Array(0);
@@ -82,31 +126,43 @@ function variantsAfter({ index, variants }: Continuation): { readonly variant: R
 }
 
 interface BlocksBehind {
-  /** More of a block, behind what is stored of it; nothing where there is no such block. */
+  /** More of a block, behind what is stored of it; nothing where there is no such block but for the prices of the first names to join. */
   append(name: BlockName, ...added: readonly Numbers[]): void;
   /** A block in place of the stored one. */
   replace(name: BlockName, values: Numbers): void;
   write(header: ColumnsHeader): Uint8Array<ArrayBuffer>;
 }
 
-function blocksBehind(stored: RunColumns, baseName: string): BlocksBehind {
+interface BehindInput {
+  /** Names of the files that blocks will begin in. */
+  readonly files: readonly string[];
+  /** Whether the stored file is one of them. */
+  readonly isFull: boolean;
+  /** Names of the run. */
+  readonly width: number;
+}
+
+function blocksBehind(stored: RunColumns, { files, isFull, width }: BehindInput): BlocksBehind {
   const { header } = stored;
   const pieces = new Map<BlockName, readonly Numbers[]>();
-  const begins: { [K in BlockName]?: { readonly offset: number; readonly length: number } } = {};
+  const begun: { -readonly [K in BlockName]?: { readonly begins: readonly number[]; readonly length: number } } = {};
   return {
     append(name, ...added) {
       const block = header.blocks[name];
-      if (!block) return;
-      const begun = header.base === undefined ? { offset: block.offset, length: block.length } : block.begins;
-      if (begun) begins[name] = begun;
-      pieces.set(name, [stored[block.type](name, begun?.length ?? 0), ...added]);
+      if (!block && !(name === 'joinedPrice' && added.length > 0)) return;
+      const before = block === undefined ? 0 : PANELS.has(name) ? (block.length / header.names.length) * width : block.length;
+      const elsewhere = block === undefined ? 0 : stored.begun(name);
+      const begins = block?.begins ?? (header.begun ?? []).flatMap(() => [0, 0]);
+      const own = block === undefined ? [0, 0] : [block.offset, block.length - elsewhere];
+      if (files.length > 0) begun[name] = { begins: isFull ? [...begins, ...own] : begins, length: before + added.reduce((sum, { length }) => sum + length, 0) };
+      pieces.set(name, block === undefined || isFull ? added : [stored[block.type](name, elsewhere), ...added]);
     },
     replace(name, values) {
       pieces.set(name, [values]);
     },
     write(told) {
-      const sizes = Object.fromEntries([...pieces].map(([name, parts]) => [name, { type: kindOf(parts[0]!), length: parts.reduce((sum, { length }) => sum + length, 0) }]));
-      const columns = createColumns(told, sizes, undefined, { base: baseName, begins });
+      const sizes = Object.fromEntries([...pieces].map(([name, parts]) => [name, { type: header.blocks[name]?.type ?? kindOf(parts[0]!), length: parts.reduce((sum, { length }) => sum + length, 0) }]));
+      const columns = createColumns(told, sizes, undefined, { files, blocks: begun });
       for (const [name, parts] of pieces) {
         let at = 0;
         for (const part of parts) {
@@ -131,7 +187,7 @@ function rowsOf({ columns, weights, length }: Book, names: Int32Array): Float64A
   return rows;
 }
 
-function appendEvents({ input: { plan, stored }, continuation: { portfolio }, names, trades }: ExtendColumnsInput, append: BlocksBehind['append']): void {
+function appendEvents({ input: { plan, stored }, continuation: { portfolio }, held: { names }, trades }: ExtendColumnsInput, append: BlocksBehind['append']): void {
   const first = stored.header.dates - 1;
   const { events, columns } = portfolio;
   const slots = slotsOf(columns, names);
@@ -142,49 +198,74 @@ function appendEvents({ input: { plan, stored }, continuation: { portfolio }, na
   append('eventCosts', costsOf({ portfolio, trades, plan }, names));
 }
 
-function appendRebalances({ input: { plan }, continuation: { portfolio, rebalances }, names }: ExtendColumnsInput, append: BlocksBehind['append']): void {
+function appendRebalances({ input: { plan }, continuation: { portfolio, rebalances }, held: { names } }: ExtendColumnsInput, append: BlocksBehind['append']): void {
   const { targets, raw, capped } = rebalanceRows({ portfolio, rebalances, plan }, names);
   append('targets', targets);
   append('raw', raw);
   append('capped', capped);
 }
 
-/** CLOSE of the new sessions. */
-function pricesOf({ sm, from, length }: Book, names: Int32Array): Float64Array {
+/** Sessions `from` to `to` (exclusive). */
+interface Sessions {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** CLOSE on sessions. */
+function pricesOf(sm: SessionMarket, names: ArrayLike<number>, { from, to }: Sessions): Float64Array {
   const close = sm.market.fields.get('CLOSE')!;
-  const rows = new Float64Array((length - 1) * names.length);
-  for (let t = 1; t < length; t++) {
-    for (let i = 0; i < names.length; i++) rows[(t - 1) * names.length + i] = sm.valueAt(close, from + t, names[i]!);
+  const rows = new Float64Array((to - from) * names.length);
+  for (let session = from; session < to; session++) {
+    for (let i = 0; i < names.length; i++) rows[(session - from) * names.length + i] = sm.valueAt(close, session, names[i]!);
   }
   return rows;
 }
 
-/** Rows of the effects on the new sessions, by date then name. */
-function effectsAfter({ input: { stored }, continuation: { index, portfolio }, names }: ExtendColumnsInput): Float64Array {
-  const { effects, starts } = effectTable(index.sm, indexTerms(index));
-  const placeOf = new Map([...names].map((column, place) => [column, place]));
-  const first = stored.header.dates - 1;
-  const rows: number[] = [];
-  for (let t = 1; t < portfolio.length; t++) {
-    for (let e = starts[portfolio.from + t]!; e < starts[portfolio.from + t + 1]!; e++) {
-      const { column, ratio, cash, rights, subscription } = effects[e]!;
-      const place = placeOf.get(column);
-      if (place !== undefined) rows.push(place, first + t, ratio, cash, rights, subscription);
-    }
-  }
-  return Float64Array.from(rows);
+/** The sessions of the stored run. */
+function sessionsBefore({ input: { stored }, continuation: { portfolio } }: ExtendColumnsInput): Sessions {
+  return { from: portfolio.from + 1 - stored.header.dates, to: portfolio.from + 1 };
 }
 
-/** Exchange rates of the whole run, by name. */
-function ratesOf({ input: { stored }, continuation: { index, portfolio }, names }: ExtendColumnsInput): Float64Array {
-  const { foreign, dates } = stored.header;
-  const before = stored.f64('rates');
-  const rates = exchangeRates(index.sm, index.document.currency);
-  const length = dates + portfolio.length - 1;
-  const all = new Float64Array(Object.keys(foreign).length * length);
-  for (const [place, row] of Object.entries(foreign)) {
-    all.set(before.subarray(row * dates, (row + 1) * dates), row * length);
-    all.set(rates.seriesOf(names[Number(place)]!).subarray(portfolio.from + 1, portfolio.from + portfolio.length), row * length + dates);
+/** Rows of the effects that names which joined had on the sessions before, by name then date. */
+function effectsBefore(write: ExtendColumnsInput): Float64Array {
+  const { input: { actionsOf }, continuation: { index }, held: { joined } } = write;
+  if (joined.length === 0) return NONE;
+  const { sm } = index;
+  const market = { ...sm.market, actions: actionsOf(joined) };
+  const table = effectTable({ ...sm, market, actions: placeActions({ market, sessions: sm.sessions, calendar: sm.calendar, columnOf: sm.columnOf }) }, indexTerms(index));
+  return Float64Array.from(Array.from(joined, (column) => effectRows(write, { table, of: [column], ...sessionsBefore(write) })).flat());
+}
+
+/** Rows of the effects on the new sessions, by date then name. */
+function effectsAfter(write: ExtendColumnsInput): Float64Array {
+  const { continuation: { index, portfolio: { from, length } }, held: { names } } = write;
+  return Float64Array.from(effectRows(write, { table: effectTable(index.sm, indexTerms(index)), of: names, from: from + 1, to: from + length }));
+}
+
+/** Rows of the effects on some names on sessions, by date. */
+function effectRows(write: ExtendColumnsInput, { table: { effects, starts }, of, from, to }: Sessions & { readonly table: EffectTable; readonly of: Iterable<number> }): number[] {
+  const { names } = write.held;
+  const wanted = new Set(of);
+  const placeOf = new Map([...names].map((column, place) => [column, place]));
+  const first = sessionsBefore(write).from;
+  const rows: number[] = [];
+  for (let session = from; session < to; session++) {
+    for (let e = starts[session]!; e < starts[session + 1]!; e++) {
+      const { column, ratio, cash, rights, subscription } = effects[e]!;
+      if (wanted.has(column)) rows.push(placeOf.get(column)!, session - first, ratio, cash, rights, subscription);
+    }
   }
-  return all;
+  return rows;
+}
+
+/** Exchange rates of the whole run by foreign name, and the row of each. */
+function ratesOf(write: ExtendColumnsInput): { readonly foreign: RunHeader['foreign']; readonly rates: Float64Array } {
+  const { input: { stored }, continuation: { index, portfolio }, held: { names } } = write;
+  const rates = exchangeRates(index.sm, index.document.currency);
+  const foreign = Array.from(names.keys()).filter((place) => !rates.isNative(names[place]!));
+  const { from } = sessionsBefore(write);
+  const length = stored.header.dates + portfolio.length - 1;
+  const all = new Float64Array(foreign.length * length);
+  foreign.forEach((place, row) => all.set(rates.seriesOf(names[place]!).subarray(from, from + length), row * length));
+  return { foreign: Object.fromEntries(foreign.map((place, row) => [String(place), row])), rates: all };
 }

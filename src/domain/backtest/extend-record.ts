@@ -4,7 +4,7 @@ import { coverageOf } from './window.js';
 import type { Book } from './book.js';
 import { CannotGoOn, type Continuation, type IndexContinuation } from './go-on.js';
 import { latestPositions, tradePrices } from './portfolio.js';
-import { assertFinite, isFrame, numbersAt, readDescription, type Description, type FrameReference, type Kind, type Numbers, type Plain } from './record-columns.js';
+import { assertFinite, isFrame, readDescription, type Description, type FrameReference, type Kind, type Numbers, type Plain } from './record-columns.js';
 import { lengthOf, poolsBehind, type Place, type Pools } from './record-pools.js';
 import type { RunColumns } from './run-columns.js';
 import { gapsOf, pricingOf, snapshotOf, TRANSACTION_ROWS_MAX, type RecordedBook, type RecordedGaps, type RecordedPortfolio, type RecordedPositions, type RecordedPricing, type RecordedTransactions, type Snapshot, type WeightsFrame } from './run-record.js';
@@ -60,7 +60,7 @@ interface Rest {
 }
 
 /**
- * @throws CannotGoOn when the whole run would tell the weights of its books in another layout
+ * @throws CannotGoOn when portfolio and index begin or cease to hold the same
  * @cost O(H) for each new session, and the description
  */
 export function extendRecord({ stored, continuation, plain, trades, gaps }: ExtendRecordInput): ExtendedRecord {
@@ -206,17 +206,31 @@ function extendFrame({ shown, more: { book }, portfolio, stored, names, pools }:
     if (!isSame) throw new CannotGoOn('parted');
     return { portfolioRows: Math.min(max, dates) };
   }
-  const known = names.identifiers.length;
   const columns = names.places(book.columns);
-  if (names.identifiers.length > known || !isEqual(columns, pools.read(stored, frame.columns))) throw new CannotGoOn('new_name');
+  const shownBefore = withNames(frame, { columns, stored, pools });
   const added = book.length - 1;
   const keep = Math.max(0, max - added);
   const last = Math.min(added, max);
   const days = pools.slide(frame.days, keep, sessionsAfter(book).subarray(added - last));
-  const weights = pools.slide(frame.weights, keep * columns.length, book.weights.slice((book.length - last) * columns.length));
+  const weights = pools.slide(shownBefore.weights, keep * columns.length, book.weights.slice((book.length - last) * columns.length));
   const rows = Math.min(before, keep);
-  if (isSame && heldAlike(stored, { identifiers: names.identifiers, columns, rows, weights: numbersAt(stored, frame.weights) as Float64Array })) throw new CannotGoOn('parted');
-  return { days, columns: frame.columns, weights };
+  if (isSame && heldAlike(stored, { identifiers: names.identifiers, columns, rows, weights: pools.read(stored, shownBefore.weights) as Float64Array })) throw new CannotGoOn('parted');
+  return { days, columns: shownBefore.columns, weights };
+}
+
+/** Stored weights of a book by the names that it has now: what it could not hold before had none. */
+function withNames({ columns: known, weights }: DescribedFrame, { columns, stored, pools }: Pick<ExtendBookInput, 'stored' | 'pools'> & { readonly columns: Int32Array }): Pick<DescribedFrame, 'columns' | 'weights'> {
+  const before = pools.read(stored, known);
+  if (isEqual(columns, before)) return { columns: known, weights };
+  const placeOf = new Map(Array.from(columns, (column, place) => [column, place]));
+  const places = Int32Array.from(before, (column) => placeOf.get(column) ?? -1);
+  if (places.includes(-1)) throw new Error('a book has lost a name that it could hold');
+  const rows = pools.read(stored, weights) as Float64Array; // Weights are kept in the f64 block.
+  const wide = new Float64Array((rows.length / before.length) * columns.length);
+  for (let at = 0, row = 0; at < rows.length; at += before.length, row += columns.length) {
+    for (let k = 0; k < before.length; k++) wide[row + places[k]!] = rows[at + k]!;
+  }
+  return { columns: pools.add(columns), weights: pools.add(wide) };
 }
 
 interface HeldInput {

@@ -1,10 +1,11 @@
 import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf } from '../analytics/series.js';
 import { relativeMetrics } from '../analytics/relative.js';
 import { dayFrom, formatDay, type Day } from '../days.js';
+import type { CorporateAction } from '../market/market-data.js';
 import type { Book, Gap } from './book.js';
 import { CHECKPOINT_FORMAT, keptBook, marksOf, recentOf, sinceOf, type KeptBook, type RunCheckpoint } from './checkpoint.js';
 import type { Composition } from './compositions.js';
-import { extendColumns } from './extend-columns.js';
+import { extendColumns, type NamesHeld } from './extend-columns.js';
 import { extendRecord } from './extend-record.js';
 import { CannotGoOn, goOn, type Continuation, type GoOnInput } from './go-on.js';
 import type { BlockName, RunColumns } from './run-columns.js';
@@ -14,9 +15,13 @@ import { findingGroups, gapsWithin, ownEnd, toldFindings, type FindingGroups, ty
 import { tradesOf } from './trades.js';
 
 export interface ExtendInput extends GoOnInput {
-  /** Columns of the stored run, and the name that the file they lie or begin in will have beside what is written. */
   readonly stored: RunColumns;
-  readonly baseName: string;
+  /** Names that the files which its columns begin in, and at last that which they lie in, will have beside what is written. */
+  readonly begunNames: readonly string[];
+  /** Dates that a file may have before further ones are written to another; as many as are good for reading and writing unless given. */
+  readonly datesMax?: number;
+  /** Every action of some columns of the market. */
+  readonly actionsOf: (columns: Int32Array) => readonly CorporateAction[];
   /** Content of the market that the run goes on on. */
   readonly contentHash: string;
 }
@@ -29,33 +34,32 @@ export interface ExtendedRun {
   readonly market: readonly string[];
   /** Columns: what is new of them, and where the rest lies. */
   readonly columns: Uint8Array<ArrayBuffer>;
+  /** How many of the named files they begin in. */
+  readonly begun: number;
   readonly checkpoint: RunCheckpoint;
   /** Last date of the stored run, and how many it has more. */
   readonly extendedFrom: Day;
   readonly sessions: number;
 }
 
-/** Sessions that a file of columns may have behind that which it begins in. */
-export const SESSIONS_BEHIND_MAX = 256;
-
 /**
  * Goes on with a stored run: what comes out is what running the whole gives, bit for bit, but for the layout of the columns.
  * @throws CannotGoOn
  * @throws Refusal as the whole run would
- * @cost O(N + T) and the new sessions; weights and prices of before are not read
+ * @cost O(N + T) and the new sessions; weights and prices of before are not read, but for the prices of names that join
  */
 export function extendRun(input: ExtendInput): ExtendedRun {
   const { plan, stored, checkpoint, report } = input;
-  if (sessionsBehind(stored) >= SESSIONS_BEHIND_MAX) throw new CannotGoOn('rewritten');
   const continuation = goOn(input);
   const { index, portfolio, rebalances, benchmark } = continuation;
-  const names = namesHeld(stored, continuation);
+  const held = namesHeld(stored, continuation);
   if (plan.strategy === undefined) assertSameWeights(stored, continuation); // Views of a strategy show what it holds itself.
   report(0.5, 'measuring');
   const whole = (block: BlockName, added: Float64Array): Float64Array => joined(stored.f64(block), added);
   const days = joinedDays(stored.i32('days'), index.sm.sessions.slice(portfolio.from + 1, portfolio.from + portfolio.length));
   const value = whole('value', portfolio.value.subarray(1));
   const indexValue = whole('indexLevel', index.book.value.subarray(1));
+  const costs = whole('costs', portfolio.costs.subarray(1));
   const level = rebase(value, 100);
   const indexLevel = rebase(indexValue.subarray(checkpoint.from - checkpoint.index.first), 100);
   const metrics = backtestMetrics(level, indexLevel);
@@ -74,10 +78,10 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const addedRebalances = rebalances.map(({ date, session, cap, redistributed }) => ({ date: formatDay(date), at: session - portfolio.from + first, cap, redistributed }));
   const rebalancesTold = [...header.rebalances, ...addedRebalances];
   report(0.7, 'writing the result');
-  const columns = extendColumns({ input, continuation, names, days, level, relative, trades, record, rebalances: rebalancesTold });
+  const { bytes: columns, begun } = extendColumns({ input, continuation, held, days, level, whole: { value, costs, indexLevel: indexValue }, relative, trades, record, rebalances: rebalancesTold });
   const latest = rebalances.at(-1);
   return {
-    rebalances, columns,
+    rebalances, columns, begun,
     market: index.sm.identifiers,
     checkpoint: next,
     extendedFrom: checkpoint.day,
@@ -87,7 +91,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
       returns: returnsOf(level),
       drawdown: drawdownOf(level),
       annualReturns: annualReturns(days, level),
-      totalCosts: whole('costs', portfolio.costs.subarray(1)).reduce((sum, cost) => sum + cost, 0),
+      totalCosts: costs.reduce((sum, cost) => sum + cost, 0),
       rebalancesWithin: rebalancesTold.filter(({ at }) => at >= 0).length,
       benchmark: relative && { relative, reference: plan.request.benchmark!, variant: benchmark ? benchmark.treatment.dividends : continuation.series!.variant },
       identifiers: record.identifiers,
@@ -97,12 +101,6 @@ export function extendRun(input: ExtendInput): ExtendedRun {
       lastRebalance: latest ?? { date: dayFrom(header.rebalances.at(-1)!.date), weights: checkpoint.latest },
     },
   };
-}
-
-/** Dates that a file of columns has behind that which it begins in. */
-function sessionsBehind({ header }: RunColumns): number {
-  const days = header.blocks.days!;
-  return days.begins === undefined ? 0 : days.length - days.begins.length;
 }
 
 function joined(before: Float64Array, added: Float64Array): Float64Array {
@@ -119,14 +117,19 @@ function joinedDays(before: Int32Array, added: Int32Array): Int32Array {
   return whole;
 }
 
-/** Columns of the names that the stored run tells, [H]. @throws CannotGoOn when another one is held or asked for */
-function namesHeld({ header }: RunColumns, { index, portfolio, rebalances }: Continuation): Int32Array {
-  const names = Int32Array.from(header.names, index.sm.columnOf);
-  const known = new Set(names);
-  const held = [portfolio, ...(header.has_index_weights ? [index.book] : [])].flatMap(({ columns, everHeld }) => [...columns].filter((_, slot) => everHeld[slot] === 1));
-  if ([...held, ...rebalances.flatMap(({ columns }) => [...columns])].some((column) => !known.has(column))) throw new CannotGoOn('new_name');
-  return names;
+/** Columns of the names that the stored run tells, and of others that are held or asked for. */
+function namesHeld({ header }: RunColumns, { index, portfolio, rebalances }: Continuation): NamesHeld {
+  const isHeld = new Uint8Array(index.sm.names);
+  for (const { columns, everHeld } of [portfolio, ...(header.has_index_weights ? [index.book] : [])]) {
+    for (let slot = 0; slot < columns.length; slot++) if (everHeld[slot] === 1) isHeld[columns[slot]!] = 1;
+  }
+  for (const { columns } of rebalances) for (const column of columns) isHeld[column] = 1;
+  for (const name of header.names) isHeld[index.sm.columnOf(name)] = KNOWN;
+  const names = Int32Array.from(isHeld.keys()).filter((column) => isHeld[column] !== 0);
+  return { names, joined: names.filter((column) => isHeld[column] !== KNOWN) };
 }
+
+const KNOWN = 2;
 
 /** @throws CannotGoOn when the whole run would show the weights of its index beside its own and the stored one does not, or the other way round */
 function assertSameWeights({ header }: RunColumns, { index: { book }, portfolio }: Continuation): void {

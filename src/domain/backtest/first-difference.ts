@@ -1,6 +1,7 @@
 import { formatDay } from '../days.js';
 import { readRecord } from './record-columns.js';
-import { EFFECT_WIDTH, type BlockName, type RunColumns, type RunHeader } from './run-columns.js';
+import { EFFECT_WIDTH } from './column-stretches.js';
+import type { BlockName, RunColumns, RunHeader } from './run-columns.js';
 import type { RunRecord } from './run-record.js';
 
 /** Where two runs part first. */

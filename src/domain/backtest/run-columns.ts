@@ -1,5 +1,6 @@
 import type { TreatmentSpec } from '../documents/index-document.js';
 import { Refusal } from '../refusal.js';
+import { filesOf, laterThan, PANELS, renamed, stretchesOf, widened, type Later, type Stretch } from './column-stretches.js';
 
 /**
  * The columns of a stored run, so that every view reads what it needs by ranges and nothing is simulated again.
@@ -8,7 +9,7 @@ import { Refusal } from '../refusal.js';
  * T dates of the run, H names held in it, R rebalances, E sessions with trades, B dates of the index book.
  */
 export interface RunHeader {
-  readonly version: typeof VERSION | typeof WHOLE_VERSION;
+  readonly version: typeof VERSION | typeof ONE_BEGUN_VERSION | typeof WHOLE_VERSION;
   readonly run_id: string;
   readonly index_id: string;
   readonly currency: string;
@@ -33,8 +34,18 @@ export interface RunHeader {
   /** External benchmark, null without one. */
   readonly benchmark: { readonly id: string; readonly kind: 'index' | 'identifier' } | null;
   readonly blocks: Readonly<Record<BlockName, Block | undefined>>;
-  /** Name of the file beside this one in which blocks begin, of a run that goes on where a stored one ended. */
-  readonly base?: string;
+  /** Names of the files beside this one in which blocks begin, the earliest first, of a run that goes on where a stored one ended. */
+  readonly begun?: readonly string[];
+  /** Names that the run came to hold after it was gone on with, in the order in which they came. */
+  readonly joined?: readonly JoinedName[];
+}
+
+export interface JoinedName {
+  readonly name: string;
+  /** Position of the first file whose panels have a column for it: among those begun, behind them for this one. */
+  readonly file: number;
+  /** Dates of the run before: so many of its prices are in `joinedPrice`. */
+  readonly dates: number;
 }
 
 export interface StoredRebalance {
@@ -50,10 +61,10 @@ export interface Block {
   readonly type: keyof typeof TYPES;
   /** Bytes from the beginning of the file. */
   readonly offset: number;
-  /** Elements. */
+  /** Elements, with those in other files. */
   readonly length: number;
-  /** The first of them when those lie in the base file. */
-  readonly begins?: { readonly offset: number; readonly length: number };
+  /** Offset and length of what lies in each of the files begun. */
+  readonly begins?: readonly number[];
 }
 
 /** What the market called the names of a run on its last date, null where it does not tell, [H] each. */
@@ -79,6 +90,7 @@ export const BLOCKS = {
   raw: 'weights before capping, [R x H]',
   capped: '1 where a rebalance held a name at its cap, [R x H]',
   price: 'CLOSE, NaN without a bar, [T x H]',
+  joinedPrice: 'CLOSE on the dates before, of each name that joined, [sum of their dates]',
   effects: 'rows of name, date, ratio, cash, rights, subscription price, by name then date; those that a run gone on with has more are behind, [6 x A]',
   rates: 'exchange rates by foreign name, [F x T]',
   indexDays: 'days of the index book, [B]',
@@ -101,11 +113,9 @@ export const BLOCKS = {
 } as const;
 export type BlockName = keyof typeof BLOCKS;
 
-/** Numbers of a row of `effects`. */
-export const EFFECT_WIDTH = 6;
-
-/** Of files that another one begins; a file that is whole is as it was in version 1. */
-const VERSION = 2;
+/** Of files that others begin; of those that one begins in another form; a file that is whole is as it was in version 1. */
+const VERSION = 3;
+const ONE_BEGUN_VERSION = 2;
 const WHOLE_VERSION = 1;
 const MAGIC = 'DVSRUN01';
 const PREAMBLE_BYTES = 16;
@@ -121,7 +131,7 @@ export interface ColumnsWriter {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-export type ColumnsHeader = Omit<RunHeader, 'version' | 'blocks' | 'base'>;
+export type ColumnsHeader = Omit<RunHeader, 'version' | 'blocks' | 'begun'>;
 
 /** A block that lies already where the file is to be, between room for the header and room for the others. */
 export interface PlacedBlock {
@@ -137,12 +147,12 @@ export function placedPanel(cells: number, { before, after }: { readonly before:
 
 type Sizes = Partial<Record<BlockName, { readonly type: Block['type']; readonly length: number }>>;
 
-/** Blocks of a file that another one begins. */
+/** Blocks of a file that others begin. */
 export interface Begun {
-  /** Name of the other file. */
-  readonly base: string;
-  /** Where blocks begin in it; the sizes are those of what follows. */
-  readonly begins: Partial<Record<BlockName, { readonly offset: number; readonly length: number }>>;
+  /** Names of the other files. */
+  readonly files: readonly string[];
+  /** What lies in them, and elements of each block with those; the sizes are of what follows. */
+  readonly blocks: Partial<Record<BlockName, { readonly begins: readonly number[]; readonly length: number }>>;
 }
 
 /** Lays out a file for blocks of known sizes: around a placed one where there is room for it, else in memory of its own. */
@@ -158,12 +168,9 @@ export function createColumns(header: ColumnsHeader, sizes: Sizes, placed?: Plac
     });
     return { blocks: [...around, ...blocks], end: offset };
   };
-  const told = ([name, block]: [BlockName, Block]): [BlockName, Block] => {
-    const begins = begun?.begins[name];
-    return [name, begins ? { ...block, length: begins.length + block.length, begins } : block];
-  };
+  const told = ([name, block]: [BlockName, Block]): [BlockName, Block] => [name, { ...block, ...begun?.blocks[name] }];
   const headerText = (start: number): Uint8Array =>
-    new TextEncoder().encode(JSON.stringify({ version: begun ? VERSION : WHOLE_VERSION, ...header, blocks: Object.fromEntries(layout(start).blocks.map(told)), ...(begun ? { base: begun.base } : {}) }));
+    new TextEncoder().encode(JSON.stringify({ version: begun ? VERSION : WHOLE_VERSION, ...header, blocks: Object.fromEntries(layout(start).blocks.map(told)), ...(begun ? { begun: begun.files } : {}) }));
   // Offsets have a width of their own in the header: room for the widest of them is left.
   const least = padded(headerText(Number.MAX_SAFE_INTEGER).length);
   const start = placed?.values.byteOffset ?? PREAMBLE_BYTES + least;
@@ -209,80 +216,113 @@ export interface RunColumns {
   fill(name: BlockName, from: number, out: Float64Array): void;
   /** One column of a panel of H columns, [rows]. @cost reads the panel in parts */
   column(name: BlockName, column: number): Float64Array;
+  /** Elements of a block that lie in other files. */
+  begun(name: BlockName): number;
 }
 
 /** Elements of a panel read at a time: a part of 2 MB. */
 const PART = 1 << 18;
 
 /**
- * @param openBase opens the file that a run begins in.
+ * @param openBegun opens a file that the run begins in, when it is first read.
  * @throws Refusal DOCUMENT_UNREADABLE when the bytes are not those of a run
  */
-export function openColumns(read: ReadRange, openBase?: (name: string) => ReadRange): RunColumns {
+export function openColumns(read: ReadRange, openBegun: (name: string) => ReadRange = notThere): RunColumns {
   const header = readHeader(read);
-  const readBase = header.base === undefined ? undefined : openBase?.(header.base);
-  const bytesOf = (name: BlockName, block: Block, from: number, to: number, room?: Uint8Array): Uint8Array => {
-    const size = TYPES[block.type].BYTES_PER_ELEMENT;
-    const begun = block.begins?.length ?? 0;
-    const isSplit = from < begun && to > begun;
-    const own = to > begun ? read(block.offset + (Math.max(from, begun) - begun) * size, block.offset + (to - begun) * size, isSplit ? undefined : room) : NO_BYTES;
-    if (from >= begun) return whole(name, own, (to - from) * size);
-    if (!readBase) throw unreadable('the file it begins in is not there');
-    const { offset } = block.begins!; // Something begins before its own elements.
-    const first = readBase(offset + from * size, offset + Math.min(to, begun) * size, isSplit ? undefined : room);
-    if (own.length === 0) return whole(name, first, (to - from) * size);
-    const both = new Uint8Array((to - from) * size);
-    if (first.length + own.length !== both.length) return whole(name, first, both.length);
-    both.set(first);
-    both.set(own, first.length);
-    return both;
+  const width = header.names.length;
+  const readerOf = filesOf(header, read, openBegun);
+  const hasLater = (file: number): boolean => header.joined?.some((joined) => joined.file > file) === true;
+  const laterOf = new Map<number, Later>();
+  const later = (file: number): Later => {
+    let found = laterOf.get(file);
+    if (!found) laterOf.set(file, (found = laterThan(header, file)));
+    return found;
   };
-  const elements = (name: BlockName, type: Block['type'], from: number, to: number | undefined): BlockArray => {
+  const blockOf = (name: BlockName, type: Block['type']): Block => {
     const block = header.blocks[name];
     if (block?.type !== type) throw unreadable(`it has no ${type} block ${name}`);
+    return block;
+  };
+  /** Elements as a file has them, in the room where one of that size is given. */
+  const storedIn = (name: BlockName, { type, file, offset, from, to }: Pick<Block, 'type'> & Pick<Stretch, 'file' | 'offset'> & { readonly from: number; readonly to: number }, room?: Uint8Array): BlockArray => {
     const Type = TYPES[type];
-    const last = to ?? block.length;
-    assertWithin(name, block, from, last);
-    const bytes = bytesOf(name, block, from, last);
+    const size = Type.BYTES_PER_ELEMENT;
+    const bytes = whole(name, readerOf(file)(offset + from * size, offset + to * size, room), (to - from) * size);
     const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
-    return new Type(aligned.buffer as ArrayBuffer, aligned.byteOffset, last - from);
+    return new Type(aligned.buffer as ArrayBuffer, aligned.byteOffset, to - from);
+  };
+  /** Elements `from` to `to` of a stretch, with those of names that joined later than it was written. */
+  const within = (name: BlockName, type: Block['type'], { stretch: { file, offset, first, length, stored }, from, to }: { readonly stretch: Stretch; readonly from: number; readonly to: number }, room?: Uint8Array): BlockArray => {
+    const place = { type, file, offset };
+    if (hasLater(file) && name === 'effects') return renamed(storedIn(name, { ...place, from, to }) as Float64Array, later(file));
+    if (!hasLater(file) || !PANELS.has(name)) return storedIn(name, { ...place, from, to }, room);
+    const rows = length / width;
+    const narrow = stored / rows;
+    const firstRow = Math.floor(from / width);
+    const endRow = Math.ceil(to / width);
+    const wide = widened({ rows: storedIn(name, { ...place, from: firstRow * narrow, to: endRow * narrow }), later: later(file), width });
+    if (name === 'price') {
+      for (const { place: column, prices } of later(file).missing) {
+        const date = first / width + firstRow;
+        const own = elements('joinedPrice', 'f64', prices + date, prices + date + endRow - firstRow);
+        for (let row = 0; row < own.length; row++) wide[row * width + column] = own[row]!;
+      }
+    }
+    return wide.subarray(from - firstRow * width, to - firstRow * width);
+  };
+  const elements = (name: BlockName, type: Block['type'], from: number, to: number | undefined, out?: BlockArray): BlockArray => {
+    const block = blockOf(name, type);
+    const last = to ?? block.length;
+    if (from < 0 || last > block.length || from > last) throw new Error(`elements ${from} to ${last} of ${name}, which has ${block.length}`);
+    const touched = stretchesOf(header, name, block).filter(({ first, length }) => from < first + length && last > first);
+    const partOf = (stretch: Stretch, room?: Uint8Array): BlockArray => within(name, type, { stretch, from: Math.max(0, from - stretch.first), to: Math.min(last - stretch.first, stretch.length) }, room);
+    if (touched.length === 1 && !out) return partOf(touched[0]!);
+    const all = out ?? new TYPES[type](last - from);
+    for (const stretch of touched) {
+      const at = Math.max(0, stretch.first - from);
+      const room = all.subarray(at, Math.min(last, stretch.first + stretch.length) - from);
+      const part = partOf(stretch, new Uint8Array(room.buffer, room.byteOffset, room.byteLength));
+      if (part.buffer !== room.buffer) room.set(part);
+    }
+    return all;
   };
   const f64 = (name: BlockName, from = 0, to: number | undefined = undefined): Float64Array => elements(name, 'f64', from, to) as Float64Array;
-  const fill = (name: BlockName, from: number, out: Float64Array): void => {
-    const block = header.blocks[name];
-    if (block?.type !== 'f64') throw unreadable(`it has no f64 block ${name}`);
-    assertWithin(name, block, from, from + out.length);
-    const room = new Uint8Array(out.buffer, out.byteOffset, out.byteLength);
-    const bytes = bytesOf(name, block, from, from + out.length, room);
-    if (bytes.buffer !== room.buffer) room.set(bytes);
-  };
   return {
     f64,
-    fill,
     column(name, column) {
-      const width = header.names.length;
-      const rows = (header.blocks[name]?.length ?? 0) / width;
-      const values = new Float64Array(rows);
-      const step = Math.max(1, Math.floor(PART / width));
-      const room = new Float64Array(Math.min(rows, step) * width);
-      for (let row = 0; row < rows; row += step) {
-        const part = room.subarray(0, (Math.min(rows, row + step) - row) * width);
-        fill(name, row * width, part);
-        for (let at = column, k = row; at < part.length; at += width, k++) values[k] = part[at]!;
+      const block = blockOf(name, 'f64');
+      const values = new Float64Array(block.length / width);
+      for (const { file, offset, first, length, stored } of stretchesOf(header, name, block)) {
+        const rows = values.subarray(first / width, (first + length) / width);
+        const names = hasLater(file) ? later(file) : null;
+        const joined = names?.missing.find(({ place }) => place === column);
+        if (joined) {
+          if (name === 'price') rows.set(f64('joinedPrice', joined.prices + first / width, joined.prices + (first + length) / width));
+          continue;
+        }
+        const narrow = names?.places.length ?? width;
+        const own = names?.places.indexOf(column) ?? column;
+        const step = narrow * Math.max(1, Math.floor(PART / narrow));
+        const room = new Uint8Array(8 * Math.min(stored, step));
+        for (let from = 0, row = 0; from < stored; from += step) {
+          const to = Math.min(stored, from + step);
+          const part = storedIn(name, { type: 'f64', file, offset, from, to }, room.subarray(0, 8 * (to - from)));
+          for (let at = own; at < part.length; at += narrow, row++) rows[row] = part[at]!;
+        }
       }
       return values;
     },
     header,
+    fill: (name, from, out) => void elements(name, 'f64', from, from + out.length, out),
     has: (name) => header.blocks[name] !== undefined,
     i32: (name, from = 0, to = undefined) => elements(name, 'i32', from, to) as Int32Array,
     u8: (name, from = 0, to = undefined) => elements(name, 'u8', from, to) as Uint8Array,
+    begun: (name) => stretchesOf(header, name, header.blocks[name]!).at(-1)!.first,
   };
 }
 
-const NO_BYTES = new Uint8Array(0);
-
-function assertWithin(name: BlockName, block: Block, from: number, to: number): void {
-  if (from < 0 || to > block.length || from > to) throw new Error(`elements ${from} to ${to} of ${name}, which has ${block.length}`);
+function notThere(): never {
+  throw unreadable('a file it begins in is not there');
 }
 
 /** @throws Refusal DOCUMENT_UNREADABLE when the file ended before them */
@@ -296,12 +336,29 @@ function readHeader(read: ReadRange): RunHeader {
   if (preamble.length !== PREAMBLE_BYTES || new TextDecoder().decode(preamble.subarray(0, 8)) !== MAGIC) throw unreadable('its first bytes are those of no run');
   const length = new DataView(preamble.buffer, preamble.byteOffset).getUint32(8, true);
   try {
-    const header = JSON.parse(new TextDecoder().decode(read(PREAMBLE_BYTES, PREAMBLE_BYTES + length))) as RunHeader;
+    const header = JSON.parse(new TextDecoder().decode(read(PREAMBLE_BYTES, PREAMBLE_BYTES + length))) as RunHeader | OneBegunHeader;
+    if (isOneBegun(header)) return oneBegun(header);
     if (header.version !== VERSION && header.version !== WHOLE_VERSION) throw unreadable(`it has version ${String(header.version)}, versions up to ${VERSION} are read`);
     return header;
   } catch (cause) {
     throw cause instanceof Refusal ? cause : unreadable('its header is damaged', cause);
   }
+}
+
+/** A header as files had it that one other file begins. */
+interface OneBegunHeader extends Omit<RunHeader, 'version' | 'blocks' | 'begun'> {
+  readonly version: typeof ONE_BEGUN_VERSION;
+  readonly base: string;
+  readonly blocks: Readonly<Record<BlockName, (Omit<Block, 'begins'> & { readonly begins?: { readonly offset: number; readonly length: number } }) | undefined>>;
+}
+
+function isOneBegun(header: RunHeader | OneBegunHeader): header is OneBegunHeader {
+  return header.version === ONE_BEGUN_VERSION;
+}
+
+function oneBegun({ base, blocks, ...header }: OneBegunHeader): RunHeader {
+  const listed = Object.entries(blocks).map(([name, block]) => [name, block && { ...block, begins: block.begins && [block.begins.offset, block.begins.length] }]);
+  return { ...header, begun: [base], blocks: Object.fromEntries(listed) as RunHeader['blocks'] }; // The same blocks.
 }
 
 function unreadable(why: string, cause?: unknown): Refusal {

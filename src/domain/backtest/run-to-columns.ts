@@ -8,7 +8,8 @@ import { indexTerms } from './index-run.js';
 import type { Run } from './run.js';
 import { packRecord } from './record-columns.js';
 import { recordOf } from './run-record.js';
-import { createColumns, EFFECT_WIDTH, type BlockName, type ColumnsWriter, type RunLabels } from './run-columns.js';
+import { EFFECT_WIDTH } from './column-stretches.js';
+import { createColumns, type BlockName, type ColumnsWriter, type RunLabels } from './run-columns.js';
 
 export interface ColumnsOptions {
   readonly contentHash: string;

@@ -30,7 +30,9 @@ export const RunDocument = z.strictObject({
     record: Artifact.optional(),
     overview: Artifact,
     columns: Artifact,
-    /** The file that the columns begin in, of a run that goes on with a stored one. */
+    /** The files that the columns begin in, of a run that goes on with a stored one. */
+    begun: z.array(Artifact).optional(),
+    /** The only one of them, in runs from before there could be several. */
     base: Artifact.optional(),
     /** What it takes to go on with the run. */
     checkpoint: Artifact.optional(),

@@ -14,7 +14,7 @@ export interface MarketHandle {
   readonly fields: readonly { readonly name: string; readonly values: SharedArrayBuffer }[];
   /** UTF-8 JSON of identifiers, reference, actions and universes: a line for the axes and one for so many rows of a table. */
   readonly tables: SharedArrayBuffer;
-  /** Where each action lies in the tables: Int32 rows of ex day, 1 when it pays cash, first byte and length, [A x 4]. */
+  /** Where each action lies in the tables: Int32 rows of ex day, 1 when it pays cash, first byte, length, and column of its name or -1, [A x 5]. */
   readonly actionPlaces: SharedArrayBuffer;
   /** Digests of the parts of the content, where they are known: what a later version shares need not be hashed again. */
   readonly digests?: ContentDigests;
@@ -64,7 +64,7 @@ export function shareMarket(market: MarketData, shared: SharedTables = shareTabl
 function shareTables(market: MarketData): SharedTables {
   const axes: Axes = { identifiers: [...market.identifiers], columns: [...market.reference.columns] };
   const before = textOf([axes, ...spellLines(market.reference.rows)]);
-  const { text: actions, places } = actionLines(market.actions, new TextEncoder().encode(before).length);
+  const { text: actions, places } = actionLines(market, new TextEncoder().encode(before).length);
   const tables = before + actions + textOf(inLines(market.universes, (universes) => ({ universes })));
   return { tables: sharedBytes(new TextEncoder().encode(tables)), actionPlaces: sharedBytes(places) };
 }
@@ -74,8 +74,9 @@ function textOf(lines: readonly (Axes | Line)[]): string {
 }
 
 /** Lines of actions as of other tables, and where each of them begins and how long it is. */
-function actionLines(actions: readonly CorporateAction[], offset: number): { readonly text: string; readonly places: Int32Array } {
+function actionLines({ actions, identifiers }: Pick<MarketData, 'actions' | 'identifiers'>, offset: number): { readonly text: string; readonly places: Int32Array } {
   const places = new Int32Array(PLACE_WIDTH * actions.length);
+  const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const encoder = new TextEncoder();
   let at = offset;
   let place = 0;
@@ -84,8 +85,8 @@ function actionLines(actions: readonly CorporateAction[], offset: number): { rea
     at += ACTIONS_HEAD.length;
     texts.forEach((text, i) => {
       const bytes = encoder.encode(text).length;
-      const { exDay, type } = items[i]!;
-      places.set([exDay, ACTION_KINDS[type] === 'cash' ? 1 : 0, at, bytes], PLACE_WIDTH * place++);
+      const { exDay, type, identifier } = items[i]!;
+      places.set([exDay, ACTION_KINDS[type] === 'cash' ? 1 : 0, at, bytes, columns.get(identifier) ?? -1], PLACE_WIDTH * place++);
       at += bytes + 1; // a comma, or the bracket behind the last
     });
     at += 2; // the brace and the line break
@@ -95,7 +96,7 @@ function actionLines(actions: readonly CorporateAction[], offset: number): { rea
 }
 
 const ACTIONS_HEAD = '{"actions":[';
-const PLACE_WIDTH = 4;
+const PLACE_WIDTH = 5;
 
 /**
  * The market of a handle without the cash that was paid on ex days up to one: enough to see it from a mark on, see `alignMarket`.
@@ -105,23 +106,44 @@ export function openMarketSince(handle: MarketHandle, after: number): MarketData
   const bytes = new Uint8Array(handle.tables);
   const places = new Int32Array(handle.actionPlaces);
   const first = places.length === 0 ? bytes.length : places[2]! - ACTIONS_HEAD.length;
-  const last = places.length === 0 ? bytes.length : places.at(-2)! + places.at(-1)! + 3;
+  const last = places.length === 0 ? bytes.length : places.at(2 - PLACE_WIDTH)! + places.at(3 - PLACE_WIDTH)! + 3;
   const opened = openMarket({ ...handle, tables: joined(bytes.subarray(0, first), bytes.subarray(last)) });
   return { ...opened, actions: actionsSince(handle, after), settledTo: after };
 }
 
 /** The actions of a handle without the cash that was paid on ex days up to one. @cost of those that are not left out */
 export function actionsSince(handle: MarketHandle, after: number): CorporateAction[] {
-  const bytes = new Uint8Array(handle.tables);
   const places = new Int32Array(handle.actionPlaces);
-  const decoder = new TextDecoder();
-  const actions: CorporateAction[] = [];
-  for (let p = 0; p < places.length; p += PLACE_WIDTH) {
-    if (places[p + 1] === 1 && places[p]! <= after) continue;
-    actions.push(JSON.parse(decoder.decode(bytes.slice(places[p + 2]!, places[p + 2]! + places[p + 3]!))) as CorporateAction); // as `actionLines` writes it
-  }
-  return actions;
+  const wanted: number[] = [];
+  for (let p = 0; p < places.length; p += PLACE_WIDTH) if (places[p + 1] !== 1 || places[p]! > after) wanted.push(p);
+  return actionsAt(handle, wanted);
 }
+
+/** Every action of some columns. @cost of those actions */
+export function actionsOf(handle: MarketHandle, columns: Int32Array): CorporateAction[] {
+  const places = new Int32Array(handle.actionPlaces);
+  const asked = new Set(columns);
+  const wanted: number[] = [];
+  for (let p = 0; p < places.length; p += PLACE_WIDTH) if (asked.has(places[p + 4]!)) wanted.push(p);
+  return actionsAt(handle, wanted);
+}
+
+/** The actions at some places, parsed as one list. */
+function actionsAt({ tables, actionPlaces }: MarketHandle, wanted: readonly number[]): CorporateAction[] {
+  const bytes = new Uint8Array(tables);
+  const places = new Int32Array(actionPlaces);
+  const text = new Uint8Array(wanted.reduce((sum, p) => sum + places[p + 3]! + 1, 1));
+  let at = 0;
+  for (const p of wanted) {
+    text[at] = at === 0 ? BRACKET : COMMA;
+    text.set(bytes.subarray(places[p + 2]!, places[p + 2]! + places[p + 3]!), at + 1);
+    at += places[p + 3]! + 1;
+  }
+  return wanted.length === 0 ? [] : (JSON.parse(`${new TextDecoder().decode(text.subarray(0, at))}]`) as CorporateAction[]); // as `actionLines` writes them
+}
+
+const BRACKET = 91;
+const COMMA = 44;
 
 function joined(a: Uint8Array, b: Uint8Array): SharedArrayBuffer {
   const both = new Uint8Array(new SharedArrayBuffer(a.length + b.length));

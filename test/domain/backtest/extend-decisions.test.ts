@@ -12,7 +12,7 @@ import { Refusal } from '#domain/refusal.js';
 import { openCalendars } from '#market/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { runResultJson } from '#views/run-json.js';
-import { cut, extend, keptResult, opened, resultAfter, resultText, STAMP, told, type StoredRun } from './extended.js';
+import { cut, expectSameReads, extend, filesAfter, keptResult, opened, resultAfter, resultText, STAMP, told, type StoredRun } from './extended.js';
 import { randomMarketOver } from './random-market.js';
 import { CALENDARS, runOn, type RunRequest } from './random-run.js';
 
@@ -101,12 +101,14 @@ function outcomeOf(work: () => Run): Run | string {
 interface Tally {
   extended: number;
   rebalanced: number;
+  /** Steps after which a name was held that never was before. */
+  joined: number;
   /** Decisions made on the whole market. */
   wholes: number;
   readonly reasons: Record<string, number>;
 }
 
-const newTally = (): Tally => ({ extended: 0, rebalanced: 0, wholes: 0, reasons: {} });
+const newTally = (): Tally => ({ extended: 0, rebalanced: 0, joined: 0, wholes: 0, reasons: {} });
 
 interface Growing {
   readonly market: MarketData;
@@ -117,14 +119,16 @@ interface Growing {
   readonly steps: readonly number[];
   readonly tally: Tally;
   readonly calendars?: Calendars;
+  /** Dates that a file of columns may have. */
+  readonly datesMax?: number;
 }
 
 /** Goes on with a run again and again, as long as that is possible, and compares everything that is kept with the whole run. */
-function expectGoesOn({ market, document, request, rows, steps, tally, calendars = CALENDARS }: Growing): void {
+function expectGoesOn({ market, document, request, rows, steps, tally, calendars = CALENDARS, datesMax = 0 }: Growing): void {
   const begun = outcomeOf(() => runOn(calendars, cut(market, rows), document, request));
   if (typeof begun === 'string') return;
-  const base = runToColumns(begun, { contentHash: 's' });
-  let stored: StoredRun = { columns: opened(base), checkpoint: checkpointOf(begun) };
+  let files: Uint8Array[] = [runToColumns(begun, { contentHash: 's' })];
+  let stored: StoredRun = { columns: opened(files[0]!), checkpoint: checkpointOf(begun) };
   let result = keptResult(begun);
   let to = rows;
   for (const step of steps) {
@@ -132,7 +136,7 @@ function expectGoesOn({ market, document, request, rows, steps, tally, calendars
     to += step;
     const grown = cut(market, to);
     const whole = outcomeOf(() => runOn(calendars, grown, document, request));
-    const terms = { calendars, createDecider: indexDecider, onWhole: () => void tally.wholes++ };
+    const terms = { calendars, createDecider: indexDecider, onWhole: () => void tally.wholes++, datesMax };
     const kept = structuredClone(stored.checkpoint);
     if (typeof whole === 'string') {
       expect(() => extend(begun.plan, grown, stored, terms)).toThrow(Refusal);
@@ -146,8 +150,12 @@ function expectGoesOn({ market, document, request, rows, steps, tally, calendars
     }
     tally.extended++;
     if (gone.rebalances.length > 0) tally.rebalanced++;
-    const columns = opened(gone.columns, base);
-    expect(told(columns)).toEqual(told(opened(runToColumns(whole, { contentHash: 's' }))));
+    files = filesAfter(files, gone);
+    const columns = opened(gone.columns, files);
+    const wholeColumns = opened(runToColumns(whole, { contentHash: 's' }));
+    if (columns.header.names.length > stored.columns.header.names.length) tally.joined++;
+    expect(told(columns)).toEqual(told(wholeColumns));
+    expectSameReads(columns, wholeColumns);
     expect(gone.checkpoint).toEqual(checkpointOf(whole));
     result = resultAfter(result, gone);
     expect(resultText(result)).toBe(Buffer.from(runResultJson(whole, STAMP)).toString());
@@ -160,17 +168,19 @@ const randomSteps = fc.array(fc.constantFrom(1, 1, 1, 2, 5), { minLength: 3, max
 test('a run gone on with day by day across its rebalances decides what the whole run decides, on no more of the market than its rules look back to', () => {
   const tally = newTally();
   fc.assert(
-    fc.property(randomMarket, randomDefinition, randomSteps, ({ market: priced }, { document, parent, adjusted, isMeasured }, steps) => {
+    fc.property(randomMarket, randomDefinition, randomSteps, fc.constantFrom(0, 3, 1000), ({ market: priced }, { document, parent, adjusted, isMeasured }, steps, datesMax) => {
       const market: MarketData = { ...withVolume(priced), adjustment: adjusted as MarketData['adjustment'] };
       const benchmark = isMeasured ? ({ id: 'P', kind: 'index', price_column: 'CLOSE' } as const) : null;
       const request: RunRequest = { transaction_cost_bps: 10, benchmark, documents: { P: parent }, createDecider: indexDecider };
-      expectGoesOn({ market, document, request, steps, tally, rows: market.dates.length - DAYS_ADDED });
+      expectGoesOn({ market, document, request, steps, tally, datesMax, rows: market.dates.length - DAYS_ADDED });
     }),
     { numRuns: RUNS },
   );
   expect(tally.extended).toBeGreaterThan(RUNS / 2);
   expect(tally.rebalanced).toBeGreaterThan(RUNS / 4);
+  expect(tally.joined).toBeGreaterThan(RUNS / 20);
   expect(Object.keys(tally.reasons)).not.toContain('rebalance');
+  expect(Object.keys(tally.reasons)).not.toContain('new_name');
   expect(tally.wholes).toBe(0);
 });
 
@@ -227,6 +237,6 @@ test('an optimised index looks back no further than the windows of its risk mode
   const document = IndexDocument.parse({ ...begin, id: 'X', name: 'X', derivation: { source_index_id: 'P', objective: 'min_tracking_error', constraints } });
   const tally = newTally();
   expectGoesOn({ market, document, request: { documents: { P: parent }, createDecider: indexDecider }, rows: 1190, steps: [1, 20, 1, 1, 19, 22, 1, 1, 2, 30], tally, calendars });
-  expect(tally).toEqual({ extended: 10, rebalanced: expect.any(Number) as number, wholes: 0, reasons: {} });
+  expect(tally).toEqual({ extended: 10, joined: 0, rebalanced: expect.any(Number) as number, wholes: 0, reasons: {} });
   expect(tally.rebalanced).toBeGreaterThanOrEqual(4);
 });

@@ -14,7 +14,7 @@ import type { CorporateAction, MarketData } from '#domain/market/market-data.js'
 import { digestContent } from '#market/content.js';
 import { prefixDiffers, prefixOf, settledDay } from '#market/prefix.js';
 import { runOverviewJson, runResultJson, writeOverview } from '#views/run-json.js';
-import { cut, extend, keptResult, opened, resultAfter, resultText, STAMP, told, type StoredRun } from './extended.js';
+import { cut, expectSameReads, extend, filesAfter, keptResult, opened, resultAfter, resultText, STAMP, told, type StoredRun } from './extended.js';
 import { randomMarket } from './random-market.js';
 import { randomDocument, randomRequest, tryRun } from './random-run.js';
 
@@ -45,14 +45,14 @@ const randomTerms = fc.record({
 
 describe('on random markets', () => {
   test('a run gone on with is the whole run, bit for bit, again and again', () => {
-    const extended = { index: 0, strategy: 0 };
+    const extended = { index: 0, strategy: 0, joined: 0 };
     fc.assert(
-      fc.property(randomMarket, randomDocument, randomRequest, randomTerms, fc.integer({ min: 12, max: 23 }), fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 4 }), ({ market }, document, given, { benchmark, strategy }, rows, steps) => {
+      fc.property(randomMarket, randomDocument, randomRequest, randomTerms, fc.integer({ min: 12, max: 23 }), fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 4 }), fc.constantFrom(0, 0, 4, 1000), ({ market }, document, given, { benchmark, strategy }, rows, steps, datesMax) => {
         const request = { ...given, benchmark, documents: { Y: BENCHMARK }, ...(strategy ? { strategy } : {}) };
         const begun = runOf(cut(market, rows), document, request);
         if (!begun) return;
-        const base = runToColumns(begun, { contentHash: 's' });
-        let stored: StoredRun = { columns: opened(base), checkpoint: checkpointOf(begun) };
+        let files: Uint8Array[] = [runToColumns(begun, { contentHash: 's' })];
+        let stored: StoredRun = { columns: opened(files[0]!), checkpoint: checkpointOf(begun) };
         let result = keptResult(begun);
         let to = rows;
         for (const step of steps) {
@@ -60,10 +60,14 @@ describe('on random markets', () => {
           const grown = cut(market, to);
           const whole = runOf(grown, document, request);
           if (!whole) return;
-          const run = extend(whole.plan, grown, stored);
+          const run = extend(whole.plan, grown, stored, { datesMax });
+          expect(run).not.toBe('new_name');
           if (typeof run === 'string') return;
           extended[strategy ? 'strategy' : 'index']++;
-          const columns = opened(run.columns, base);
+          files = filesAfter(files, run);
+          const columns = opened(run.columns, files);
+          if (columns.header.names.length > stored.columns.header.names.length) extended.joined++;
+          expectSameReads(columns, opened(runToColumns(whole, { contentHash: 's' })));
           expect(told(columns)).toEqual(told(opened(runToColumns(whole, { contentHash: 's' }))));
           expect(columnsDiffer(columns, opened(runToColumns(whole, { contentHash: 's' })))).toBeNull();
           result = resultAfter(result, run);
@@ -77,6 +81,7 @@ describe('on random markets', () => {
     );
     expect(extended.index).toBeGreaterThan(RUNS / 8);
     expect(extended.strategy).toBeGreaterThan(RUNS / 8);
+    expect(extended.joined).toBeGreaterThan(RUNS / 20);
   });
 
   test('the market up to a day is another one as soon as anything it tells of that day or before is', async () => {

@@ -1,3 +1,4 @@
+import { expect } from 'vitest';
 import type { RunCheckpoint } from '#domain/backtest/checkpoint.js';
 import type { DeciderFactory } from '#domain/backtest/compositions.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend-run.js';
@@ -5,11 +6,12 @@ import type { FullRunReason } from '#domain/backtest/full-run-reasons.js';
 import { CannotGoOn } from '#domain/backtest/go-on.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { readRecord } from '#domain/backtest/record-columns.js';
-import { openColumns, type RunColumns } from '#domain/backtest/run-columns.js';
+import { PANELS } from '#domain/backtest/column-stretches.js';
+import { openColumns, type Block, type BlockName, type RunColumns } from '#domain/backtest/run-columns.js';
 import { summaryOf } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { openMarketSince, shareMarket } from '#domain/market/handle.js';
+import { actionsOf, openMarketSince, shareMarket } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { settledDay } from '#market/prefix.js';
 import { recordJson } from '#views/record-json.js';
@@ -38,10 +40,12 @@ export interface ExtendTerms {
   readonly calendars?: Calendars;
   /** Called when a decision is made on the whole market. */
   readonly onWhole?: () => void;
+  /** Dates that a file may have before further ones are written to another; none unless given. */
+  readonly datesMax?: number;
 }
 
 /** A stored run gone on with, or why it is not. */
-export function extend(plan: BacktestPlan, market: MarketData, { columns, checkpoint }: StoredRun, { createDecider = plainDecider, calendars = CALENDARS, onWhole = () => {} }: ExtendTerms = {}): ExtendedRun | FullRunReason {
+export function extend(plan: BacktestPlan, market: MarketData, { columns, checkpoint }: StoredRun, { createDecider = plainDecider, calendars = CALENDARS, onWhole = () => {}, datesMax = 0 }: ExtendTerms = {}): ExtendedRun | FullRunReason {
   const handle = shareMarket(market);
   const after = Math.min(checkpoint.since, settledDay(market, checkpoint.day));
   try {
@@ -56,7 +60,9 @@ export function extend(plan: BacktestPlan, market: MarketData, { columns, checkp
       createDecider,
       report: () => {},
       stored: columns,
-      baseName: 'base',
+      begunNames: Array.from({ length: (columns.header.begun?.length ?? 0) + 1 }, (_, i) => `${i}`),
+      datesMax,
+      actionsOf: (wanted) => actionsOf(handle, wanted),
       contentHash: 's',
     });
   } catch (thrown) {
@@ -85,18 +91,34 @@ export function resultText({ snapshots, written: { bytes, snapshots: { from } } 
   return Buffer.from(withInset(bytes, { at: from, text: snapshots })).toString();
 }
 
-/** Columns that begin in a file kept here. */
-export function opened(bytes: Uint8Array, base?: Uint8Array): RunColumns {
-  return openColumns((start, end) => bytes.slice(start, end), base && (() => (start, end) => base.slice(start, end)));
+/** Columns that begin in files kept here, named by their positions. */
+export function opened(bytes: Uint8Array, files: readonly Uint8Array[] = []): RunColumns {
+  return openColumns((start, end) => bytes.slice(start, end), (name) => (start, end) => files[Number(name)]!.slice(start, end));
+}
+
+/** The files of a run gone on with: those that it begins in, and its own. */
+export function filesAfter(files: readonly Uint8Array[], { columns, begun }: ExtendedRun): Uint8Array[] {
+  return [...files.slice(0, begun), columns];
 }
 
 export const STAMP = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
 
-const LAYOUT = new Set(['record', 'recordF64', 'recordI32', 'recordU8']);
+/** Whether every column of every panel, and an odd range of each block, is what other columns tell. */
+export function expectSameReads(columns: RunColumns, other: RunColumns): void {
+  for (const [name, block] of Object.entries(other.header.blocks) as [BlockName, Block][]) {
+    if (LAYOUT.has(name) || name === 'effects') continue;
+    const range = [Math.floor(block.length / 3), Math.ceil((2 * block.length) / 3)] as const;
+    expect(columns[block.type](name, ...range)).toEqual(other[block.type](name, ...range));
+    if (!PANELS.has(name) || block.type !== 'f64') continue;
+    for (let column = 0; column < other.header.names.length; column++) expect(columns.column(name, column)).toEqual(other.column(name, column));
+  }
+}
+
+const LAYOUT = new Set(['joinedPrice', 'record', 'recordF64', 'recordI32', 'recordU8']);
 
 /** Everything that columns tell, whatever their layout. */
 export function told(columns: RunColumns) {
-  const { blocks, version: _version, base: _base, ...header } = columns.header;
+  const { blocks, version: _version, begun: _begun, joined: _joined, ...header } = columns.header;
   const values = Object.entries(blocks).filter(([name]) => !LAYOUT.has(name)).map(([name, block]) => {
     const read = name === 'effects' ? effectsOf(columns) : columns[block!.type](name as never);
     return [name, Buffer.from(read.buffer, read.byteOffset, read.byteLength).toString('base64')];

@@ -148,6 +148,41 @@ describe('a backtest after the store has grown', () => {
     expect((await service.ask('POST', '/indices', INDEX)).status).toBe(200);
   }, 120_000);
 
+  test('goes on when names are held that never were, and shows of them what was before', async () => {
+    await put(until(300), { full: true });
+    const risen = { id: 'risen', type: 'TopN', params: { field: 'MOMENTUM', count: 6 } };
+    const document = { ...INDEX, id: 'JOINS', name: 'Joins', base_date: dateAt(270), rebalance: { frequency: 'monthly' }, pipeline: { ...INDEX.pipeline, selection: [risen], weighting: { type: 'EqualWeight' } } };
+    expect((await service.ask('POST', '/indices', document)).status).toBe(200);
+    expect((await service.ask('PUT', '/strategies/HALF', { id: 'HALF', name: 'Half', index_id: 'JOINS', exposure: 0.5, transaction_cost_bps: 5 })).status).toBe(200);
+    const namesIn = (rebalances: readonly { readonly weights: object }[]): Set<string> => new Set(rebalances.flatMap(({ weights }) => Object.keys(weights)));
+    const known = namesIn((await wholeRun('JOINS')).rebalances);
+    await wholeRun('HALF', {});
+    let last: Body;
+    for (const rows of [330, 331, 352, 395, 438]) {
+      await put(until(rows));
+      last = await backtest('JOINS');
+      expect(last.full_run_reason).toBeNull();
+      expect((await backtest('HALF', {})).full_run_reason).toBeNull();
+    }
+    const joined = [...namesIn(last.rebalances)].filter((name) => !known.has(name));
+    expect(joined.length).toBeGreaterThan(1);
+    const seen = async () => ({
+      ...(await views('JOINS')), half: await views('HALF'),
+      assets: await Promise.all(joined.map((name) => text(`/analytics/JOINS/assets/${name}`))),
+      rolling: await text('/analytics/JOINS/rolling'),
+    });
+    const shown = await seen();
+    expect((await service.ask<{ weights: unknown[] }>('GET', '/analytics/JOINS/weights')).body.weights).toHaveLength(6);
+    for (const id of ['JOINS', 'HALF']) {
+      const { body } = await service.ask<{ job_id: string }>('POST', `/analytics/${id}/replay`);
+      expect((await service.finished(body.job_id)).result).toMatchObject({ equal: true, first_difference: null });
+      expect(JSON.parse(await text(`/analytics/${id}/reconcile`)).reconciles).toBe(true);
+    }
+    await wholeRun('JOINS');
+    await wholeRun('HALF', {});
+    expect(shown).toEqual(await seen());
+  }, 120_000);
+
   test('is another one as soon as anything before has changed', async () => {
     await put(until(420), { full: true });
     await wholeRun();

@@ -1,6 +1,6 @@
-// Packed panels of six neighbouring columns, [k][6], and the same spread for the left side of tiles: [k][3][2] twice.
+// Packed panels of six neighbouring columns, [k][6]: the right side of tiles, and in halves of three columns their left side.
 
-/** Bytes of one packed panel of k summands, or of three of its columns spread. */
+/** Bytes of one packed panel of k summands. */
 // @ts-ignore: decorator
 @inline
 export function widePanelBytes(k: i32): usize {
@@ -55,21 +55,5 @@ function packPart(from: usize, ld: usize, k: i32, columns: i32, to: usize): void
   for (const end = to + widePanelBytes(k); to < end; to += 48) {
     for (let j = 0; j < 6; j++) store<f64>(to + (<usize>j << 3), j < columns ? load<f64>(from + (<usize>j << 3)) : 0);
     from += ld;
-  }
-}
-
-/** A packed panel with each entry in both lanes: its first three columns, then its last three. */
-export function spreadWide(k: i32, panel: usize, to: usize): void {
-  const half = widePanelBytes(k);
-  let low = to + half;
-  for (const end = low; to < end; to += 48) {
-    v128.store(to, v128.load_splat<f64>(panel));
-    v128.store(to, v128.load_splat<f64>(panel, 8), 16);
-    v128.store(to, v128.load_splat<f64>(panel, 16), 32);
-    v128.store(low, v128.load_splat<f64>(panel, 24));
-    v128.store(low, v128.load_splat<f64>(panel, 32), 16);
-    v128.store(low, v128.load_splat<f64>(panel, 40), 32);
-    low += 48;
-    panel += 48;
   }
 }

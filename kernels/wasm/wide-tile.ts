@@ -3,9 +3,9 @@ import { widePanelBytes } from './wide-panel';
 /**
  * c = from + a b for a tile of 3 x 6 over k summands, each entry in the order of the summands: cut the sum anywhere, its bits stay.
  *
- * `a` is a spread panel [k][3][2], `b` a packed one [k][6]; `from` has rows `step` bytes apart, `c` rows `ldc` apart. Nine accumulators of
- * two lanes, six loads a summand: two for three multiplications, where a tile of 4 x 4 takes three for four and 3 % longer an entry on Node
- * 20. An exit follows each row, deliberately: V8 moves all loads of a stretch without branches to its top, and then spills accumulators,
+ * `b` is a packed panel [k][6], `a` the first of three columns of another; `from` has rows `step` bytes apart, `c` rows `ldc` apart. Nine
+ * accumulators of two lanes, six loads a summand: two for three multiplications, where a tile of 4 x 4 takes three for four and 3 % longer an
+ * entry on Node 20. An exit follows each row, deliberately: V8 moves all loads of a stretch without branches to its top, and then spills accumulators,
  * which takes three times as long. Those inside a summand are never taken, for no panel lies at addresses as low as these.
  */
 export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c: usize, ldc: usize): void {
@@ -33,17 +33,17 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
     b0 = v128.load(b);
     b1 = v128.load(b, 16);
     b2 = v128.load(b, 32);
-    t = v128.load(a);
+    t = v128.load_splat<f64>(a);
     c00 = f64x2.add(c00, f64x2.mul(t, b0));
     c01 = f64x2.add(c01, f64x2.mul(t, b1));
     c02 = f64x2.add(c02, f64x2.mul(t, b2));
     if (a == 1) break;
-    t = v128.load(a, 16);
+    t = v128.load_splat<f64>(a, 8);
     c10 = f64x2.add(c10, f64x2.mul(t, b0));
     c11 = f64x2.add(c11, f64x2.mul(t, b1));
     c12 = f64x2.add(c12, f64x2.mul(t, b2));
     if (a == 2) break;
-    t = v128.load(a, 32);
+    t = v128.load_splat<f64>(a, 16);
     c20 = f64x2.add(c20, f64x2.mul(t, b0));
     c21 = f64x2.add(c21, f64x2.mul(t, b1));
     c22 = f64x2.add(c22, f64x2.mul(t, b2));
@@ -51,17 +51,17 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
     b0 = v128.load(b, 48);
     b1 = v128.load(b, 64);
     b2 = v128.load(b, 80);
-    t = v128.load(a, 48);
+    t = v128.load_splat<f64>(a, 48);
     c00 = f64x2.add(c00, f64x2.mul(t, b0));
     c01 = f64x2.add(c01, f64x2.mul(t, b1));
     c02 = f64x2.add(c02, f64x2.mul(t, b2));
     if (a == 3) break;
-    t = v128.load(a, 64);
+    t = v128.load_splat<f64>(a, 56);
     c10 = f64x2.add(c10, f64x2.mul(t, b0));
     c11 = f64x2.add(c11, f64x2.mul(t, b1));
     c12 = f64x2.add(c12, f64x2.mul(t, b2));
     if (a == 4) break;
-    t = v128.load(a, 80);
+    t = v128.load_splat<f64>(a, 64);
     c20 = f64x2.add(c20, f64x2.mul(t, b0));
     c21 = f64x2.add(c21, f64x2.mul(t, b1));
     c22 = f64x2.add(c22, f64x2.mul(t, b2));
@@ -69,17 +69,17 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
     b0 = v128.load(b, 96);
     b1 = v128.load(b, 112);
     b2 = v128.load(b, 128);
-    t = v128.load(a, 96);
+    t = v128.load_splat<f64>(a, 96);
     c00 = f64x2.add(c00, f64x2.mul(t, b0));
     c01 = f64x2.add(c01, f64x2.mul(t, b1));
     c02 = f64x2.add(c02, f64x2.mul(t, b2));
     if (a == 5) break;
-    t = v128.load(a, 112);
+    t = v128.load_splat<f64>(a, 104);
     c10 = f64x2.add(c10, f64x2.mul(t, b0));
     c11 = f64x2.add(c11, f64x2.mul(t, b1));
     c12 = f64x2.add(c12, f64x2.mul(t, b2));
     if (a == 6) break;
-    t = v128.load(a, 128);
+    t = v128.load_splat<f64>(a, 112);
     c20 = f64x2.add(c20, f64x2.mul(t, b0));
     c21 = f64x2.add(c21, f64x2.mul(t, b1));
     c22 = f64x2.add(c22, f64x2.mul(t, b2));
@@ -87,17 +87,17 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
     b0 = v128.load(b, 144);
     b1 = v128.load(b, 160);
     b2 = v128.load(b, 176);
-    t = v128.load(a, 144);
+    t = v128.load_splat<f64>(a, 144);
     c00 = f64x2.add(c00, f64x2.mul(t, b0));
     c01 = f64x2.add(c01, f64x2.mul(t, b1));
     c02 = f64x2.add(c02, f64x2.mul(t, b2));
     if (a == 7) break;
-    t = v128.load(a, 160);
+    t = v128.load_splat<f64>(a, 152);
     c10 = f64x2.add(c10, f64x2.mul(t, b0));
     c11 = f64x2.add(c11, f64x2.mul(t, b1));
     c12 = f64x2.add(c12, f64x2.mul(t, b2));
     if (a == 8) break;
-    t = v128.load(a, 176);
+    t = v128.load_splat<f64>(a, 160);
     c20 = f64x2.add(c20, f64x2.mul(t, b0));
     c21 = f64x2.add(c21, f64x2.mul(t, b1));
     c22 = f64x2.add(c22, f64x2.mul(t, b2));
@@ -117,7 +117,7 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
   v128.store(c, c22, 32);
 }
 
-/** The same for a tile of 3 x 4, on four neighbouring columns of a packed panel; as fast an entry. */
+/** The same for a tile of 3 x 4, on four neighbouring columns of a packed panel. */
 export function narrowTile(k: i32, a: usize, b: usize, from: usize, step: usize, c: usize, ldc: usize): void {
   let c00 = v128.load(from);
   let c01 = v128.load(from, 16);
@@ -136,25 +136,25 @@ export function narrowTile(k: i32, a: usize, b: usize, from: usize, step: usize,
     if (a >= end) break;
     b0 = v128.load(b);
     b1 = v128.load(b, 16);
-    t = v128.load(a);
+    t = v128.load_splat<f64>(a);
     c00 = f64x2.add(c00, f64x2.mul(t, b0));
     c01 = f64x2.add(c01, f64x2.mul(t, b1));
-    t = v128.load(a, 16);
+    t = v128.load_splat<f64>(a, 8);
     c10 = f64x2.add(c10, f64x2.mul(t, b0));
     c11 = f64x2.add(c11, f64x2.mul(t, b1));
-    t = v128.load(a, 32);
+    t = v128.load_splat<f64>(a, 16);
     c20 = f64x2.add(c20, f64x2.mul(t, b0));
     c21 = f64x2.add(c21, f64x2.mul(t, b1));
     if (a >= beforeLast) break;
     b0 = v128.load(b, 48);
     b1 = v128.load(b, 64);
-    t = v128.load(a, 48);
+    t = v128.load_splat<f64>(a, 48);
     c00 = f64x2.add(c00, f64x2.mul(t, b0));
     c01 = f64x2.add(c01, f64x2.mul(t, b1));
-    t = v128.load(a, 64);
+    t = v128.load_splat<f64>(a, 56);
     c10 = f64x2.add(c10, f64x2.mul(t, b0));
     c11 = f64x2.add(c11, f64x2.mul(t, b1));
-    t = v128.load(a, 80);
+    t = v128.load_splat<f64>(a, 64);
     c20 = f64x2.add(c20, f64x2.mul(t, b0));
     c21 = f64x2.add(c21, f64x2.mul(t, b1));
     a += 96;

@@ -6,8 +6,8 @@ import { RETURN_VARIANTS, type MarketData, type ReturnVariant } from '../market/
 import { alignMarket, BeforeMarket, markWindow, type SessionMarket } from '../market/session-market.js';
 import { derivedLookBack } from '../optimisation/derived-look-back.js';
 import { lookBackOf, type LookBack } from '../rules/look-back.js';
-import { rebalanceDates } from '../schedule/schedule.js';
 import { lastAtMost } from '../search.js';
+import { laterRebalances } from '../strategies/own-rebalances.js';
 import { bareSeries, type BenchmarkRun, type SeriesEnd } from './benchmark.js';
 import type { Book, BookInput, BookResume, Targets } from './book.js';
 import type { DatedSeries } from '../analytics/relative.js';
@@ -16,7 +16,7 @@ import { createComposer, dueAfter, type BegunIndex, type Composition, type Compo
 import { followBook } from './follow-book.js';
 import { FULL_RUN_REASONS, type FullRunReason } from './full-run-reasons.js';
 import { indexTerms } from './index-run.js';
-import type { BacktestPlan } from './plan.js';
+import type { BacktestPlan, StrategyTerms } from './plan.js';
 import { lastPriced } from './run.js';
 import { simulateBook } from './simulate-book.js';
 import { requestedRange, type RequestedRange } from './window.js';
@@ -86,10 +86,7 @@ export function goOn(input: GoOnInput): Continuation {
   const seen = view(input);
   report(0.3, 'going on from the stored run');
   const index = resumeIndex(seen, checkpoint.index, indexId);
-  if (tradesAnew(plan, index, checkpoint.from)) throw new CannotGoOn('rebalance');
-  // What a strategy rebalances to of its own is none of its index's compositions.
-  const isOwn = strategy !== undefined && (strategy.rebalance !== null || strategy.constraints !== undefined);
-  const rebalances = isOwn ? [] : index.composed;
+  const rebalances = (strategy && ownAfter(strategy, index, checkpoint.from)) ?? index.composed;
   const portfolio = resumePortfolio(input, index, rebalances);
   const series = request.benchmark?.kind === 'identifier' ? bareSeries(index, request.benchmark, { from: index.from + 1, to: index.to, begin: checkpoint.series! }) : null;
   const variants: Partial<Record<ReturnVariant, Book>> = {};
@@ -268,13 +265,15 @@ function resumeOf({ end, first, columns, orders }: KeptBook, from: number): Book
   return { end, first, columns, orders: orders.map((order) => ({ ...order, at: order.at - shift, filledAt: order.filledAt === null ? null : order.filledAt - shift })) };
 }
 
-/** Whether a strategy has a rebalance of its own on the new sessions, which is not decided from compositions alone. */
-function tradesAnew({ strategy }: BacktestPlan, { sm, from, to, composed }: IndexContinuation, first: number): boolean {
-  if (strategy === undefined) return false;
-  if (strategy.constraints !== undefined && composed.length > 0) return true;
-  if (strategy.rebalance === null) return false;
-  const { sessions, calendar } = sm;
-  return rebalanceDates({ rebalance: strategy.rebalance, calendar, baseDay: sessions[first]!, from: sessions[from]! + 1, to: sessions[to]! }).length > 0;
+/**
+ * Rebalances that a strategy has of its own on the new sessions, null when it takes those of its index.
+ * @throws CannotGoOn when the weights of one are solved, or one is priced from a session that has been simulated
+ */
+function ownAfter({ rebalance, constraints }: StrategyTerms, index: IndexContinuation, first: number): readonly Composition[] | null {
+  const dated = rebalance === null ? null : laterRebalances(index, rebalance, { first, from: index.from, to: index.to });
+  if (dated === undefined) throw new CannotGoOn('rebalance');
+  if (constraints !== undefined && (dated ?? index.composed).length > 0) throw new CannotGoOn('rebalance');
+  return dated;
 }
 
 function resumePortfolio({ plan: { request, strategy }, checkpoint: { portfolio } }: GoOnInput, index: IndexContinuation, rebalances: readonly Composition[]): Book {

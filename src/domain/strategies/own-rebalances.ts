@@ -3,7 +3,7 @@ import { heldAt } from '../backtest/index-run.js';
 import type { IndexRun } from '../backtest/run.js';
 import type { Day } from '../days.js';
 import type { RebalanceSpec } from '../documents/index-document.js';
-import { rebalanceDates } from '../schedule/schedule.js';
+import { rebalanceDates, type RebalanceDate } from '../schedule/schedule.js';
 import { lastAtMost } from '../search.js';
 
 export interface OwnSpan {
@@ -18,13 +18,37 @@ export interface OwnSpan {
  * @cost O(R H)
  */
 export function ownRebalances({ book }: Pick<IndexRun, 'book'>, cadence: RebalanceSpec, { from, to }: OwnSpan): Composition[] {
-  const { sm } = book;
-  const { sessions, calendar } = sm;
+  const { sessions, calendar } = book.sm;
   const dates = rebalanceDates({ rebalance: cadence, calendar, baseDay: sessions[from]!, from: sessions[from]!, to: sessions[to]! });
+  return onSessions(book, [{ date: sessions[from]!, session: sessions[from]! }, ...dates], from);
+}
+
+export interface LaterSpan {
+  /** First session of the strategy. */
+  readonly first: number;
+  /** Session that it was simulated to, and the last one. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Those after a session, of a book that begins with it; undefined where one of them is priced from that session or one before:
+ * what the strategy had there is not what it had.
+ */
+export function laterRebalances({ book }: Pick<IndexRun, 'book'>, cadence: RebalanceSpec, { first, from, to }: LaterSpan): Composition[] | undefined {
+  const { sessions, calendar } = book.sm;
+  const dates = rebalanceDates({ rebalance: cadence, calendar, baseDay: sessions[first]!, from: sessions[from]! + 1, to: sessions[to]! });
+  const rebalances = onSessions(book, dates, from);
+  return rebalances.some(({ session }) => session <= from) ? undefined : rebalances;
+}
+
+/** What a book holds on dates, by the session each is priced from, which is none before the first; of several on one the last counts. */
+function onSessions(book: IndexRun['book'], dates: readonly Pick<RebalanceDate, 'date' | 'session'>[], first: number): Composition[] {
+  const { sm } = book;
   const bySession = new Map<number, Composition>();
-  for (const { date, session } of [{ date: sessions[from]!, session: sessions[from]! }, ...dates]) {
-    let position = lastAtMost(sessions, session);
-    while (position > from && !hasAnyBar(sm, position)) position--;
+  for (const { date, session } of dates) {
+    let position = lastAtMost(sm.sessions, session);
+    while (position > first && !hasAnyBar(sm, position)) position--;
     bySession.set(position, heldComposition(book, date, position));
   }
   return [...bySession.values()].toSorted((a, b) => a.session - b.session);

@@ -40,12 +40,14 @@ const randomTerms = fc.record({
     { rebalance: null, drift_tolerance: null, exposure: 1 },
     { rebalance: null, drift_tolerance: 0.02, exposure: 0.9 },
     { rebalance: RebalanceSpec.parse({ frequency: 'monthly' }), drift_tolerance: null, exposure: 1 },
+    { rebalance: RebalanceSpec.parse({ frequency: 'weekly' }), drift_tolerance: 0.01, exposure: 0.7 },
+    { rebalance: RebalanceSpec.parse({ frequency: 'daily' }), drift_tolerance: null, exposure: 1 },
   ),
 });
 
 describe('on random markets', () => {
   test('a run gone on with is the whole run, bit for bit, again and again', () => {
-    const extended = { index: 0, strategy: 0, joined: 0 };
+    const extended = { index: 0, strategy: 0, cadence: 0, joined: 0 };
     fc.assert(
       fc.property(randomMarket, randomDocument, randomRequest, randomTerms, fc.integer({ min: 12, max: 23 }), fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 4 }), fc.constantFrom(0, 0, 4, 1000), ({ market }, document, given, { benchmark, strategy }, rows, steps, datesMax) => {
         const request = { ...given, benchmark, documents: { Y: BENCHMARK }, ...(strategy ? { strategy } : {}) };
@@ -64,6 +66,7 @@ describe('on random markets', () => {
           expect(run).not.toBe('new_name');
           if (typeof run === 'string') return;
           extended[strategy ? 'strategy' : 'index']++;
+          if (strategy?.rebalance && run.rebalances.length > 0) extended.cadence++;
           files = filesAfter(files, run);
           const columns = opened(run.columns, files);
           if (columns.header.names.length > stored.columns.header.names.length) extended.joined++;
@@ -81,6 +84,7 @@ describe('on random markets', () => {
     );
     expect(extended.index).toBeGreaterThan(RUNS / 8);
     expect(extended.strategy).toBeGreaterThan(RUNS / 8);
+    expect(extended.cadence).toBeGreaterThan(RUNS / 8);
     expect(extended.joined).toBeGreaterThan(RUNS / 20);
   });
 

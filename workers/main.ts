@@ -26,6 +26,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'estimate-risk-model': async () => (await import('./estimate-risk-model.js')).estimateModel,
   optimise: async () => (await import('./optimise.js')).optimise,
   'risk-model-part': async () => (await import('./read-risk-model.js')).riskModelPart,
+  'hash-files': async () => (await import('./hash-files.js')).hashFiles,
   'warm-up': async () => (await import('./warm-up.js')).warmUp(tasks),
   'risk-model-arrow': async () => (await import('./read-risk-model.js')).riskModelArrow,
 };

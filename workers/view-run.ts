@@ -12,16 +12,17 @@ import { compareRuns, comparisonBytes, writeComparison } from '#views/compare-vi
 import { createJsonWriter, type JsonWriter } from '#views/json-writer.js';
 import { groupsView } from '#views/groups-view.js';
 import { indexLevels, writeLevels } from '#views/levels-view.js';
-import { reconcileView } from '#views/reconcile/reconcile-view.js';
+import { reconcileView, type StoredFile } from '#views/reconcile/reconcile-view.js';
 import type { MeasuredRisk } from '#views/reconcile/risk-checks.js';
 import { riskDecomposition } from '#views/risk-decomposition.js';
 import { weightsView } from '#views/weights-view.js';
 import { benchmarkBook, benchmarkWeights } from './benchmark-books.js';
 import { outputBytes } from './hand-over.js';
+import { sharedHashes } from './hash-files.js';
 import { openedMarket } from './open-markets.js';
 import { heldByName, measureRisk, positionsOf, readHeld, riskWindow, uncoveredOf, windowDates } from './held-risk.js';
 import { onEngine } from './numerics.js';
-import { hashFile, withRunFile } from './run-file.js';
+import { withRunFile } from './run-file.js';
 
 /** A view of stored runs: read by ranges from their columns, serialised here. */
 export const viewRun: Task<'view-run'> = async (input) => {
@@ -92,7 +93,12 @@ async function showWeights({ columns, asOf, risk, benchmark, market: handle }: W
 
 async function showReconciliation(input: ReconcileInput): Promise<object> {
   const risk = await riskOfLast(input);
-  return withRunFile(input.columns, (run) => reconcileView(run, input.files.map(({ name, path, sha256 }) => ({ name, recorded: sha256, found: hashFile(path) })), risk));
+  return withRunFile(input.columns, (run) => reconcileView(run, () => storedFiles(input), risk));
+}
+
+function storedFiles({ files, cells }: ReconcileInput): StoredFile[] {
+  const found = sharedHashes({ paths: files.map(({ path }) => path), cells });
+  return files.map(({ name, sha256 }, k) => ({ name, recorded: sha256, found: found[k]! }));
 }
 
 /** Risk of what a run holds last, null where the served market does not tell. */

@@ -159,6 +159,9 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log, on
     ids: book.ids,
     isLive: (jobId) => book.live(jobId) !== undefined || coming.has(jobId),
     query: (task, input, signal) => runQuery({ task, input, signal }, { pool, clock, msMax: limits.queryMsMax }),
+    help(task, input) {
+      if (pool.load('heavy') < limits.runningMax.heavy) pool.run({ lane: 'heavy', task, input }).output.catch(() => {}); // Whoever asked finds it undone.
+    },
     watch: book.watch,
     counts: book.counts,
     drain,

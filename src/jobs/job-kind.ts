@@ -86,4 +86,9 @@ export interface Jobs {
   isLive(jobId: string): boolean;
   /** Interactive work in the light lane: nothing is stored; rejected when the client goes away. @throws Refusal OVERLOADED */
   query<N extends TaskName>(task: N, input: TaskInput<N>, signal?: AbortSignal): Promise<TaskOutput<N>>;
+  /**
+   * Lets an idle thread of the heavy lane take a share of a query's work. Nothing when none is idle, and no word of what became of it:
+   * who answers the query does what nobody took.
+   */
+  help<N extends TaskName>(task: N, input: TaskInput<N>): void;
 }

@@ -68,6 +68,8 @@ export interface Tasks {
   optimise: { input: OptimiseInput; output: { readonly result: OutputBytes; readonly message: string } };
   /** A stretch of a stored model's JSON. */
   'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: OutputBytes };
+  /** A share of the hashes that a reconciliation needs: of the files that nobody has taken yet. */
+  'hash-files': { input: SharedHashes; output: null };
   /** Nothing but to be ready: code of tasks, and the market when one is given. */
   'warm-up': { input: { readonly names: readonly TaskName[]; readonly market: MarketHandle | null }; output: null };
   /** A stored model as an Arrow stream. */
@@ -397,11 +399,27 @@ export type RunViewInput =
   | GroupsViewInput
   | ReconcileInput;
 
+/** Files that threads hash between them: each is hashed by whoever takes it first. */
+export interface SharedHashes {
+  readonly paths: readonly string[];
+  readonly cells: HashCells;
+}
+
+/** Shared memory between threads that hash files, by file. */
+export interface HashCells {
+  /** Int32[files]: 0 while nobody has taken a file, see `workers/hash-files.ts`. */
+  readonly states: Int32Array<SharedArrayBuffer>;
+  /** SHA-256 of each, 32 bytes. */
+  readonly digests: Uint8Array<SharedArrayBuffer>;
+}
+
 export interface ReconcileInput {
   readonly view: 'reconcile';
   readonly columns: string;
   /** Stored files of the run with the hashes recorded when they were written. */
   readonly files: readonly { readonly name: string; readonly path: string; readonly sha256: string }[];
+  /** Where the hashes of the files as they are now come together, in their order. */
+  readonly cells: HashCells;
   /** The served market and the index the run was compared with, null when there is none: what risk is told from. */
   readonly market: MarketHandle | null;
   readonly benchmark: WeightsViewInput['benchmark'];

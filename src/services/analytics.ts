@@ -6,6 +6,7 @@ import { LIMITS } from '#domain/limits.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { newHashCells } from '#jobs/hash-cells.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
@@ -176,8 +177,12 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const { begun = [], ...others } = stored;
       const named = [...Object.entries({ ...others, snapshots: stored.result.inset }), ...begun.map((ref, i) => [`columns begun in file ${i + 1}`, ref] as const)];
       const files = named.flatMap(([name, ref]) => (ref === undefined ? [] : [{ name, path: artifacts.path(ref), sha256: ref.sha256 }]));
-      // Told from the files as they are now.
-      return make({ view: 'reconcile', columns: artifacts.path(stored.columns), files, market: markets.served()?.handle ?? null, benchmark: isIndex ? { indexId: benchmark.id, documents: plans.benchmarkDocuments(benchmark.id) } : null }, signal);
+      const cells = newHashCells(files.length);
+      const compared = isIndex ? { indexId: benchmark.id, documents: plans.benchmarkDocuments(benchmark.id) } : null;
+      // Told from the files as they are now. Their hashes take as long as everything else: another thread may take them.
+      const view = make({ view: 'reconcile', columns: artifacts.path(stored.columns), files, cells, market: markets.served()?.handle ?? null, benchmark: compared }, signal);
+      jobs.help('hash-files', { paths: files.map(({ path }) => path), cells });
+      return view;
     },
     async asset(runId, identifier, signal) {
       return view({ view: 'asset', columns: columnsOf(runId), identifier }, signal);

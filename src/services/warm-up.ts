@@ -50,7 +50,7 @@ const ROLLING_WINDOW = 63;
 /** Tasks whose code a thread of a lane loads; those that are left out are rarer, or take longer than their code. */
 const CODE: Readonly<Record<Lane, readonly TaskName[]>> = {
   light: ['view-run', 'preview', 'explain', 'whatIf', 'rolling-risk', 'run-levels', 'write-record'],
-  heavy: ['backtest'],
+  heavy: ['backtest', 'hash-files'],
 };
 
 /** One question, asked once in the life of a thread, or once of a market. */

@@ -21,20 +21,21 @@ export interface StoredFile {
 
 /**
  * Recomputes the identities of a stored run and tells each with both sides.
+ * @param filesOf asked last: another thread may be hashing them meanwhile.
  * @param risk of what the run holds last, null where it could not be measured
  * @cost reads every weight and price of the run
  */
-export function reconcileView(columns: RunColumns, files: readonly StoredFile[], risk: MeasuredRisk | null): ReconciliationView {
+export function reconcileView(columns: RunColumns, filesOf: () => readonly StoredFile[], risk: MeasuredRisk | null): ReconciliationView {
   const record = recordIn(columns);
   const { weights, contributions } = panelChecks(columns);
-  const checks = [
-    ...files.map(fileCheck),
+  const told = [
     ...(record ? [...levelChecks(columns, record), ...portfolioChecks(columns, record)] : [UNREADABLE]),
     ...weights,
     ...rebalanceChecks(columns),
     ...contributions,
     ...(risk ? riskChecks(risk) : []),
   ];
+  const checks = [...filesOf().map(fileCheck), ...told];
   return { index_id: columns.header.run_id, reconciles: checks.every(({ holds }) => holds), checks };
 }
 

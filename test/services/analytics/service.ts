@@ -16,6 +16,7 @@ export interface Answer {
 
 /** A running service on a home of its own. */
 export interface TestService {
+  readonly home: string;
   call(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   /** Calls an operation and fails unless the answer conforms to the document the service serves. */
   checked(operation: string, path: string, body?: unknown): Promise<Answer>;
@@ -39,6 +40,7 @@ export async function startService(words: readonly string[] = []): Promise<TestS
   const conformity: Conformity = createConformity(document);
   const methods = new Map(Object.values(document.paths).flatMap((path) => Object.entries(path).map(([method, operation]) => [String(operation['operationId']), method.toUpperCase()] as const)));
   return {
+    home,
     call,
     async checked(operation, path, body) {
       const answer = await call(methods.get(operation)!, path, body);

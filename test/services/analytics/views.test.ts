@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startService, type TestService } from './service.js';
 
@@ -95,6 +98,28 @@ describe('other views of a run', () => {
     expect(body.checks.filter(({ holds }: { holds: boolean }) => !holds)).toEqual([]);
     expect(body.reconciles).toBe(true);
     expect(body.checks.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(['stored columns', 'returns', 'weights', 'contributions']));
+  });
+
+  test('bytes that were changed are found, however often it was asked before', async () => {
+    const etag = (await service.call('GET', '/analytics/MAIN/overview')).headers.get('etag')!.replaceAll('"', '');
+    const folder = join(service.home, 'artifacts');
+    const files = readdirSync(folder).map((name) => join(folder, name));
+    const overview = files.find((path) => createHash('sha256').update(readFileSync(path)).digest('hex') === etag)!;
+    const stored = readFileSync(overview);
+    const failing = async (): Promise<string[]> => {
+      const { body } = await service.checked('reconcileRun', '/analytics/MAIN/reconcile');
+      const names = body.checks.filter(({ holds }: { holds: boolean }) => !holds).map(({ name }: { name: string }) => name);
+      expect(body.reconciles).toBe(names.length === 0);
+      return names;
+    };
+    for (const change of ['first', 'last'] as const) {
+      const changed = Uint8Array.from(stored);
+      changed[change === 'first' ? 0 : changed.length - 1]! ^= 1;
+      writeFileSync(overview, changed);
+      expect(await failing()).toEqual(['stored overview']);
+      writeFileSync(overview, stored);
+      expect(await failing()).toEqual([]);
+    }
   });
 
   test('the record answers under an etag that spares writing it again, and is forgotten under that etag alone', async () => {

@@ -1,0 +1,11 @@
+import type { HashCells } from './tasks.js';
+
+/** Bytes of a SHA-256. */
+const DIGEST_BYTES = 32;
+
+/** Cells for the hashes of so many files, none of which is taken. */
+export function newHashCells(files: number): HashCells {
+  const shared = new SharedArrayBuffer(files * (Int32Array.BYTES_PER_ELEMENT + DIGEST_BYTES));
+  const digestsAt = files * Int32Array.BYTES_PER_ELEMENT;
+  return { states: new Int32Array(shared, 0, files), digests: new Uint8Array(shared, digestsAt, files * DIGEST_BYTES) };
+}

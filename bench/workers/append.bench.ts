@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { openColumns } from '#domain/backtest/run-columns.js';
 import { formatDay } from '#domain/days.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.js';
 import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import type { BacktestInput, BacktestOutput, KeptRun } from '#jobs/tasks.js';
@@ -18,7 +18,7 @@ import { threadMs } from '../thread-time.js';
 /**
  * The worker's time for a backtest of 500 names x 20 years, capped, total return, with costs, after one day was added to the store:
  * the market of the new version is opened, what was before is proved to be unchanged, and everything that is stored is written.
- * Beside it the same backtest made whole. Goal: one day <= 20 ms, whether it has a rebalance or not.
+ * Beside it the same backtest made whole. Goal: one day <= 20 ms, whether it has a rebalance or not, and whoever enters on it.
  */
 const NAMES = 500;
 const SESSIONS = 5040;
@@ -27,6 +27,8 @@ const DAYS = 540;
 /** Rebalances whose days are measured, each with the days just before it. */
 const REBALANCES = 8;
 const HELD = 3;
+/** Names that are not held for 20 years, where some are not: as many as there are months to add. */
+const JOINING = 25;
 
 setFlagsFromString('--expose-gc');
 /** What making the versions of the store left behind is no work of the backtest. */
@@ -40,14 +42,25 @@ const WHOLE = seededMarket();
 const folder = mkdtempSync(join(tmpdir(), 'bench-append-'));
 
 try {
-  for (const frequency of ['quarterly', 'monthly'] as const) await measure(frequency);
+  await measure({ title: 'quarterly', market: WHOLE, plan: planOf({ rebalance: { frequency: 'quarterly' } }) });
+  await measure({ title: 'monthly', market: WHOLE, plan: planOf({ rebalance: { frequency: 'monthly' } }) });
+  const largest = { id: 'largest', type: 'TopN', params: { field: 'MARKET_CAP', count: NAMES - JOINING } };
+  await measure({ title: 'monthly, where a name enters each time that was never held', market: withNewcomers(), plan: planOf({ rebalance: { frequency: 'monthly' }, selection: [largest] }) });
+  const strategy = { rebalance: RebalanceSpec.parse({ frequency: 'monthly' }), drift_tolerance: null, exposure: 0.95 };
+  await measure({ title: 'a strategy that rebalances monthly to a quarterly index', market: WHOLE, plan: { ...planOf({ rebalance: { frequency: 'quarterly' } }), runId: 'STRATEGY', strategy } });
 } finally {
   rmSync(folder, { recursive: true });
 }
 
-async function measure(frequency: 'quarterly' | 'monthly'): Promise<void> {
-  const plan = planOf(frequency);
-  const rebalanced = await rebalanceRows(plan);
+interface Case {
+  readonly title: string;
+  readonly market: MarketData;
+  readonly plan: BacktestPlan;
+}
+
+async function measure({ title, market: whole, plan }: Case): Promise<void> {
+  const versionOf = (rows: number): Promise<MarketHandle> => versionWith(whole, rows);
+  const rebalanced = rebalanceRows((await timed({ market: await versionOf(dates.length), plan, engineVersion: 'bench' })).output);
   const begin = rebalanced[0]! - HELD - 1;
   const first = await versionOf(begin + 1);
   const wholeTimes: number[] = [];
@@ -76,8 +89,8 @@ async function measure(frequency: 'quarterly' | 'monthly'): Promise<void> {
     for (let day = row - HELD; day < row; day++) await add(day, 'held');
     await add(row, 'rebalanced');
   }
-  const whole = Math.min(...wholeTimes).toFixed(0);
-  console.log(`${NAMES} names x ${begin + 1} sessions, ${frequency}: ${(bytes / 1e6).toFixed(1)} MB written for one day, the whole in ${whole} ms of the thread${others.length > 0 ? `; not gone on with: ${others.join(', ')}` : ''}`);
+  const least = Math.min(...wholeTimes).toFixed(0);
+  console.log(`${NAMES} names x ${begin + 1} sessions, ${title}: ${(bytes / 1e6).toFixed(1)} MB written for one day, the whole in ${least} ms of the thread${others.length > 0 ? `; not gone on with: ${others.join(', ')}` : ''}`);
   console.log(`  a day without a rebalance        ${sentence(times.held)}`);
   console.log(`  a day with one                   ${sentence(times.rebalanced)}`);
   console.log(`  the ${String(rebalanced[1]! - rebalanced[0]! - HELD - 1).padStart(2)} days between, at once     ${sentence(times.many)}`);
@@ -93,9 +106,8 @@ function sentence(times: readonly number[]): string {
   return `in ${least} ms of the thread at least, ${median} in the median, ${most} at most, of ${times.length}`;
 }
 
-/** Rows of the market on which a plan rebalances after the first 20 years: as many as are measured. */
-async function rebalanceRows(plan: BacktestPlan): Promise<number[]> {
-  const { output: { columns: { bytes } } } = await timed({ market: await versionOf(dates.length), plan, engineVersion: 'bench' });
+/** Rows of the market on which a run rebalances after the first 20 years: as many as are measured. */
+function rebalanceRows({ columns: { bytes } }: BacktestOutput): number[] {
   const { rebalances } = openColumns((from, to) => bytes.slice(from, to)).header;
   return rebalances.map(({ at }) => at).filter((at) => at > SESSIONS + HELD).slice(0, REBALANCES);
 }
@@ -118,26 +130,36 @@ async function timed(input: BacktestInput): Promise<{ readonly output: BacktestO
   return { output, milliseconds: threadMs() - begin };
 }
 
-function planOf(frequency: string): BacktestPlan {
+function planOf({ rebalance, selection = [] }: { readonly rebalance: object; readonly selection?: readonly object[] }): BacktestPlan {
   const document = IndexDocument.parse({
-    id: 'BENCH', name: 'Bench', calendar: 'XNYS', base_date: formatDay(dates[0]!), rebalance: { frequency },
-    pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.02 } },
+    id: 'BENCH', name: 'Bench', calendar: 'XNYS', base_date: formatDay(dates[0]!), rebalance,
+    pipeline: { selection, treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.02 } },
   });
   const request = { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 10 };
   return { runId: 'BENCH', name: 'Bench', indexId: 'BENCH', documents: { BENCH: document }, request };
 }
 
 /** A version of the store with so many sessions, as a load leaves it. */
-async function versionOf(rows: number): Promise<MarketHandle> {
+async function versionWith(whole: MarketData, rows: number): Promise<MarketHandle> {
   const lastDay = dates[rows - 1]!;
   const market: MarketData = {
-    ...WHOLE,
+    ...whole,
     dates: dates.slice(0, rows),
-    fields: new Map([...WHOLE.fields].map(([name, panel]) => [name, panel.subarray(0, rows * NAMES)])),
-    actions: WHOLE.actions.filter(({ exDay }) => exDay <= lastDay),
+    fields: new Map([...whole.fields].map(([name, panel]) => [name, panel.subarray(0, rows * NAMES)])),
+    actions: whole.actions.filter(({ exDay }) => exDay <= lastDay),
   };
   const { hash, digests } = await digestContent(market);
   return { ...shareMarket({ ...market, contentHash: hash }), digests };
+}
+
+/** The same with names that are the smallest for 20 years, of which one after the other becomes the largest then, a month apart. */
+function withNewcomers(): MarketData {
+  const shares = WHOLE.fields.get('SHARES_OUTSTANDING')!.slice();
+  for (let k = 0; k < JOINING; k++) {
+    const column = Math.floor(((k + 0.5) * NAMES) / JOINING);
+    for (let t = 0; t < dates.length; t++) shares[t * NAMES + column] = t < SESSIONS + 21 * (k + 1) ? 1 : 1e9;
+  }
+  return { ...WHOLE, fields: new Map([...WHOLE.fields, ['SHARES_OUTSTANDING', shares]]) };
 }
 
 /** Random walks with a dividend a quarter; the same on every run. */

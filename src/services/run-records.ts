@@ -104,5 +104,6 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
 export function recordEtag(run: RunDocument): string {
   const { record, columns } = run.artifacts;
   if (record) return record.sha256;
-  return createHash('sha256').update(JSON.stringify([RECORD_FORMAT, columns.sha256, begunFiles(run).map(({ sha256 }) => sha256), run.run_at, provenanceOf(run)])).digest('hex');
+  const begun = begunFiles(run).map(({ sha256 }) => sha256);
+  return createHash('sha256').update(JSON.stringify([RECORD_FORMAT, columns.sha256, begun.length > 1 ? begun : (begun[0] ?? null), run.run_at, provenanceOf(run)])).digest('hex');
 }

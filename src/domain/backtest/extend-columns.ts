@@ -4,6 +4,7 @@ import { effectTable, type EffectTable } from '../market/growth.js';
 import { RETURN_VARIANTS, type ReturnVariant } from '../market/market-data.js';
 import { placeActions } from '../market/session-actions.js';
 import type { SessionMarket } from '../market/session-market.js';
+import { lastAtMost } from '../search.js';
 import type { Book } from './book.js';
 import { PANELS } from './column-stretches.js';
 import type { ExtendedRecord } from './extend-record.js';
@@ -233,7 +234,7 @@ function effectsBefore(write: ExtendColumnsInput): Float64Array {
   const { sm } = index;
   const market = { ...sm.market, actions: actionsOf(joined) };
   const table = effectTable({ ...sm, market, actions: placeActions({ market, sessions: sm.sessions, calendar: sm.calendar, columnOf: sm.columnOf }) }, indexTerms(index));
-  return Float64Array.from(Array.from(joined, (column) => effectRows(write, { table, of: [column], ...sessionsBefore(write) })).flat());
+  return Float64Array.from(Array.from(joined, (column) => effectRows(write, { table, of: Int32Array.of(column), ...sessionsBefore(write) })).flat());
 }
 
 /** Rows of the effects on the new sessions, by date then name. */
@@ -243,19 +244,23 @@ function effectsAfter(write: ExtendColumnsInput): Float64Array {
 }
 
 /** Rows of the effects on some names on sessions, by date. */
-function effectRows(write: ExtendColumnsInput, { table: { effects, starts }, of, from, to }: Sessions & { readonly table: EffectTable; readonly of: Iterable<number> }): number[] {
+function effectRows(write: ExtendColumnsInput, { table: { effects, starts }, of, from, to }: Sessions & { readonly table: EffectTable; readonly of: Int32Array }): number[] {
   const { names } = write.held;
-  const wanted = new Set(of);
-  const placeOf = new Map([...names].map((column, place) => [column, place]));
   const first = sessionsBefore(write).from;
   const rows: number[] = [];
   for (let session = from; session < to; session++) {
     for (let e = starts[session]!; e < starts[session + 1]!; e++) {
       const { column, ratio, cash, rights, subscription } = effects[e]!;
-      if (wanted.has(column)) rows.push(placeOf.get(column)!, session - first, ratio, cash, rights, subscription);
+      if (placeIn(of, column) >= 0) rows.push(placeIn(names, column), session - first, ratio, cash, rights, subscription);
     }
   }
   return rows;
+}
+
+/** Position of a column among ascending ones, -1 where it is not among them. */
+function placeIn(columns: Int32Array, column: number): number {
+  const place = lastAtMost(columns, column);
+  return columns[place] === column ? place : -1;
 }
 
 /** Exchange rates of the whole run by foreign name, and the row of each. */

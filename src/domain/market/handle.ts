@@ -122,9 +122,10 @@ export function actionsSince(handle: MarketHandle, after: number): CorporateActi
 /** Every action of some columns. @cost of those actions */
 export function actionsOf(handle: MarketHandle, columns: Int32Array): CorporateAction[] {
   const places = new Int32Array(handle.actionPlaces);
-  const asked = new Set(columns);
+  const isAsked = new Uint8Array(1 + columns.reduce((highest, column) => Math.max(highest, column), 0));
+  for (const column of columns) isAsked[column] = 1;
   const wanted: number[] = [];
-  for (let p = 0; p < places.length; p += PLACE_WIDTH) if (asked.has(places[p + 4]!)) wanted.push(p);
+  for (let p = 0; p < places.length; p += PLACE_WIDTH) if (isAsked[places[p + 4]!] === 1) wanted.push(p);
   return actionsAt(handle, wanted);
 }
 

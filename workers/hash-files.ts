@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import type { HashCells, SharedHashes, Task } from '#jobs/tasks.js';
 import { hashFile } from './run-file.js';
 
@@ -9,8 +10,8 @@ const ABSENT = 3;
 
 const DIGEST_BYTES = 32;
 
-/** How long a digest is waited for that another thread makes: that of 1 GB. A thread may end under its work; then it is made again. */
-const PATIENCE_MS = 1_000;
+/** Bytes that a thread hashes in a millisecond, or nearly: what it takes to make a digest again is what it is waited for. */
+const BYTES_PER_MS = 1e6;
 
 /** Hashes the files that nobody has taken yet. */
 export const hashFiles: Task<'hash-files'> = (hashes) => {
@@ -19,9 +20,9 @@ export const hashFiles: Task<'hash-files'> = (hashes) => {
 };
 
 /** SHA-256 of every file, null of one that is not there: of those that nobody takes by this thread, of the others as they come. */
-export function sharedHashes(hashes: SharedHashes, patienceMs = PATIENCE_MS): (string | null)[] {
+export function sharedHashes(hashes: SharedHashes): (string | null)[] {
   takeHashes(hashes);
-  return hashes.paths.map((path, k) => finishedHash(hashes.cells, k, patienceMs) ?? hashFile(path));
+  return hashes.paths.map((path, k) => finishedHash(hashes.cells, k, path) ?? hashFile(path));
 }
 
 function takeHashes({ paths, cells: { states, digests } }: SharedHashes): void {
@@ -34,8 +35,8 @@ function takeHashes({ paths, cells: { states, digests } }: SharedHashes): void {
   }
 }
 
-/** Undefined when it has not come; absent files are looked for again. */
-function finishedHash({ states, digests }: HashCells, k: number, patienceMs: number): string | undefined {
-  Atomics.wait(states, k, TAKEN, patienceMs);
+/** Undefined when it has not come: the other thread has ended, or hardly gets a processor. Absent files are looked for again. */
+function finishedHash({ states, digests }: HashCells, k: number, path: string): string | undefined {
+  if (Atomics.load(states, k) === TAKEN) Atomics.wait(states, k, TAKEN, (statSync(path, { throwIfNoEntry: false })?.size ?? 0) / BYTES_PER_MS);
   return Atomics.load(states, k) === DONE ? Buffer.from(digests.slice(k * DIGEST_BYTES, (k + 1) * DIGEST_BYTES)).toString('hex') : undefined;
 }

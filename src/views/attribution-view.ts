@@ -29,7 +29,7 @@ export function attributionView(columns: RunColumns, { start, end }: AskedWindow
     hasCosts: header.has_costs,
   });
   const contributions = names.flatMap((name, i) =>
-    window.involved[i] === 0
+    linked.averageWeights[i] === 0 && window.came[i] === 0 // never held, never traded
       ? []
       : [{ asset_id: name, average_weight: linked.averageWeights[i]!, contribution: linked.contributions[i]!, total_return: window.growth[i]! - 1 }],
   );

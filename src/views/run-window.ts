@@ -30,8 +30,8 @@ export function windowWithin(days: Int32Array, { start, end }: AskedWindow): Spa
 export interface RunWindow {
   /** Growth of each name over the periods it was held in, [H]; complete once the contributions of every period were asked for. */
   readonly growth: Float64Array;
-  /** 1 for names that were held or traded, [H]; complete once the contributions of every period were asked for. */
-  readonly involved: Uint8Array;
+  /** 1 for names that came within a period or with the last trades, [H]; complete once the contributions of every period were asked for. */
+  readonly came: Uint8Array;
   /** Valid until the next period is asked for. */
   weightsAt(period: number): Float64Array;
   /** Valid until the next period is asked for. */
@@ -42,7 +42,7 @@ export interface RunWindow {
 export interface WindowOptions {
   /** The rows of the window, when somebody else reads them too. */
   readonly weights?: PanelRows;
-  /** Whether growth and involvement of the names are wanted, as they are by default. */
+  /** Whether the growth of the names is wanted, as it is by default. */
   readonly follow?: boolean;
 }
 
@@ -63,12 +63,12 @@ export function readWindow(columns: RunColumns, { from, to }: Span, { weights = 
   const before = panelRows(columns, 'before', events);
   const eventCosts = header.has_costs ? panelRows(columns, 'eventCosts', events) : null;
   const growth = new Float64Array(H).fill(1);
-  const involved = new Uint8Array(H);
+  const came = new Uint8Array(H);
   const parts = new Float64Array(H);
   let event = firstEvent;
   return {
     growth,
-    involved,
+    came,
     weightsAt: (period) => weights.at(from + period),
     contributionsOf(period) {
       const at = from + period + 1;
@@ -77,13 +77,12 @@ export function readWindow(columns: RunColumns, { from, to }: Span, { weights = 
       const held = weights.at(at - 1);
       const after = weights.next();
       const drifted = hasEvent ? before.at(event) : after;
-      contribute(parts, { held, drifted, factor: gross[period + 1]! });
+      const drift = { held, drifted, factor: gross[period + 1]! };
+      if (follow) contributeAndGrow(parts, growth, drift);
+      else contribute(parts, drift);
       if (hasEvent && eventCosts) subtract(parts, eventCosts.at(event));
-      if (follow) {
-        followNames({ growth, involved }, { held, drifted, factor: gross[period + 1]! });
-        if (hasEvent) note(involved, drifted);
-        if (at === to) note(involved, after);
-      }
+      if (hasEvent) note(came, drifted);
+      if (at === to) note(came, after);
       return parts;
     },
     costOf: (period) => costs[period + 1]! / value[period]!,
@@ -106,17 +105,16 @@ function subtract(parts: Float64Array, paid: Float64Array): void {
   for (let i = 0; i < parts.length; i++) parts[i]! -= paid[i]!;
 }
 
-function followNames({ growth, involved }: Pick<RunWindow, 'growth' | 'involved'>, { held, drifted, factor }: Drifted): void {
-  for (let i = 0; i < growth.length; i++) {
+function contributeAndGrow(parts: Float64Array, growth: Float64Array, { held, drifted, factor }: Drifted): void {
+  for (let i = 0; i < parts.length; i++) {
     const weight = held[i]!;
-    if (weight > 0) {
-      growth[i]! *= (drifted[i]! * factor) / weight;
-      involved[i] = 1;
-    }
+    const grown = drifted[i]! * factor;
+    parts[i] = grown - weight;
+    if (weight > 0) growth[i]! *= grown / weight;
   }
 }
 
-/** Names that came within the period, or with the last trades. */
-function note(involved: Uint8Array, weights: Float64Array): void {
-  for (let i = 0; i < weights.length; i++) if (weights[i]! > 0) involved[i] = 1;
+/** Names with a weight. */
+function note(came: Uint8Array, weights: Float64Array): void {
+  for (let i = 0; i < weights.length; i++) if (weights[i]! > 0) came[i] = 1;
 }

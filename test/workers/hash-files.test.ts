@@ -34,5 +34,5 @@ test('a file that another thread took and never finished is hashed in its place'
   const cells = newHashCells(2);
   const paths = [file('e', 'left'), file('f', 'free')];
   cells.states[0] = 1;
-  expect(sharedHashes({ paths, cells }, 1)).toEqual([sha256('left'), sha256('free')]);
+  expect(sharedHashes({ paths, cells })).toEqual([sha256('left'), sha256('free')]);
 });

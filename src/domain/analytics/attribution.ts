@@ -56,7 +56,10 @@ export function contributionLink({ names, returns, days }: Pick<AttributionInput
     totalReturn,
     contributions,
     coefficientOf,
-    add: (period, parts) => addScaled(contributions, parts, coefficientOf(period)),
+    add(period, parts) {
+      const factor = coefficientOf(period);
+      for (let i = 0; i < names; i++) contributions[i]! += parts[i]! * factor;
+    },
     residual: () => totalReturn - contributions.reduce((sum, part) => sum + part, 0),
   };
 }
@@ -69,26 +72,27 @@ export function contributionLink({ names, returns, days }: Pick<AttributionInput
 export function linkContributions(input: AttributionInput): Attribution {
   const { names, returns, hasCosts } = input;
   const link = contributionLink(input);
+  const { contributions } = link;
   const averageWeights = new Float64Array(names);
   let costDrag = 0;
   for (let period = 0; period < returns.length; period++) {
     const weights = input.weightsBefore(period);
-    link.add(period, input.contributionsOf(period));
-    addScaled(averageWeights, weights, 1);
-    if (hasCosts) costDrag -= input.costOf(period) * link.coefficientOf(period);
+    const parts = input.contributionsOf(period);
+    const factor = link.coefficientOf(period);
+    for (let i = 0; i < names; i++) {
+      averageWeights[i]! += weights[i]!;
+      contributions[i]! += parts[i]! * factor;
+    }
+    if (hasCosts) costDrag -= input.costOf(period) * factor;
   }
   for (let i = 0; i < names; i++) averageWeights[i]! /= returns.length;
   const residual = link.residual();
   return {
-    contributions: link.contributions,
+    contributions,
     averageWeights,
     totalReturn: link.totalReturn,
     residual,
     reconciles: reconciles(residual, link.totalReturn),
     costDrag: hasCosts ? costDrag : null,
   };
-}
-
-function addScaled(sums: Float64Array, values: Float64Array, factor: number): void {
-  for (let i = 0; i < sums.length; i++) sums[i]! += values[i]! * factor;
 }

@@ -24,6 +24,8 @@ export interface Engine {
    * allocation ends; other arrays are accepted everywhere and copied in and out where the engine needs it.
    */
   allocate(length: number): Float64Array;
+  /** The same with whatever was there before: for who overwrites every value. */
+  room(length: number): Float64Array;
   /** Runs `work` and then gives back what it allocated. Nothing allocated inside may be used afterwards. */
   scope<T>(work: () => T): T;
   /** Bytes of memory held for allocations, 0 where the garbage collector does it. */

@@ -24,6 +24,7 @@ export const referenceEngine: Engine = {
   description: 'plain TypeScript',
   precision: 'float64',
   allocate: (length) => new Float64Array(length),
+  room: (length) => new Float64Array(length),
   scope: (work) => work(),
   bytes: () => 0,
   symmetricRankK,

@@ -93,6 +93,7 @@ export function wasmEngine({ arena = createArena(), threads = () => 1 }: WasmEng
     description: 'WebAssembly SIMD, float64, no fused operations',
     precision: 'float64',
     allocate: (length) => arena.view(arena.reserve(length * BYTES), length).fill(0),
+    room: (length) => arena.view(arena.reserve(length * BYTES), length),
     scope: run,
     bytes: () => arena.bytes(),
 

@@ -4,6 +4,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Clock } from '#jobs/clock.js';
 import { TaskStopped, WorkerLost, type ComputePool, type Lane } from '#jobs/compute-pool.js';
+import { newHashCells } from '#jobs/hash-cells.js';
 import type { RunViewInput, TaskInput, TaskName } from '#jobs/tasks.js';
 import type { Markets, ServedMarket } from '#market/markets.js';
 import type { ArtifactStore } from '#store/artifacts.js';
@@ -154,6 +155,7 @@ export function createWarmUp({ documents, artifacts, markets, pool, workers, clo
     yield view(`${OF_THREAD}levels`, () => ({ view: 'levels', columns, variant: null, start: null, end: null }));
     yield query(`${OF_THREAD}rolling risk`, 'rolling-risk', () => ({ columns, runId: run.run_id, memory: { window: ROLLING_WINDOW } }));
     yield view(`${OF_THREAD}compare`, () => ({ view: 'compare', columns: [columns, columns] }));
+    yield view(`${OF_THREAD}reconciliation`, () => ({ view: 'reconcile', columns, files: [], cells: newHashCells(0), market: null, benchmark: null }));
     if (by !== undefined) yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
     const compared = benchmarkOf(run);
     if (compared === undefined) return;

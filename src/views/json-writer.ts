@@ -113,12 +113,8 @@ export function createJsonSinkWriter(sink: JsonSink): JsonSinkWriter {
       if (!text.numbers(values, from, to)) throw notFinite(values.subarray(from, to).find((value) => !Number.isFinite(value)));
     },
     value(value) {
-      raw(
-        JSON.stringify(value, (_key, member: unknown) => {
-          if (typeof member === 'number' && !Number.isFinite(member)) throw notFinite(member);
-          return member;
-        }),
-      );
+      assertFinite(value);
+      raw(JSON.stringify(value));
     },
     repeat(from, to) {
       text.flush();
@@ -135,6 +131,17 @@ export function createJsonSinkWriter(sink: JsonSink): JsonSinkWriter {
 const GROWTH = 1.5;
 /** A buffer filled to its larger part leaves as it is, another one is copied to its size. */
 const FULL_ENOUGH = 1.5;
+
+/** Looks at every number before they are written: JSON.stringify is faster without a function to call for every member. @throws Refusal NUMERIC_FAILURE */
+function assertFinite(value: unknown): void {
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) throw notFinite(value);
+  } else if (Array.isArray(value)) {
+    for (const member of value) assertFinite(member);
+  } else if (typeof value === 'object' && value !== null) {
+    for (const member of Object.values(value)) assertFinite(member);
+  }
+}
 
 function notFinite(value: number | undefined): Refusal {
   return new Refusal('NUMERIC_FAILURE', `A result is ${value}, not a finite number.`);

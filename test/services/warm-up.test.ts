@@ -106,13 +106,13 @@ test('the views of the latest run and the preview of its index are asked of the 
   const market = marketOf('a');
   serve(market);
   expect(await tick()).toEqual([
-    'light warm-up code', 'light warm-up market', 'light view-run weights', 'light view-run attribution', 'light view-run levels', 'light rolling-risk', 'light view-run compare', 'light view-run groups',
+    'light warm-up code', 'light warm-up market', 'light view-run weights', 'light view-run attribution', 'light view-run levels', 'light rolling-risk', 'light view-run compare', 'light view-run reconcile', 'light view-run groups',
     'light view-run weights', 'light view-run factor-risk', 'light preview', 'heavy warm-up code',
   ]);
   const views = inputs.filter(({ task }) => task === 'view-run').map(({ input }) => input);
   expect(views[0]).toEqual({ view: 'weights', columns: '/home/columns of CORE', asOf: null, risk: true, market: market.handle, benchmark: null });
   expect(views[1]).toEqual({ view: 'attribution', columns: '/home/columns of CORE', start: '2019-12-01', end: null });
-  expect(views[5]).toMatchObject({ view: 'weights', risk: true, benchmark: { indexId: 'OLD' } });
+  expect(views[6]).toMatchObject({ view: 'weights', risk: true, benchmark: { indexId: 'OLD' } });
 });
 
 test('a run that has been stored is asked for what was not made for another one on the same terms', async () => {
@@ -149,14 +149,14 @@ test('work that comes between two questions stops the asking', async () => {
   warming.serve(marketOf('a'));
   expect(await warming.tick()).toHaveLength(3);
   warming.load.light = 0;
-  expect(await warming.tick()).toHaveLength(7);
+  expect(await warming.tick()).toHaveLength(8);
 });
 
 test('a refused question is passed over, a defect is told, and both are asked once', async () => {
   const failures: Record<string, Error> = { 'view-run': new Refusal('RISK_INSUFFICIENT_DATA', 'too little'), preview: new Error('defect') };
   const { serve, tick, faults, wake } = warmUp({ stored: { 'index CORE': index('CORE'), 'run CORE': run('CORE') }, fails: (task) => failures[task] });
   serve(marketOf('a'));
-  expect(await tick()).toHaveLength(10);
+  expect(await tick()).toHaveLength(11);
   expect(faults).toEqual([failures['preview']]);
   wake();
   expect(await tick()).toEqual([]);

@@ -38,7 +38,7 @@ export function estimateRiskModel(
   const n = coverage.columns.length;
   const covariance = engine.allocate(n * n);
   const diagnostics = engine.scope(() => {
-    const panel = engine.allocate(coverage.sessions.length * n);
+    const panel = engine.room(coverage.sessions.length * n);
     readReturns(window, coverage, panel, engine);
     const request = {
       target: settings.target,

@@ -63,7 +63,7 @@ export function factorRiskOf(engine: Engine, window: ReturnWindow, { weights, be
   const { columns, sessions, excluded } = coverage;
   const terms = { engine: engine.name, model, factors: model === 'statistical' ? factors : 0, to: window.to, columns, sessions };
   const fitted = keptModel(window.growth, terms, () => engine.scope(() => {
-    const panel = engine.allocate(sessions.length * columns.length);
+    const panel = engine.room(sessions.length * columns.length);
     readReturns(window, coverage, panel, engine);
     if (model === 'statistical') return principalFactors(engine, panel, columns.length, factors);
     return sectorFactors(engine, panel, Array.from(columns, (column) => sectorOf(window, column)));

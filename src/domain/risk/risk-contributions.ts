@@ -81,7 +81,7 @@ function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Posit
   assertEstimable(window, coverage);
   const { columns } = coverage;
   return engine.scope(() => {
-    const panel = engine.allocate(coverage.sessions.length * columns.length);
+    const panel = engine.room(coverage.sessions.length * columns.length);
     readReturns(window, coverage, panel, engine);
     const covariance = defaultCovariance(engine, panel, columns.length);
     return several.map((positions) => {

@@ -124,6 +124,7 @@ export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrde
         marketSince: (day) => (day >= after ? market : { ...market, actions: actionsSince(handle, day), settledTo: day }),
         wholeMarket: () => openedMarket(handle),
         createDecider: indexDeciders(engine),
+        engine,
         report: (fraction, message) => control.report(0.8 * fraction, message),
         begunNames: kept.begunNames,
         actionsOf: (columns) => actionsOf(handle, columns),

@@ -150,12 +150,13 @@ function newGaps({ index: { book }, portfolio }: Continuation): Gap[] {
   return gapsWithin([book, portfolio], portfolio.from + 1);
 }
 
-function remainsOf({ checkpoint: { remains: { findings } } }: ExtendInput, { index, portfolio, variants, uncapped }: Continuation): RunRemains {
-  const added = findingGroups({ decisions: index.findings, solves: [], index: index.book, portfolio });
+function remainsOf({ checkpoint: { remains: { findings } } }: ExtendInput, { index, portfolio, variants, uncapped, solves }: Continuation): RunRemains {
+  const added = findingGroups({ decisions: index.findings, solves: solves.findings, index: index.book, portfolio });
   const groups = Object.fromEntries(Object.entries(findings).map(([group, known]) => [group, [...known, ...added[group as keyof FindingGroups]]]));
   return {
     variants: Object.fromEntries(Object.entries(variants).map(([variant, book]) => [variant, ownEnd(book)])),
     uncapped: uncapped && ownEnd(uncapped),
+    solves: solves.memory,
     findings: groups as unknown as FindingGroups, // Object.fromEntries forgets that every group is among the entries.
   };
 }

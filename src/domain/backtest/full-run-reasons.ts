@@ -5,7 +5,7 @@ export const FULL_RUN_REASONS = {
   names_changed: 'the store holds other names or fields than it did',
   history_changed: 'something that the store tells of the days up to the last one of the stored run has changed',
   no_new_session: 'the stored run reaches as far already',
-  rebalance: 'a rebalance on the new sessions is decided from more than the latest compositions',
+  rebalance: 'a rebalance on the new sessions is priced from a session before them',
   new_name: 'the run comes to hold a name that it never held (of runs before this was gone on with)',
   parted: 'portfolio and index begin or cease to hold the same',
   rewritten: 'the stored run has been gone on with so often that it is written anew',

@@ -1,22 +1,26 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../days.js';
-import { isDerivedDocument, isRuleDocument, type IndexDocument } from '../documents/index-document.js';
+import { isDerivedDocument, isRuleDocument, type DerivedDocument, type IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { RETURN_VARIANTS, type MarketData, type ReturnVariant } from '../market/market-data.js';
 import { alignMarket, BeforeMarket, markWindow, type SessionMarket } from '../market/session-market.js';
 import { derivedLookBack } from '../optimisation/derived-look-back.js';
 import { lookBackOf, type LookBack } from '../rules/look-back.js';
 import { lastAtMost } from '../search.js';
+import { constrainedDocument, constrainRebalances, type Constrained } from '../strategies/constrained-rebalances.js';
 import { laterRebalances } from '../strategies/own-rebalances.js';
 import { bareSeries, type BenchmarkRun, type SeriesEnd } from './benchmark.js';
 import type { Book, BookInput, BookResume, Targets } from './book.js';
 import type { DatedSeries } from '../analytics/relative.js';
 import { treatmentOf, type IndexTold, type KeptBook, type KnownIndex, type RunCheckpoint } from './checkpoint.js';
-import { createComposer, dueAfter, type BegunIndex, type Composition, type Compositions, type DeciderFactory, type DueRebalance } from './compositions.js';
+import type { DecisionMemory } from './decider.js';
+import { createComposer, dueAfter, type BegunIndex, type Composer, type Composition, type Compositions, type DeciderFactory, type DueRebalance } from './compositions.js';
 import { followBook } from './follow-book.js';
 import { FULL_RUN_REASONS, type FullRunReason } from './full-run-reasons.js';
 import { indexTerms } from './index-run.js';
-import type { BacktestPlan, StrategyTerms } from './plan.js';
+import type { BacktestPlan } from './plan.js';
 import { lastPriced } from './run.js';
 import { simulateBook } from './simulate-book.js';
 import { requestedRange, type RequestedRange } from './window.js';
@@ -42,6 +46,8 @@ export interface GoOnInput {
   /** The whole of it, for decisions that look back further than they say. */
   readonly wholeMarket: () => MarketData;
   readonly createDecider: DeciderFactory;
+  /** Multiplies matrices for the constraint set of a strategy; plain loops unless given. */
+  readonly engine?: Engine;
   readonly report: (fraction: number, message: string) => void;
 }
 
@@ -57,6 +63,8 @@ export interface Continuation {
   readonly uncapped: Book | null;
   /** Rebalances of the run itself. */
   readonly rebalances: readonly Composition[];
+  /** Of a strategy's constraint set: warnings of the solves, and what they left. */
+  readonly solves: Pick<Constrained, 'findings'> & { readonly memory: DecisionMemory | null };
   /** Every index that the run reaches, with what it decided last. */
   readonly reached: readonly KnownIndex[];
 }
@@ -79,14 +87,14 @@ export interface IndexContinuation extends IndexTold {
  */
 export function goOn(input: GoOnInput): Continuation {
   const { plan, checkpoint, report } = input;
-  const { request, documents, indexId, strategy } = plan;
+  const { request, documents, indexId } = plan;
   const document = documents[indexId]!;
   const parentId = document.derivation?.source_index_id ?? null;
   const benchmarkId = request.benchmark?.kind === 'index' ? request.benchmark.id : null;
   const seen = view(input);
   report(0.3, 'going on from the stored run');
   const index = resumeIndex(seen, checkpoint.index, indexId);
-  const rebalances = (strategy && ownAfter(strategy, index, checkpoint.from)) ?? index.composed;
+  const { rebalances, ...solves } = rebalancesAfter(input, seen, index);
   const portfolio = resumePortfolio(input, index, rebalances);
   const series = request.benchmark?.kind === 'identifier' ? bareSeries(index, request.benchmark, { from: index.from + 1, to: index.to, begin: checkpoint.series! }) : null;
   const variants: Partial<Record<ReturnVariant, Book>> = {};
@@ -98,7 +106,7 @@ export function goOn(input: GoOnInput): Continuation {
   return {
     range: seen.range,
     reached: seen.reached,
-    index, portfolio, variants, rebalances,
+    index, portfolio, variants, rebalances, solves,
     parent: parentId === null ? null : resumeIndex(seen, checkpoint.parent!, parentId),
     benchmark: benchmarkId === null ? null : resumeIndex(seen, checkpoint.benchmark!, benchmarkId),
     series: series && { added: series.series, end: series.end, variant: series.variant },
@@ -112,6 +120,8 @@ interface View {
   told(indexId: string): IndexTold;
   spanOf(indexId: string): Span;
   decided(indexId: string): Pick<IndexContinuation, 'composed' | 'findings'>;
+  /** Does work with a composer on as much of the market as is looked back on, on the whole where that is not enough. */
+  composing<T>(looks: readonly Look[], work: (composer: Composer) => T): T;
   /** Every index that the run reaches, with what it has decided. */
   readonly reached: readonly KnownIndex[];
 }
@@ -145,9 +155,11 @@ function view(input: GoOnInput): View {
     const { first, list, memory } = checkpoint.recent.get(id)!;
     return [id, { first, before: list, memory, due: dueOf(documents[id]!, smOf(id), { first, ...spanOf(id) }) }];
   }));
-  const composed = decideDue(input, { marked, begun, day });
+  const due: DueInput = { marked, begun, day };
+  const composed = decideDue(input, due);
   return {
     range, spanOf,
+    composing: (looks, work) => composingOn(input, due, { looks, work }),
     told: (id) => ({ document: documents[id]!, treatment: treatmentOf(documents, id), sm: smOf(id) }),
     decided(id) {
       const found = composed.get(id);
@@ -177,51 +189,74 @@ interface DueInput {
   readonly day: Day;
 }
 
-/** What indices decide on rebalances that are due: on as much of the market as they look back, on the whole where that is more than they say. */
-function decideDue(input: GoOnInput, { marked, begun, day }: DueInput): ReadonlyMap<string, Compositions> {
-  if ([...begun.values()].every(({ due }) => due.length === 0)) return new Map();
+/** What indices decide on rebalances that are due. */
+function decideDue(input: GoOnInput, due: DueInput): ReadonlyMap<string, Compositions> {
+  const ids = [...due.begun.keys()];
+  if ([...due.begun.values()].every((index) => index.due.length === 0)) return new Map();
+  return composingOn(input, due, { looks: looksOf(input, due), work: (composer) => new Map(ids.map((id) => [id, composer.compositions(id)])) });
+}
+
+/** How far back something looks on a calendar. */
+interface Look {
+  readonly code: string;
+  readonly lookBack: LookBack;
+}
+
+/** How far back the decisions that are due look. */
+function looksOf({ plan: { documents } }: GoOnInput, { marked, begun }: DueInput): Look[] {
+  return [...begun].flatMap(([id, { due, memory }]) => due.flatMap(({ decision }): Look[] => {
+    const document = documents[id]!;
+    if (isRuleDocument(document)) return [{ code: document.calendar, lookBack: lookBackOf({ document, sessions: marked.get(document.calendar)!.sessions, decision }) }];
+    if (!isDerivedDocument(document)) return [];
+    const { source_index_id: parentId } = document.derivation;
+    return [solveLook({ documents, marked, document, decision, parents: begun.get(parentId)!.before, memory })];
+  }));
+}
+
+interface SolveLookInput extends Pick<DueInput, 'marked'>, Pick<BacktestPlan, 'documents'> {
+  readonly document: DerivedDocument;
+  readonly decision: number;
+  readonly parents: readonly Pick<Composition, 'decision'>[];
+  readonly memory: DecisionMemory | null;
+}
+
+/** How far back an optimisation looks, on the calendar of the index that it is made towards. */
+function solveLook({ documents, marked, document, ...solve }: SolveLookInput): Look {
+  const { source_index_id: parentId } = document.derivation;
+  const { calendar: code } = documents[parentId]!;
+  const { max_stale_sessions: maxStaleSessions } = treatmentOf(documents, parentId);
+  return { code, lookBack: derivedLookBack({ ...solve, document, maxStaleSessions, sessions: marked.get(code)!.sessions }) };
+}
+
+interface ComposingWork<T> {
+  readonly looks: readonly Look[];
+  readonly work: (composer: Composer) => T;
+}
+
+/** Work on as much of the market as it looks back on; on the whole where that is more than it says. */
+function composingOn<T>(input: GoOnInput, { marked, begun, day }: DueInput, { looks, work }: ComposingWork<T>): T {
   const { plan: { documents }, calendars, createDecider, report } = input;
-  const composeOn = (market: MarketData, aligned?: ReadonlyMap<string, SessionMarket>): ReadonlyMap<string, Compositions> => {
+  const on = (market: MarketData, aligned?: ReadonlyMap<string, SessionMarket>): T => {
     const tick = (fraction: number): void => report(0.2 * fraction, 'deciding compositions');
-    const composer = createComposer({ market, calendars, documents, until: day, createDecider, begun, tick, ...(aligned ? { aligned } : {}) });
-    return new Map([...begun.keys()].map((id) => [id, composer.compositions(id)]));
+    return work(createComposer({ market, calendars, documents, until: day, createDecider, begun, tick, ...(aligned ? { aligned } : {}) }));
   };
-  const seen = decisionMarket(input, { marked, begun });
+  const seen = marketOver(input, { marked, looks });
   if (seen !== null) {
     try {
-      return composeOn(seen.market, seen.aligned);
+      return on(seen.market, seen.aligned);
     } catch (thrown) {
       if (!(thrown instanceof BeforeMarket)) throw thrown;
     }
   }
-  return composeOn(input.wholeMarket());
+  return on(input.wholeMarket());
 }
 
-/** The market from the sessions on that due decisions look back to; null where they look back to its beginning. */
-function decisionMarket({ plan: { documents }, calendars, checkpoint, marketSince }: GoOnInput, { marked, begun }: Omit<DueInput, 'day'>) {
+/** The market from the sessions on that are looked back to; null where that is its beginning. */
+function marketOver({ calendars, checkpoint, marketSince }: GoOnInput, { marked, looks }: Pick<DueInput, 'marked'> & { readonly looks: readonly Look[] }) {
   const first = new Map<string, number>();
-  let paidAfter = Infinity;
-  const reach = (code: string, { session, paidAfter: after }: LookBack): void => {
-    first.set(code, Math.min(first.get(code) ?? marked.get(code)!.mark!.session, session));
-    paidAfter = Math.min(paidAfter, after);
-  };
-  for (const [id, { due, memory }] of begun) {
-    const document = documents[id]!;
-    const { calendar: code } = document;
-    const { sessions } = marked.get(code)!;
-    for (const { decision } of due) {
-      if (isRuleDocument(document)) {
-        reach(code, lookBackOf({ document, sessions, decision }));
-      } else if (isDerivedDocument(document)) {
-        const { source_index_id: parentId } = document.derivation;
-        const { calendar: parentCode } = documents[parentId]!;
-        const { max_stale_sessions: maxStaleSessions } = treatmentOf(documents, parentId);
-        reach(parentCode, derivedLookBack({ document, maxStaleSessions, sessions: marked.get(parentCode)!.sessions, decision, parents: begun.get(parentId)!.before, memory }));
-      }
-    }
-  }
+  for (const { code, lookBack: { session } } of looks) first.set(code, Math.min(first.get(code) ?? marked.get(code)!.mark!.session, session));
   if ([...first.values()].some((session) => session <= 0)) return null;
-  const market = marketSince(paidAfter);
+  const market = marketSince(Math.min(...looks.map(({ lookBack }) => lookBack.paidAfter)));
   const aligned = new Map(marked);
   for (const [code, session] of first) {
     const calendar = calendars.get(code)!; // that of an aligned market
@@ -266,14 +301,20 @@ function resumeOf({ end, first, columns, orders }: KeptBook, from: number): Book
 }
 
 /**
- * Rebalances that a strategy has of its own on the new sessions, null when it takes those of its index.
- * @throws CannotGoOn when the weights of one are solved, or one is priced from a session that has been simulated
+ * Rebalances of the run on the new sessions: those of its index, but for a strategy that has its own by a cadence, or solves their weights.
+ * @throws CannotGoOn when one is priced from a session that has been simulated
  */
-function ownAfter({ rebalance, constraints }: StrategyTerms, index: IndexContinuation, first: number): readonly Composition[] | null {
-  const dated = rebalance === null ? null : laterRebalances(index, rebalance, { first, from: index.from, to: index.to });
+function rebalancesAfter({ plan: { strategy, documents }, checkpoint, engine = referenceEngine, report }: GoOnInput, seen: View, index: IndexContinuation): Pick<Constrained, 'rebalances' | 'findings'> & { readonly memory: DecisionMemory | null } {
+  const { solves: memory } = checkpoint.remains;
+  const { document, from, to, composed } = index;
+  const dated = strategy?.rebalance ? laterRebalances(index, strategy.rebalance, { first: checkpoint.from, from, to }) : composed;
   if (dated === undefined) throw new CannotGoOn('rebalance');
-  if (constraints !== undefined && (dated ?? index.composed).length > 0) throw new CannotGoOn('rebalance');
-  return dated;
+  const rows = strategy?.constraints;
+  if (rows === undefined || dated.length === 0) return { rebalances: dated, findings: [], memory };
+  const marked = new Map([[document.calendar, index.sm]]);
+  const looks = dated.map((rebalance) => solveLook({ documents, marked, document: constrainedDocument(document, rows), decision: rebalance.decision, parents: [rebalance], memory }));
+  const tick = (fraction: number): void => report(0.3 + 0.1 * fraction, 'solving the constraint set');
+  return seen.composing(looks, (composer) => constrainRebalances({ document, rows, rebalances: dated, composer, engine, memory, tick }));
 }
 
 function resumePortfolio({ plan: { request, strategy }, checkpoint: { portfolio } }: GoOnInput, index: IndexContinuation, rebalances: readonly Composition[]): Book {

@@ -12,6 +12,7 @@ import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf, type Bac
 import { runBenchmark, type BenchmarkRun } from './benchmark.js';
 import type { Book, BookEnd, BookInput, Gap, Targets } from './book.js';
 import { createComposer, hasAnyBar, inForce, marketOn, type Composer, type Composition, type Compositions, type DeciderFactory } from './compositions.js';
+import type { DecisionMemory } from './decider.js';
 import { followBook } from './follow-book.js';
 import { constrainRebalances } from '../strategies/constrained-rebalances.js';
 import { openingOf, ownRebalances } from '../strategies/own-rebalances.js';
@@ -65,6 +66,8 @@ export interface RunRemains {
   readonly variants: Readonly<Partial<Record<ReturnVariant, BookEnd>>>;
   readonly uncapped: BookEnd | null;
   readonly findings: FindingGroups;
+  /** What the solves of a strategy's constraint set left; null without one. */
+  readonly solves: DecisionMemory | null;
 }
 
 /** Findings of a run by what found them, in the order in which they are told. */
@@ -128,7 +131,7 @@ export function runBacktest(input: RunInput): Run {
     findings: toldFindings(findings),
     variants,
     uncapped: uncapped && uncapped.value,
-    remains: { variants: ends, uncapped: uncapped && ownEnd(uncapped), findings },
+    remains: { variants: ends, uncapped: uncapped && ownEnd(uncapped), findings, solves: simulated.solves },
   };
 }
 
@@ -138,6 +141,8 @@ export interface SimulatedRun extends Pick<Run, 'document' | 'days' | 'level' | 
   readonly range: RequestedRange;
   /** Of the solves of a strategy's constraint set. */
   readonly warnings: readonly Finding[];
+  /** What they left. */
+  readonly solves: DecisionMemory | null;
   /** First and last session. */
   readonly from: number;
   readonly to: number;
@@ -164,7 +169,7 @@ export function simulateRun({ market, calendars, plan, createDecider, engine = r
   const from = firstOfRun(composer, { indexId, start: range.start, first: compositions.first, to });
   report(0.5, 'simulating the index');
   const index = runIndex(compositions, { from, to, coverage: range.coverage, inPlace });
-  const { own, warnings } = ownTerms(index, { plan, composer, engine, from, to, tick: (fraction) => report(0.5 + 0.1 * fraction, 'solving the constraint set') });
+  const { own, warnings, solves } = ownTerms(index, { plan, composer, engine, from, to, tick: (fraction) => report(0.5 + 0.1 * fraction, 'solving the constraint set') });
   const following: BookInput = {
     sm,
     treatment: compositions.treatment,
@@ -182,7 +187,7 @@ export function simulateRun({ market, calendars, plan, createDecider, engine = r
   const level = rebase(portfolio.value, 100);
   const indexLevel = rebase(index.book.value.subarray(from - index.book.from), 100);
   return {
-    document, composer, range, warnings, from, to, index, portfolio, level, indexLevel,
+    document, composer, range, warnings, solves, from, to, index, portfolio, level, indexLevel,
     days: bookDays(portfolio),
     rebalances: own ?? rebalancesOf(compositions, from),
     metrics: backtestMetrics(level, indexLevel),
@@ -256,14 +261,18 @@ interface OwnInput {
 }
 
 /** Rebalances that a strategy has of its own, by its cadence or because it solves their weights; null when it takes those of the index. */
-function ownTerms(index: IndexRun, { plan: { strategy }, composer, engine, from, to, tick }: OwnInput): { readonly own: readonly Composition[] | null; readonly warnings: readonly Finding[] } {
-  if (strategy === undefined) return { own: null, warnings: [] };
+interface OwnTerms extends Pick<SimulatedRun, 'warnings' | 'solves'> {
+  readonly own: readonly Composition[] | null;
+}
+
+function ownTerms(index: IndexRun, { plan: { strategy }, composer, engine, from, to, tick }: OwnInput): OwnTerms {
+  if (strategy === undefined) return { own: null, warnings: [], solves: null };
   const dated = strategy.rebalance === null ? null : ownRebalances(index, strategy.rebalance, { from, to });
-  if (strategy.constraints === undefined) return { own: dated, warnings: [] };
+  if (strategy.constraints === undefined) return { own: dated, warnings: [], solves: null };
   const { document, list } = index.compositions;
   const followed = dated ?? [openingOf(index, from), ...list.filter(({ session }) => session > from && session <= to)];
-  const { rebalances, findings } = constrainRebalances({ document, rows: strategy.constraints, rebalances: followed, composer, engine, tick });
-  return { own: rebalances, warnings: findings };
+  const { rebalances, findings, memory } = constrainRebalances({ document, rows: strategy.constraints, rebalances: followed, composer, engine, tick });
+  return { own: rebalances, warnings: findings, solves: memory };
 }
 
 interface StrategyRebalances {

@@ -1,5 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Composer, Composition } from '../backtest/compositions.js';
+import type { DecisionMemory } from '../backtest/decider.js';
 import { formatDay } from '../days.js';
 import type { ConstraintRow, DerivedDocument, IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
@@ -15,6 +16,8 @@ export interface ConstrainInput {
   readonly rebalances: readonly Composition[];
   readonly composer: Composer;
   readonly engine: Engine;
+  /** What rebalances solved before left; none were unless given. */
+  readonly memory?: DecisionMemory | null;
   readonly tick?: (fraction: number) => void;
 }
 
@@ -22,6 +25,13 @@ export interface Constrained {
   /** Rebalances with the weights nearest to theirs that satisfy the rows; one that has none is absent. */
   readonly rebalances: readonly Composition[];
   readonly findings: readonly Finding[];
+  /** What those to come depend on. */
+  readonly memory: DecisionMemory;
+}
+
+/** The document of an index as one that is optimised towards it under rows. */
+export function constrainedDocument(document: IndexDocument, rows: readonly ConstraintRow[]): DerivedDocument {
+  return { ...document, pipeline: null, derivation: { source_index_id: document.id, objective: 'min_tracking_error', constraints: [...rows] } };
 }
 
 /**
@@ -29,28 +39,28 @@ export interface Constrained {
  * A rebalance that cannot be solved is held; the first cannot be.
  * @throws Refusal INFEASIBLE or SOLVER_FAILED on the first rebalance, NOT_SUPPORTED for short positions
  */
-export function constrainRebalances({ document, rows, rebalances, composer, engine, tick }: ConstrainInput): Constrained {
-  const derived: DerivedDocument = { ...document, pipeline: null, derivation: { source_index_id: document.id, objective: 'min_tracking_error', constraints: [...rows] } };
-  const solver = createDerivedSolver({ document: derived, composer, engine });
+export function constrainRebalances({ document, rows, rebalances, composer, engine, memory = null, tick }: ConstrainInput): Constrained {
+  const solver = createDerivedSolver({ document: constrainedDocument(document, rows), composer, engine, memory });
   const solved: Composition[] = [];
   const findings: Finding[] = [];
-  let previous: SolvedWeights | null = null;
+  let latest = memory?.solved ?? null;
   rebalances.forEach((rebalance, i) => {
     tick?.(i / rebalances.length);
-    const solve = solver.solve(rebalance, previous);
+    const solve = solver.solve(rebalance, latest);
     if (solve.outcome.kind !== 'solved') {
       const { code, finding } = unsolved(solver.solvers, solve);
-      if (solved.length === 0) throw new Refusal(isErrorCode(code) ? code : 'SOLVER_FAILED', `The constraint set leaves no weights on ${formatDay(rebalance.date)}: ${finding.message}`);
+      if (latest === null) throw new Refusal(isErrorCode(code) ? code : 'SOLVER_FAILED', `The constraint set leaves no weights on ${formatDay(rebalance.date)}: ${finding.message}`);
       findings.push({ ...finding, severity: 'warning', path: PATH, message: `The rebalance of ${formatDay(rebalance.date)} kept the weights before it: ${finding.message}` });
       return;
     }
-    previous = heldWeights(solve);
-    assertLong(rebalance, previous);
+    const held = heldWeights(solve);
+    assertLong(rebalance, held);
+    latest = { session: rebalance.session, ...held };
     findings.push(...findingsOf(solve).map((finding) => ({ ...finding, path: PATH })));
-    const { columns, weights } = previous;
+    const { columns, weights } = held;
     solved.push({ ...rebalance, columns, weights, uncapped: weights, cap: null, capped: new Int32Array(0), redistributed: 0 });
   });
-  return { rebalances: solved, findings };
+  return { rebalances: solved, findings, memory: { ...solver.memory(), solved: latest } };
 }
 
 /** Where findings of a strategy's constraints belong. */

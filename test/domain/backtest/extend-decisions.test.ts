@@ -6,7 +6,7 @@ import { indexDecider } from '#domain/backtest/index-decider.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runToColumns } from '#domain/backtest/run-to-columns.js';
 import { formatDay } from '#domain/days.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import { openCalendars } from '#market/calendar-files.js';
@@ -178,10 +178,40 @@ test('a run gone on with day by day across its rebalances decides what the whole
   );
   expect(tally.extended).toBeGreaterThan(RUNS / 2);
   expect(tally.rebalanced).toBeGreaterThan(RUNS / 4);
-  expect(tally.joined).toBeGreaterThan(RUNS / 20);
   expect(Object.keys(tally.reasons)).not.toContain('rebalance');
   expect(Object.keys(tally.reasons)).not.toContain('new_name');
   expect(tally.wholes).toBe(0);
+});
+
+/** An index of a few names of which others are the largest every day, and who follows it on which terms. */
+const randomNewcomers = fc.record({
+  count: fc.integer({ min: 1, max: 4 }),
+  isCapped: fc.boolean(),
+  variant: fc.constantFrom('price', 'total', 'net'),
+  currency: fc.constantFrom('USD', 'EUR'),
+  benchmark: fc.constantFrom(null, 'P'),
+  strategy: fc.constantFrom(undefined, { rebalance: null, drift_tolerance: null, exposure: 0.8 }, { rebalance: RebalanceSpec.parse({ frequency: 'weekly' }), drift_tolerance: 0.01, exposure: 1 }),
+  datesMax: fc.constantFrom(0, 2, 1000),
+});
+
+test('a run goes on when names are held that never were, whatever happened to them before', () => {
+  const tally = newTally();
+  fc.assert(
+    fc.property(randomMarket, randomNewcomers, randomSteps, ({ market: priced }, { count, isCapped, variant, currency, benchmark, strategy, datesMax }, steps) => {
+      const market = withVolume(priced);
+      const rows = market.dates.length - DAYS_ADDED;
+      const definition = (id: string, size: number) => IndexDocument.parse({
+        id, name: id, calendar: 'MAIN', currency, base_date: formatDay(market.dates[rows - 6]!), rebalance: { frequency: 'daily' },
+        pipeline: { treatment: { dividends: variant, withholding_tax: variant === 'net' ? 0.2 : 0 }, selection: [{ id: 's', type: 'TopN', params: { field: 'VALUE_TRADED', count: size } }], weighting: { type: isCapped ? 'MarketCapWeight' : 'EqualWeight', cap: isCapped ? 0.7 : null } },
+      });
+      const reference = benchmark === null ? null : ({ id: benchmark, kind: 'index', price_column: 'CLOSE' } as const);
+      const request: RunRequest = { transaction_cost_bps: 10, benchmark: reference, documents: { P: definition('P', 2) }, createDecider: indexDecider, ...(strategy ? { strategy } : {}) };
+      expectGoesOn({ market, document: definition('X', count), request, steps, tally, rows, datesMax });
+    }),
+    { numRuns: RUNS },
+  );
+  expect(tally.joined).toBeGreaterThan(RUNS / 4);
+  expect(Object.keys(tally.reasons)).not.toContain('new_name');
 });
 
 /** An index optimised towards another, with rows that look back or remember. */
@@ -217,7 +247,41 @@ test('an optimised index goes on with what its solves left', () => {
   expect(Object.keys(tally.reasons)).not.toContain('rebalance');
 });
 
-test('an optimised index looks back no further than the windows of its risk model, however long the market', () => {
+/** How a strategy follows its index under constraints: at the rebalances of the index or at its own. */
+const randomConstraints = fc.record({
+  cadence: fc.constantFrom(null, 'weekly', 'daily'),
+  tolerance: fc.constantFrom(null, 0.01),
+  indexFrequency: fc.constantFrom('daily', 'weekly'),
+  lag: fc.constantFrom(0, 2),
+  constraints: fc.subarray(
+    [
+      { id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.3 } },
+      { id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'previous', soft: 1 } },
+      { id: 'liquid', type: 'Liquidity', params: { notional: 1e5, days: 5, window: 8, soft: 1 } },
+      { id: 'risen', type: 'WeightedAverage', params: { field: 'RETURN', lower: -0.2, soft: 1 } },
+      { id: 'few', type: 'Cardinality', params: { maximum: 4 } },
+    ],
+    { minLength: 1 },
+  ),
+});
+
+test('a strategy under a constraint set goes on with what its solves left', () => {
+  const tally = newTally();
+  fc.assert(
+    fc.property(randomMarket, randomConstraints, randomSteps, ({ market: priced }, { cadence, tolerance, indexFrequency, lag, constraints }, steps) => {
+      const market = withVolume(priced);
+      const document = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: '2024-02-08', rebalance: { frequency: indexFrequency, effective_lag: lag }, pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.4 } } });
+      const strategy = { rebalance: cadence === null ? null : RebalanceSpec.parse({ frequency: cadence }), drift_tolerance: tolerance, exposure: 0.9, constraints };
+      expectGoesOn({ market, document, request: { strategy, createDecider: indexDecider }, steps, tally, rows: market.dates.length - DAYS_ADDED });
+    }),
+    { numRuns: RUNS },
+  );
+  expect(tally.extended).toBeGreaterThan(RUNS / 4);
+  expect(tally.rebalanced).toBeGreaterThan(RUNS / 8);
+  expect(Object.keys(tally.reasons)).not.toContain('rebalance');
+});
+
+test('an optimised index, or a strategy under constraints, looks back no further than the windows of its risk model, however long the market', () => {
   const calendars = openCalendars();
   const sessions = calendars.get('XNYS')!.sessions.filter((day) => day > 15_000).slice(0, 1300);
   const market: MarketData = {
@@ -235,8 +299,14 @@ test('an optimised index looks back no further than the windows of its risk mode
     { id: 'calm', type: 'WeightedAverage', params: { field: 'VOLATILITY', upper: 0.29, soft: 1 } },
   ];
   const document = IndexDocument.parse({ ...begin, id: 'X', name: 'X', derivation: { source_index_id: 'P', objective: 'min_tracking_error', constraints } });
-  const tally = newTally();
-  expectGoesOn({ market, document, request: { documents: { P: parent }, createDecider: indexDecider }, rows: 1190, steps: [1, 20, 1, 1, 19, 22, 1, 1, 2, 30], tally, calendars });
-  expect(tally).toEqual({ extended: 10, joined: 0, rebalanced: expect.any(Number) as number, wholes: 0, reasons: {} });
-  expect(tally.rebalanced).toBeGreaterThanOrEqual(4);
+  const strategy = { rebalance: RebalanceSpec.parse({ frequency: 'weekly' }), drift_tolerance: null, exposure: 1, constraints };
+  for (const followed of [
+    { document, request: { documents: { P: parent } } },
+    { document: parent, request: { strategy } },
+  ]) {
+    const tally = newTally();
+    expectGoesOn({ market, document: followed.document, request: { ...followed.request, createDecider: indexDecider }, rows: 1190, steps: [1, 20, 1, 1, 19, 22, 1, 1, 2, 30], tally, calendars });
+    expect(tally).toEqual({ extended: 10, joined: 0, rebalanced: expect.any(Number) as number, wholes: 0, reasons: {} });
+    expect(tally.rebalanced).toBeGreaterThanOrEqual(4);
+  }
 });

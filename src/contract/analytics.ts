@@ -312,7 +312,6 @@ export const CompareEntry = z.strictObject({ index_id: z.string(), level: Series
 export const CompareView = z
   .strictObject({ index_ids: z.array(z.string()), entries: z.array(CompareEntry), observations: z.int(), start: z.string(), end: z.string() })
   .meta({ id: 'CompareView' });
-export type CompareView = z.infer<typeof CompareView>;
 
 export const ConstituentRow = z
   .strictObject({
@@ -385,7 +384,6 @@ export type RiskDecomposition = z.infer<typeof RiskDecomposition>;
 export const LevelsView = z
   .strictObject({ index_id: z.string(), variant: z.enum(RETURN_VARIANTS), levels: SeriesPayload, divisor: SeriesPayload })
   .meta({ id: 'LevelsView' });
-export type LevelsView = z.infer<typeof LevelsView>;
 
 const params = z.strictObject({ index_id: Id });
 const window = {

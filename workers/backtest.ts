@@ -13,7 +13,7 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import { formatDay } from '#domain/days.js';
 import type { KeptRun, Task, TaskControl, TaskInput, TaskOutput } from '#jobs/tasks.js';
 import type { RunStamp } from '#views/provenance-json.js';
-import { runOverviewJson, snapshotsOf, writeOverview, writeResult } from '#views/run-json.js';
+import { snapshotsOf, writeOverview, writeResult } from '#views/run-json.js';
 import { outputBytes } from './hand-over.js';
 import { digestOf, goOnFrom, keepState, snapshotsBehind } from './kept-run.js';
 import { onEngine } from './numerics.js';
@@ -62,7 +62,7 @@ function extendedRun(engine: Engine, { market: handle, plan, engineVersion, kept
   return {
     result: outputBytes(written.bytes),
     snapshots: { at: written.snapshots.from, text: null },
-    overview: outputBytes(writeOverview(summary)),
+    overview: outputBytes(writeOverview(summary, written.level)),
     columns: outputBytes(columns),
     checkpoint: state && outputBytes(state),
     runAt: stamp.runAt,
@@ -95,10 +95,11 @@ export function runForStore(engine: Engine, { market: handle, plan, engineVersio
   const stamp = given ?? { ...made, ...extension };
   const columns = runToColumns(run, { contentHash: stamp.storeContentHash, inPlace: true });
   const { text, cells } = snapshotsOf(run);
-  const written = writeResult(summaryOf(run), stamp, { before: text.length, behind: NO_TEXT, cells, added: [], identifiers: [] });
+  const summary = summaryOf(run);
+  const written = writeResult(summary, stamp, { before: text.length, behind: NO_TEXT, cells, added: [], identifiers: [] });
   return {
     run, written,
-    outputs: { result: written.bytes, snapshots: { at: written.snapshots.from, text }, overview: runOverviewJson(run), columns },
+    outputs: { result: written.bytes, snapshots: { at: written.snapshots.from, text }, overview: writeOverview(summary, written.level), columns },
     runAt: made.runAt,
     start: formatDay(run.days[0]!),
     end: formatDay(run.days.at(-1)!),

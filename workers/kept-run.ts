@@ -7,7 +7,8 @@ import { extendRun, type ExtendedRun } from '#domain/backtest/extend-run.js';
 import { CannotGoOn } from '#domain/backtest/go-on.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
-import { openColumns, type BlockName, type RunColumns } from '#domain/backtest/run-columns.js';
+import { READ_AGAIN, type ReadAgain } from '#domain/backtest/extend-columns.js';
+import type { RunColumns } from '#domain/backtest/run-columns.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { actionsOf, actionsSince, openMarketSince, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -76,13 +77,14 @@ export function keepState({ plan, engineVersion, handle, market, checkpoint, sna
   return serialize(state);
 }
 
-/** Blocks whose stored values later dates are measured with. They are in one file. */
-const READ_BLOCKS: readonly BlockName[] = ['days', 'value', 'costs', 'indexLevel', 'record'];
-
-/** SHA-256 of the columns that later dates are measured with. */
+/** SHA-256 of the columns that later dates are measured with. They are in one file. */
 export function digestOf(columns: RunColumns): string {
+  return digestOfRead({ days: columns.i32('days'), value: columns.f64('value'), costs: columns.f64('costs'), indexLevel: columns.f64('indexLevel'), record: columns.u8('record') });
+}
+
+function digestOfRead(read: ReadAgain): string {
   const hash = createHash('sha256');
-  for (const name of READ_BLOCKS) hash.update(columns[columns.header.blocks[name]!.type](name));
+  for (const name of READ_AGAIN) hash.update(read[name]);
   return hash.digest('hex');
 }
 
@@ -132,7 +134,7 @@ export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrde
       });
       const { cells } = state.snapshots;
       if (cells + cellsOf(run.rebalances) > SNAPSHOT_CELLS_MAX) throw new CannotGoOn('rewritten');
-      const columns = digestOf(openColumns((start, end) => run.columns.subarray(start, end)));
+      const columns = digestOfRead(run.readAgain);
       return {
         ...run,
         snapshots: { ...state.snapshots, behind: textBehind(kept, state.snapshots), added: run.rebalances, identifiers: run.market },

@@ -6,7 +6,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { formatDay, formatDayTimestamp } from '#domain/days.js';
 import { createJsonWriter, type JsonWriter } from './json-writer.js';
 import { writeGapsAndPricing, writeProvenance, type RunStamp } from './provenance-json.js';
-import { dayText, daysToken, writeSeries } from './series-json.js';
+import { dayText, daysToken, writeSeries, writeSeriesBody } from './series-json.js';
 import { writeSnapshotList } from './snapshots-json.js';
 
 /** Weights written in the snapshots of one result, most recent first: some 60 MB of text. */
@@ -51,6 +51,8 @@ export interface SnapshotsPlace {
 
 export interface WrittenResult {
   readonly bytes: Uint8Array<ArrayBuffer>;
+  /** The series of levels in it, which an overview has as well. */
+  readonly level: Uint8Array;
   readonly snapshots: SnapshotsPlace;
 }
 
@@ -81,7 +83,10 @@ export function writeResult(summary: RunSummary, stamp: RunStamp, { before, behi
   writeSeries(json, { key: 'index_level', name: 'index_level', dates, values: summary.indexLevel });
   json.raw(',"initial_capital":');
   json.number(summary.plan.request.initial_capital);
-  writeSeries(json, { key: 'level', name: 'level', dates, values: summary.level });
+  json.raw(',"level":');
+  const levelFrom = json.mark();
+  writeSeriesBody(json, { name: 'level', dates, values: summary.level });
+  const levelTo = json.mark();
   json.raw(',"metrics":');
   json.value(summary.metrics);
   writeGapsAndPricing(json, summary);
@@ -96,16 +101,25 @@ export function writeResult(summary: RunSummary, stamp: RunStamp, { before, behi
   json.number(summary.totalCosts);
   writeProvenance(json, summary.findings, stamp);
   json.raw('}');
-  return { bytes: json.bytes(), snapshots: { from, to, cells: known + cells } };
+  const bytes = json.bytes();
+  return { bytes, level: bytes.subarray(levelFrom, levelTo), snapshots: { from, to, cells: known + cells } };
 }
 
 /** OverviewView, under the id and the name the run is stored by. */
 export function runOverviewJson(run: Run): Uint8Array<ArrayBuffer> {
-  return writeOverview(summaryOf(run));
+  return writeOverview(summaryOf(run), levelText(run));
 }
 
-export function writeOverview(run: RunSummary): Uint8Array<ArrayBuffer> {
-  const json = createJsonWriter();
+/** The series of levels of a run as JSON. */
+function levelText({ days, level }: Run): Uint8Array {
+  const json = createJsonWriter(SERIES_BYTES * days.length);
+  writeSeriesBody(json, { name: 'level', dates: daysToken(days), values: level });
+  return json.bytes();
+}
+
+/** @param level the series of levels as the result has it */
+export function writeOverview(run: RunSummary, level: Uint8Array): Uint8Array<ArrayBuffer> {
+  const json = createJsonWriter(level.length + 10_000);
   const { days, plan, lastRebalance: last } = run;
   json.raw('{"index_id":');
   json.string(plan.runId);
@@ -113,7 +127,8 @@ export function writeOverview(run: RunSummary): Uint8Array<ArrayBuffer> {
   json.string(plan.name);
   json.raw(',"concentration":');
   json.value(concentration(last.weights));
-  writeSeries(json, { key: 'level', name: 'level', dates: daysToken(days), values: run.level });
+  json.raw(',"level":');
+  json.token(level);
   json.raw(',"metrics":');
   json.value(run.metrics);
   json.raw(`,"observations":${days.length},"rebalances":${run.rebalancesWithin},"last_rebalance":"${formatDay(last.date)}"`);

@@ -169,8 +169,8 @@ export function createColumns(header: ColumnsHeader, sizes: Sizes, placed?: Plac
     return { blocks: [...around, ...blocks], end: offset };
   };
   const told = ([name, block]: [BlockName, Block]): [BlockName, Block] => [name, { ...block, ...begun?.blocks[name] }];
-  const headerText = (start: number): Uint8Array =>
-    new TextEncoder().encode(JSON.stringify({ version: begun ? VERSION : WHOLE_VERSION, ...header, blocks: Object.fromEntries(layout(start).blocks.map(told)), ...(begun ? { begun: begun.files } : {}) }));
+  const other = JSON.stringify({ version: begun ? VERSION : WHOLE_VERSION, ...header, ...(begun ? { begun: begun.files } : {}) });
+  const headerText = (start: number): Uint8Array => new TextEncoder().encode(`${other.slice(0, -1)},"blocks":${JSON.stringify(Object.fromEntries(layout(start).blocks.map(told)))}}`);
   // Offsets have a width of their own in the header: room for the widest of them is left.
   const least = padded(headerText(Number.MAX_SAFE_INTEGER).length);
   const start = placed?.values.byteOffset ?? PREAMBLE_BYTES + least;

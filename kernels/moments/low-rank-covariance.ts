@@ -23,6 +23,16 @@ export interface Shrinkage {
   readonly weights?: Float64Array;
   /** Factor on everything: the periods of a year. */
   readonly scale: number;
+  /** Answers with what was measured of the same panel before, or measures now; always measures when absent. */
+  readonly remember?: (measure: () => SampleMoments) => SampleMoments;
+}
+
+/** What a target is made from. */
+export interface SampleMoments {
+  /** Variances of the sample covariance, [assets]. */
+  readonly variances: Float64Array;
+  /** Mean off-diagonal correlation. */
+  readonly correlation: number;
 }
 
 /**
@@ -60,9 +70,8 @@ export function lowRankCovariance(engine: EstimatingEngine, panel: Float64Array,
   const demeaned = demean(panel, assets, shrinkage.weights, new Float64Array(assets), engine);
   engine.scaleRows(panel, assets, demeaned.rowFactors);
   const observations = demeaned.rowFactors.length;
-  const variances = new Float64Array(assets);
-  engine.columnSquares(panel, variances);
-  const target = targetOf(shrinkage.target, variances, meanCorrelation(panel, variances));
+  const { variances, correlation } = (shrinkage.remember ?? measured)(() => sampleMoments(engine, panel, assets));
+  const target = targetOf(shrinkage.target, variances, correlation);
   const given = shrinkage.intensity;
   assert(given === null || (given >= 0 && given <= 1), `intensity: ${given}, outside [0, 1]`);
   const byData = () => ledoitWolfIntensity(panel, target, distancesOf(engine, { panel, observations, target, variances }), demeaned);
@@ -122,6 +131,14 @@ export function denseCovariance(engine: Pick<Engine, 'symmetricRankK'>, covarian
     for (let j = i + 1; j < assets; j++) out[row + j] = keep * out[row + j]! + common * target.scale[j]!;
   }
   mirrorUpper(out, assets);
+}
+
+const measured = (measure: () => SampleMoments): SampleMoments => measure();
+
+function sampleMoments(engine: EstimatingEngine, panel: Float64Array, assets: number): SampleMoments {
+  const variances = new Float64Array(assets);
+  engine.columnSquares(panel, variances);
+  return { variances, correlation: meanCorrelation(panel, variances) };
 }
 
 /** Mean off-diagonal correlation; a name without variance counts with correlation 0. */

@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceAt } from '../market/market-data.js';
-import { keptModel } from './kept-models.js';
+import { createKeep } from './kept.js';
 import { principalFactors } from './principal-factors.js';
 import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
 import { activePositions, coveredShare, type Positions } from './risk-contributions.js';
@@ -49,6 +49,8 @@ export interface FactorRiskRequest {
   readonly factors: number;
 }
 
+const keepModel = createKeep<FactorModel>();
+
 /**
  * Decomposes the active variance of holdings against a benchmark over the covered names of both.
  * Exposures are those known at the window's last session.
@@ -62,7 +64,7 @@ export function factorRiskOf(engine: Engine, window: ReturnWindow, { weights, be
   assertEstimable(window, coverage);
   const { columns, sessions, excluded } = coverage;
   const terms = { engine: engine.name, model, factors: model === 'statistical' ? factors : 0, to: window.to, columns, sessions };
-  const fitted = keptModel(window.growth, terms, () => engine.scope(() => {
+  const fitted = keepModel(window.growth, terms, () => engine.scope(() => {
     const panel = engine.room(sessions.length * columns.length);
     readReturns(window, coverage, panel, engine);
     if (model === 'statistical') return principalFactors(engine, panel, columns.length, factors);

@@ -1,6 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { lowRankCovariance, multiplyLowRank, type LowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
+import { lowRankCovariance, multiplyLowRank, type LowRankCovariance, type SampleMoments, type Shrinkage } from '#kernels/moments/low-rank-covariance.js';
 import { LIMITS } from '../limits.js';
+import { createKeep } from './kept.js';
 import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
 
 /** Weights by column of the market. */
@@ -23,7 +24,7 @@ export interface RiskShares {
  * (constant correlation, intensity by shape, total returns). Nothing of order names^2 is formed. Cash alone has no risk.
  * @param weights of the holdings; names of weight 0 are left out.
  * @throws Refusal RISK_INSUFFICIENT_DATA
- * @cost four passes over the returns, [T x n]
+ * @cost four passes over the returns, [T x n]; three for names whose returns of the same sessions were measured before
  */
 export function riskOf(engine: Engine, window: ReturnWindow, weights: Positions): RiskShares {
   const positions = held(weights);
@@ -74,6 +75,8 @@ function sumOver(columns: Iterable<number>, weights: Positions): number {
 
 type Shares = Omit<RiskShares, 'coveredWeight'>;
 
+const keepMoments = createKeep<SampleMoments>();
+
 /** Decompositions of several positions in the same columns, by one covariance. */
 function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Positions, ...Positions[]]): Shares[] {
   if (several[0].size === 0) return several.map(() => ({ volatility: 0, contributions: new Map(), uncovered: [] }));
@@ -83,7 +86,8 @@ function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Posit
   return engine.scope(() => {
     const panel = engine.room(coverage.sessions.length * columns.length);
     readReturns(window, coverage, panel, engine);
-    const covariance = defaultCovariance(engine, panel, columns.length);
+    const terms = { engine: engine.name, to: window.to, columns, sessions: coverage.sessions };
+    const covariance = defaultCovariance(engine, panel, columns.length, (measure) => keepMoments(window.growth, terms, measure));
     return several.map((positions) => {
       const { volatility, shares } = contributionsOf(engine, covariance, Float64Array.from(columns, (column) => positions.get(column)!));
       return { volatility, contributions: new Map(Array.from(columns, (column, k) => [column, shares[k]!])), uncovered: [...coverage.excluded.keys()] };
@@ -92,8 +96,8 @@ function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Posit
 }
 
 /** Constant correlation, intensity by shape, annualised: the covariance of a request that asks for nothing else. Spends the panel. */
-function defaultCovariance(engine: Engine, panel: Float64Array, assets: number): LowRankCovariance {
-  return lowRankCovariance(engine, panel, assets, { target: 'constant_correlation', intensity: null, method: 'shape', scale: LIMITS.PERIODS_PER_YEAR });
+function defaultCovariance(engine: Engine, panel: Float64Array, assets: number, remember: NonNullable<Shrinkage['remember']>): LowRankCovariance {
+  return lowRankCovariance(engine, panel, assets, { target: 'constant_correlation', intensity: null, method: 'shape', scale: LIMITS.PERIODS_PER_YEAR, remember });
 }
 
 function contributionsOf(engine: Engine, covariance: LowRankCovariance, weights: Float64Array): { readonly volatility: number; readonly shares: Float64Array } {

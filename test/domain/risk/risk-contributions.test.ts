@@ -102,3 +102,16 @@ describe('risk contributions', () => {
     expect(() => riskOf(referenceEngine, windowOf({ returns: randomReturns(15, 2) }), new Map([[0, 1]]))).toThrow(expect.objectContaining({ code: 'RISK_INSUFFICIENT_DATA' }));
   });
 });
+
+test('risk of other weights of the same names is that of a panel that was never asked before', () => {
+  const returns = randomReturns(80, 4);
+  const kept = windowOf({ returns });
+  const some = new Map([[0, 0.5], [1, 0.3], [2, 0.2]]);
+  const others = new Map([[0, 0.1], [1, 0.1], [2, 0.8]]);
+  const wider = new Map([[1, 0.5], [3, 0.5]]);
+  for (const weights of [some, others, wider, some]) {
+    expect(riskOf(referenceEngine, kept, weights)).toEqual(riskOf(referenceEngine, windowOf({ returns }), weights));
+    expect(risksOf(referenceEngine, kept, weights, wider)).toEqual(risksOf(referenceEngine, windowOf({ returns }), weights, wider));
+  }
+  expect(riskOf(referenceEngine, { ...kept, to: kept.to - 5 }, some)).toEqual(riskOf(referenceEngine, { ...windowOf({ returns }), to: kept.to - 5 }, some));
+});

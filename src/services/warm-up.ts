@@ -163,6 +163,7 @@ export function createWarmUp({ documents, artifacts, markets, pool, workers, clo
     const benchmark = () => ({ indexId: compared.id, documents: reachedBy(compared, indexOf) });
     yield view(`active risk ${key}`, () => ({ ...weights, benchmark: benchmark() }));
     yield view(`factor risk ${key}`, () => ({ view: 'factor-risk', columns, asOf: null, benchmark: benchmark(), market: handle, model: 'market_sector', factors: 5 }));
+    yield view(`statistical risk ${key}`, () => ({ view: 'factor-risk', columns, asOf: null, benchmark: benchmark(), market: handle, model: 'statistical', factors: 5 }));
   }
 
   /** What returns of a run's names are measured on: runs that have it in common find them made. */

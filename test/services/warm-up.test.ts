@@ -107,7 +107,7 @@ test('the views of the latest run and the preview of its index are asked of the 
   serve(market);
   expect(await tick()).toEqual([
     'light warm-up code', 'light warm-up market', 'light view-run weights', 'light view-run attribution', 'light view-run levels', 'light rolling-risk', 'light view-run compare', 'light view-run reconcile', 'light view-run groups',
-    'light view-run weights', 'light view-run factor-risk', 'light preview', 'heavy warm-up code',
+    'light view-run weights', 'light view-run factor-risk', 'light view-run factor-risk', 'light preview', 'heavy warm-up code',
   ]);
   const views = inputs.filter(({ task }) => task === 'view-run').map(({ input }) => input);
   expect(views[0]).toEqual({ view: 'weights', columns: '/home/columns of CORE', asOf: null, risk: true, market: market.handle, benchmark: null });

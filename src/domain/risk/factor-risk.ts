@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceAt } from '../market/market-data.js';
 import { createKeep } from './kept.js';
-import { principalFactors } from './principal-factors.js';
+import { KEPT_COMPONENTS, principalFactors, principalParts, type PrincipalParts } from './principal-factors.js';
 import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
 import { activePositions, coveredShare, type Positions } from './risk-contributions.js';
 import { sectorFactors } from './sector-factors.js';
@@ -50,6 +50,7 @@ export interface FactorRiskRequest {
 }
 
 const keepModel = createKeep<FactorModel>();
+const keepParts = createKeep<PrincipalParts>();
 
 /**
  * Decomposes the active variance of holdings against a benchmark over the covered names of both.
@@ -63,13 +64,18 @@ export function factorRiskOf(engine: Engine, window: ReturnWindow, { weights, be
   const coverage = coverageOf(window, [...active.keys()]);
   assertEstimable(window, coverage);
   const { columns, sessions, excluded } = coverage;
-  const terms = { engine: engine.name, model, factors: model === 'statistical' ? factors : 0, to: window.to, columns, sessions };
-  const fitted = keepModel(window.growth, terms, () => engine.scope(() => {
-    const panel = engine.room(sessions.length * columns.length);
-    readReturns(window, coverage, panel, engine);
-    if (model === 'statistical') return principalFactors(engine, panel, columns.length, factors);
-    return sectorFactors(engine, panel, Array.from(columns, (column) => sectorOf(window, column)));
-  }));
+  const terms = { engine: engine.name, to: window.to, columns, sessions };
+  const measure = <T>(of: (panel: Float64Array) => T): T =>
+    engine.scope(() => {
+      const panel = engine.room(sessions.length * columns.length);
+      readReturns(window, coverage, panel, engine);
+      return of(panel);
+    });
+  const components = Math.max(factors, KEPT_COMPONENTS);
+  const fitted =
+    model === 'statistical'
+      ? principalFactors(keepParts(window.growth, { ...terms, components }, () => measure((panel) => principalParts(engine, panel, columns.length, components))), factors)
+      : keepModel(window.growth, terms, () => measure((panel) => sectorFactors(engine, panel, Array.from(columns, (column) => sectorOf(window, column)))));
   const split = decompose(model, fitted, Float64Array.from(columns, (column) => active.get(column)!));
   return { ...split, coveredWeight: coveredShare(active, columns), uncovered: [...excluded.keys()] };
 }

@@ -3,9 +3,8 @@ import type { EngineName } from '#kernels/engines/engine.js';
 /** Everything that is measured of a growth panel depends on, besides what is measured. */
 export interface Terms {
   readonly engine: EngineName;
-  /** Of a factor model: which one, and how many factors are chosen. */
-  readonly model?: string;
-  readonly factors?: number;
+  /** Principal components, where they are what is measured. */
+  readonly components?: number;
   /** Last session of the window, on which sectors are read. */
   readonly to: number;
   /** Names and sessions that are covered. */
@@ -40,7 +39,7 @@ export function createKeep<T>(): Keep<T> {
 }
 
 function isSame(a: Terms, b: Terms): boolean {
-  return a.engine === b.engine && a.model === b.model && a.factors === b.factors && a.to === b.to && areEqual(a.columns, b.columns) && areEqual(a.sessions, b.sessions);
+  return a.engine === b.engine && a.components === b.components && a.to === b.to && areEqual(a.columns, b.columns) && areEqual(a.sessions, b.sessions);
 }
 
 function areEqual(a: Int32Array, b: Int32Array): boolean {

@@ -1,21 +1,39 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { lowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
-import { principalComponents } from '#kernels/moments/principal-components.js';
+import { principalComponents, type PrincipalComponents } from '#kernels/moments/principal-components.js';
 import { LIMITS } from '../limits.js';
 import type { FactorModel } from './factor-risk.js';
+
+/** Components that are kept of names, whatever is asked for: as many as a request may choose, so that another choice costs nothing more. */
+export const KEPT_COMPONENTS = 20;
+
+/** What statistical factors of any number are made from. */
+export interface PrincipalParts extends PrincipalComponents {
+  /** Sample variances of the names, [n]. */
+  readonly variances: Float64Array;
+}
+
+/**
+ * The first principal components of the sample covariance, and its variances.
+ * @param panel [T x n] returns; spent.
+ * @param count components; there are at most as many as names.
+ * @cost an eigenproblem of min(T, n) and a product of the panel with itself
+ */
+export function principalParts(engine: Engine, panel: Float64Array, n: number, count: number): PrincipalParts {
+  const { variances } = lowRankCovariance(engine, panel, n, { target: 'scaled_identity', intensity: 0, method: 'shape', scale: LIMITS.PERIODS_PER_YEAR });
+  return { ...principalComponents(engine, panel, n, Math.min(count, n)), variances };
+}
 
 /**
  * The first principal components of the annualised sample covariance as factors: unit eigenvectors are exposures, eigenvalues the
  * factor variances, and what they leave of each variance is the name's own.
- * @param panel [T x n] returns; spent.
  * @param factors components wanted; there are at most as many as names.
  */
-export function principalFactors(engine: Engine, panel: Float64Array, n: number, factors: number): FactorModel {
+export function principalFactors({ values, vectors, variances }: PrincipalParts, factors: number): FactorModel {
+  const n = variances.length;
   const K = Math.min(factors, n);
-  const sample = lowRankCovariance(engine, panel, n, { target: 'scaled_identity', intensity: 0, method: 'shape', scale: LIMITS.PERIODS_PER_YEAR });
-  const { values, vectors } = principalComponents(engine, panel, n, K);
   const exposures = new Float64Array(n * K);
-  const specific = sample.variances.map((variance) => variance * LIMITS.PERIODS_PER_YEAR);
+  const specific = variances.map((variance) => variance * LIMITS.PERIODS_PER_YEAR);
   const covariance = new Float64Array(K * K);
   for (let k = 0; k < K; k++) {
     const variance = values[k]! * LIMITS.PERIODS_PER_YEAR;

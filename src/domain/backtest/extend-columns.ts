@@ -9,6 +9,7 @@ import type { Book } from './book.js';
 import { PANELS } from './column-stretches.js';
 import type { ExtendedRecord } from './extend-record.js';
 import type { ExtendInput } from './extend-run.js';
+import { foreignRates } from './foreign-rates.js';
 import { CannotGoOn, type Continuation } from './go-on.js';
 import { indexTerms } from './index-run.js';
 import { kindOf, type Numbers } from './record-columns.js';
@@ -271,14 +272,13 @@ function placeIn(columns: Int32Array, column: number): number {
   return columns[place] === column ? place : -1;
 }
 
-/** Exchange rates of the whole run by foreign name, and the row of each. */
+/** Exchange rates of the whole run, and the row of each foreign name. */
 function ratesOf(write: ExtendColumnsInput): { readonly foreign: RunHeader['foreign']; readonly rates: Float64Array } {
   const { input: { stored }, continuation: { index, portfolio }, held: { names } } = write;
-  const rates = exchangeRates(index.sm, index.document.currency);
-  const foreign = Array.from(names.keys()).filter((place) => !rates.isNative(names[place]!));
+  const { foreign, rows } = foreignRates(exchangeRates(index.sm, index.document.currency), names);
   const { from } = sessionsBefore(write);
   const length = stored.header.dates + portfolio.length - 1;
-  const all = new Float64Array(foreign.length * length);
-  foreign.forEach((place, row) => all.set(rates.seriesOf(names[place]!).subarray(from, from + length), row * length));
-  return { foreign: Object.fromEntries(foreign.map((place, row) => [String(place), row])), rates: all };
+  const rates = new Float64Array(rows.length * length);
+  rows.forEach((series, row) => rates.set(series.subarray(from, from + length), row * length));
+  return { foreign, rates };
 }

@@ -174,11 +174,16 @@ function datesDiffer(stored: RunColumns, replayed: RunColumns): RunDifference | 
 
 function shapeDiffers(stored: RunHeader, replayed: RunHeader): RunDifference | null {
   for (const member of SHAPE) {
-    const a = JSON.stringify(stored[member]);
-    const b = JSON.stringify(replayed[member]);
+    const a = shapeOf(stored, member);
+    const b = shapeOf(replayed, member);
     if (a !== b) return { part: member, date: null, name: null, stored: a.slice(0, TEXT_MAX), replayed: b.slice(0, TEXT_MAX) };
   }
   return null;
+}
+
+/** A member as a text. Which row a foreign name has decides nothing: names of a currency had one each before they shared it. */
+function shapeOf(header: RunHeader, member: keyof RunHeader): string {
+  return JSON.stringify(member === 'foreign' ? Object.keys(header.foreign) : header[member]);
 }
 
 /** Characters of a member that are shown. */
@@ -202,7 +207,15 @@ function undatedDiffers(stored: RunColumns, replayed: RunColumns): RunDifference
 function undated(columns: RunColumns, block: BlockName): Float64Array {
   if (!columns.has(block)) return new Float64Array(0);
   const values = columns.f64(block);
-  return block === 'effects' ? effectsByName(values) : values;
+  return block === 'effects' ? effectsByName(values) : block === 'rates' ? ratesByName(columns, values) : values;
+}
+
+/** Rates of each foreign name, one behind the other. */
+function ratesByName({ header: { foreign, dates } }: RunColumns, values: Float64Array): Float64Array {
+  const rows = Object.values(foreign);
+  const named = new Float64Array(rows.length * dates);
+  rows.forEach((row, i) => named.set(values.subarray(row * dates, (row + 1) * dates), i * dates));
+  return named;
 }
 
 /** Rows of effects by name then date. */

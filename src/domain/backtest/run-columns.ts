@@ -92,7 +92,7 @@ export const BLOCKS = {
   price: 'CLOSE, NaN without a bar, [T x H]',
   joinedPrice: 'CLOSE on the dates before, of each name that joined, [sum of their dates]',
   effects: 'rows of name, date, ratio, cash, rights, subscription price, by name then date; those that a run gone on with has more are behind, [6 x A]',
-  rates: 'exchange rates by foreign name, [F x T]',
+  rates: 'exchange rates, a row for each currency, [F x T]',
   indexDays: 'days of the index book, [B]',
   indexLevel: 'index in points, [B]',
   divisor: 'divisor, [B]',

@@ -4,6 +4,7 @@ import { effectTable } from '../market/growth.js';
 import type { Day } from '../days.js';
 import { referenceAt, type MarketData } from '../market/market-data.js';
 import type { Book } from './book.js';
+import { foreignRates } from './foreign-rates.js';
 import { indexTerms } from './index-run.js';
 import type { Run } from './run.js';
 import { packRecord } from './record-columns.js';
@@ -27,8 +28,7 @@ export function runToColumns(run: Run, { contentHash, inPlace = false }: Columns
   const indexRows = run.plan.strategy !== undefined || sameWeights(run) ? null : index.book;
   const names = namesHeld(run, indexRows !== null);
   const { identifiers } = portfolio.sm;
-  const rates = exchangeRates(portfolio.sm, document.currency);
-  const foreign = [...names].filter((column) => !rates.isNative(column));
+  const { foreign, rows: rates } = foreignRates(exchangeRates(portfolio.sm, document.currency), names);
   const effects = effectsOf(run, names);
   const labels = new TextEncoder().encode(JSON.stringify(labelsOn(portfolio.sm.market, Array.from(names, (column) => identifiers[column]!), run.days.at(-1)!)));
   const record = packRecord(recordOf(run), new Map<Float64Array | Int32Array, BlockName>([
@@ -58,7 +58,7 @@ export function runToColumns(run: Run, { contentHash, inPlace = false }: Columns
       has_cap: uncapped !== null,
       has_index_weights: indexRows !== null,
       rebalances: rebalances.map(({ date, session, cap, redistributed }) => ({ date: formatDay(date), at: Math.max(-1, session - portfolio.from), cap, redistributed })),
-      foreign: Object.fromEntries(foreign.map((column, row) => [String(names.indexOf(column)), row])),
+      foreign,
       benchmark: benchmark && { id: benchmark.reference.id, kind: benchmark.reference.kind },
     },
     {
@@ -69,7 +69,7 @@ export function runToColumns(run: Run, { contentHash, inPlace = false }: Columns
       ...(hasCosts ? { eventCosts: f64(E * H) } : {}),
       targets: f64(R * H), raw: f64(R * H), capped: { type: 'u8', length: R * H },
       price: f64(H * T), effects: f64(effects.length),
-      ...(foreign.length > 0 ? { rates: f64(foreign.length * T) } : {}),
+      ...(rates.length > 0 ? { rates: f64(rates.length * T) } : {}),
       indexDays: { type: 'i32', length: B }, indexLevel: f64(B), divisor: f64(B),
       levelPrice: f64(B), divisorPrice: f64(B), levelTotal: f64(B), divisorTotal: f64(B), levelNet: f64(B), divisorNet: f64(B),
       ...(uncapped ? { uncapped: f64(B) } : {}),
@@ -93,7 +93,7 @@ export function runToColumns(run: Run, { contentHash, inPlace = false }: Columns
   writeRebalances(run, names, columns);
   writePrices(run, names, columns.f64('price'));
   columns.f64('effects').set(effects);
-  foreign.forEach((column, row) => columns.f64('rates').set(rates.seriesOf(column).subarray(portfolio.from, portfolio.from + T), row * T));
+  rates.forEach((series, row) => columns.f64('rates').set(series.subarray(portfolio.from, portfolio.from + T), row * T));
   columns.i32('indexDays').set(index.days);
   const series: [BlockName, Float64Array][] = [
     ['indexLevel', index.book.value], ['divisor', index.book.divisor],

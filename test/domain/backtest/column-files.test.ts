@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { checkpointOf } from '#domain/backtest/checkpoint.js';
-import { columnsDiffer } from '#domain/backtest/first-difference.js';
-import { openColumns, type RunHeader } from '#domain/backtest/run-columns.js';
+import { columnsDiffer, firstDifference } from '#domain/backtest/first-difference.js';
+import { openColumns, type RunColumns, type RunHeader } from '#domain/backtest/run-columns.js';
+import { indexDecider } from '#domain/backtest/index-decider.js';
 import { runToColumns } from '#domain/backtest/run-to-columns.js';
-import { formatDay } from '#domain/days.js';
+import { dayFrom, formatDay } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { cut, expectSameReads, extend, filesAfter, opened, told } from './extended.js';
 import { buildMarket, weekdayCalendars } from './market-builder.js';
@@ -70,6 +71,43 @@ describe('the files of a run gone on with', () => {
     expect(told(before)).toEqual(told(columns));
     expectSameReads(before, columns);
   });
+});
+
+test('names of one currency share a row of exchange rates, also where one of them joins', () => {
+  const rate = DATES.map((_, t) => 1.1 + 0.001 * (t % 7));
+  const market = buildMarket({
+    dates: DATES, close: { A: prices(3), B: prices(5), C: prices(7), D: prices(11), EURUSD: rate, GBPUSD: rate.map((value) => value + 0.2) },
+    reference: Object.fromEntries(Object.entries({ A: 'EUR', B: 'USD', C: 'GBX', D: 'EUR' }).map(([name, currency]) => [name, { CURRENCY: currency }])),
+    // D is in the universe from the day on that is added.
+    universes: ['A', 'B', 'C', 'D'].map((identifier) => ({ universe: 'U', identifier, start: identifier === 'D' ? dayFrom(DATES[41]!) : null, end: null })),
+  });
+  const document = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: DATES[0], universe: { kind: 'named', id: 'U' }, rebalance: { frequency: 'daily' }, pipeline: { weighting: { type: 'EqualWeight' } } });
+  const on = (rows: number) => runOn(CALENDARS, cut(market, rows), document, { createDecider: indexDecider });
+  const bytes = runToColumns(on(41), { contentHash: 's' });
+  const stored = { columns: opened(bytes), checkpoint: checkpointOf(on(41)) };
+  expect([stored.columns.header.foreign, stored.columns.f64('rates').length]).toEqual([{ 0: 0, 2: 1 }, 2 * 41]);
+  const gone = extend(on(42).plan, cut(market, 42), stored, { ...terms(0), createDecider: indexDecider });
+  if (typeof gone === 'string') throw new Error(gone);
+  const columns = opened(gone.columns, [bytes]);
+  expect([columns.header.names, columns.header.foreign]).toEqual([['A', 'B', 'C', 'D'], { 0: 0, 2: 1, 3: 0 }]);
+  expect(Array.from(columns.f64('rates').subarray(0, 42))).toEqual(rate.slice(0, 42));
+  expect(told(columns)).toEqual(told(opened(runToColumns(on(42), { contentHash: 's' }))));
+});
+
+test('a run whose foreign names had a row each is the run in which they share it', () => {
+  const rate = DATES.map((_, t) => 1.1 + 0.001 * (t % 7));
+  const market = buildMarket({ dates: DATES, close: { A: prices(3), B: prices(5), EURUSD: rate }, reference: { A: { CURRENCY: 'EUR' }, B: { CURRENCY: 'EUR' } } });
+  const document = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: DATES[0], universe: { kind: 'list', identifiers: ['A', 'B'] }, rebalance: { frequency: 'monthly' }, pipeline: { weighting: { type: 'EqualWeight' } } });
+  const columns = opened(runToColumns(runOn(CALENDARS, cut(market, 30), document, {}), { contentHash: 's' }));
+  const rates = columns.f64('rates');
+  const twice = (second: number): RunColumns => ({
+    ...columns,
+    header: { ...columns.header, foreign: { 0: 0, 1: 1 } },
+    f64: (name, from, to) => (name === 'rates' ? Float64Array.of(...rates, ...rates.map((value) => value * second)).slice(from, to) : columns.f64(name, from, to)),
+  });
+  expect(columns.header.foreign).toEqual({ 0: 0, 1: 0 });
+  expect(firstDifference(twice(1), columns)).toBeNull();
+  expect(firstDifference(twice(1.01), columns)).toMatchObject({ part: 'rates', stored: rates[0]! * 1.01, replayed: rates[0] });
 });
 
 /** A file with a header as files of version 2 had it. */

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { serving, type Run } from './process.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -36,9 +36,18 @@ test('a job is found by the request that asked for it: in its status, in the log
   while (job.status === 'pending' || job.status === 'running') job = (await (await fetch(`${service.url}/jobs/${job.job_id}?wait=30`)).json()) as Job;
   expect(job).toMatchObject({ status: 'succeeded', request_id: 'from-the-client', trace_id: TRACE });
 
-  const lines = service.err().trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
-  const ofRequest = lines.filter(({ request_id: id }) => id === 'from-the-client');
-  expect(ofRequest.map(({ msg, status }) => [msg, status])).toEqual(expect.arrayContaining([['request', 202], ['job accepted', undefined], ['job changed', 'running'], ['job changed', 'succeeded']]));
+  const linesOfRequest = (): Record<string, unknown>[] => {
+    const whole = service.err().slice(0, service.err().lastIndexOf('\n'));
+    const lines = whole.split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+    return lines.filter(({ request_id: id }) => id === 'from-the-client');
+  };
+  const told = [['request', 202], ['job accepted', undefined], ['job changed', 'running'], ['job changed', 'succeeded']];
+  // Whoever waits for a job may be answered before its last line has come through the pipe.
+  const ofRequest = await vi.waitFor(() => {
+    const lines = linesOfRequest();
+    expect(lines.map(({ msg, status }) => [msg, status])).toEqual(expect.arrayContaining(told));
+    return lines;
+  });
   expect(ofRequest.map(({ trace_id: id }) => id)).toEqual(ofRequest.map(() => TRACE));
 
   const metrics = await (await fetch(`${service.url}/metrics`)).text();

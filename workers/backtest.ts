@@ -5,7 +5,6 @@ import { indexDeciders } from '#domain/backtest/index-decider.js';
 import { checkpointOf } from '#domain/backtest/checkpoint.js';
 import type { FullRunReason } from '#domain/backtest/full-run-reasons.js';
 import { CannotGoOn } from '#domain/backtest/go-on.js';
-import { openColumns } from '#domain/backtest/run-columns.js';
 import { summaryOf } from '#domain/backtest/run-summary.js';
 import { runBacktest } from '#domain/backtest/run.js';
 import { runToColumns } from '#domain/backtest/run-to-columns.js';
@@ -15,7 +14,7 @@ import type { KeptRun, Task, TaskControl, TaskInput, TaskOutput } from '#jobs/ta
 import type { RunStamp } from '#views/provenance-json.js';
 import { snapshotsOf, writeOverview, writeResult } from '#views/run-json.js';
 import { outputBytes } from './hand-over.js';
-import { digestOf, goOnFrom, keepState, snapshotsBehind } from './kept-run.js';
+import { goOnFrom, keepState, snapshotsBehind } from './kept-run.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
@@ -38,8 +37,7 @@ function wholeRun(engine: Engine, input: TaskInput<'backtest'>, control: TaskCon
   const { plan, engineVersion, market: handle } = input;
   const { outputs, run, written, runHash, storeContentHash, runAt, start, end } = runForStore(engine, { ...input, extension: { extendedFrom: null, fullRunReason } }, control);
   const { result, snapshots, overview, columns } = outputs;
-  const digest = digestOf(openColumns((from, to) => columns.subarray(from, to)));
-  const state = keepState({ plan, engineVersion, handle, market: openedMarket(handle), checkpoint: checkpointOf(run), snapshots: snapshotsBehind(written, snapshots.text.length), columns: digest });
+  const state = keepState({ plan, engineVersion, handle, market: openedMarket(handle), checkpoint: checkpointOf(run), snapshots: snapshotsBehind(written, snapshots.text.length) });
   return {
     result: outputBytes(result),
     snapshots: { at: snapshots.at, text: outputBytes(snapshots.text) },

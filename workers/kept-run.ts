@@ -7,8 +7,6 @@ import { extendRun, type ExtendedRun } from '#domain/backtest/extend-run.js';
 import { CannotGoOn } from '#domain/backtest/go-on.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
-import { READ_AGAIN, type ReadAgain } from '#domain/backtest/extend-columns.js';
-import type { RunColumns } from '#domain/backtest/run-columns.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { actionsOf, actionsSince, openMarketSince, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -19,7 +17,7 @@ import { SNAPSHOT_CELLS_MAX, cellsOf, type ResultSnapshots, type SnapshotsPlace,
 import type { Engine } from '#kernels/engines/engine.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
-import { readStretch, withRunFile } from './run-file.js';
+import { hashFile, readStretch, withRunFile } from './run-file.js';
 
 /** What is kept beside the columns of a run, so that it can be gone on with. */
 export interface KeptState {
@@ -31,8 +29,6 @@ export interface KeptState {
   readonly checkpoint: RunCheckpoint;
   /** Where the result has those snapshots that are not kept by themselves. */
   readonly snapshots: SnapshotsBehind;
-  /** SHA-256 of the columns that going on reads. */
-  readonly columns: string;
 }
 
 /** Where a result has snapshots that are not kept by themselves, and the CRC-32 of their text. */
@@ -60,32 +56,18 @@ export interface StateInput {
   readonly market: MarketData;
   readonly checkpoint: RunCheckpoint;
   readonly snapshots: SnapshotsBehind;
-  /** Digest of its columns. */
-  readonly columns: string;
 }
 
 /** The state of a run as bytes; null on a market whose content cannot be told apart by its parts. */
-export function keepState({ plan, engineVersion, handle, market, checkpoint, snapshots, columns }: StateInput): Uint8Array | null {
+export function keepState({ plan, engineVersion, handle, market, checkpoint, snapshots }: StateInput): Uint8Array | null {
   if (handle.digests === undefined) return null;
   const state: KeptState = {
     format: CHECKPOINT_FORMAT,
     identity: identityOf(plan, engineVersion),
     prefix: prefixOf(market, handle.digests, checkpoint.day),
     checkpoint, snapshots,
-    columns,
   };
   return serialize(state);
-}
-
-/** SHA-256 of the columns that later dates are measured with. They are in one file. */
-export function digestOf(columns: RunColumns): string {
-  return digestOfRead({ days: columns.i32('days'), value: columns.f64('value'), costs: columns.f64('costs'), indexLevel: columns.f64('indexLevel'), record: columns.u8('record') });
-}
-
-function digestOfRead(read: ReadAgain): string {
-  const hash = createHash('sha256');
-  for (const name of READ_AGAIN) hash.update(read[name]);
-  return hash.digest('hex');
 }
 
 export interface GoneOn extends ExtendedRun {
@@ -117,9 +99,10 @@ export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrde
   const changed = prefixDiffers(prefixOf(market, handle.digests, checkpoint.day), state.prefix);
   if (changed !== null) throw new CannotGoOn(changed === 'names' ? 'names_changed' : 'history_changed');
   if (reachesBack(market, checkpoint.day)) throw new CannotGoOn('history_changed');
+  // What is copied of it would have a hash of its own, whatever it had become.
+  if (hashFile(kept.columns.path) !== kept.columns.sha256) throw new CannotGoOn('no_checkpoint');
   return reading(() =>
-    withRunFile(kept.columns, (stored) => {
-      if (digestOf(stored) !== state.columns) throw new CannotGoOn('no_checkpoint');
+    withRunFile(kept.columns.path, (stored) => {
       const run = extendRun({
         plan, checkpoint, stored, market,
         calendars: openedCalendars(),
@@ -134,11 +117,10 @@ export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrde
       });
       const { cells } = state.snapshots;
       if (cells + cellsOf(run.rebalances) > SNAPSHOT_CELLS_MAX) throw new CannotGoOn('rewritten');
-      const columns = digestOfRead(run.readAgain);
       return {
         ...run,
         snapshots: { ...state.snapshots, behind: textBehind(kept, state.snapshots), added: run.rebalances, identifiers: run.market },
-        keep: (written) => keepState({ plan, engineVersion, handle, market, checkpoint: run.checkpoint, snapshots: snapshotsBehind(written, state.snapshots.before), columns }),
+        keep: (written) => keepState({ plan, engineVersion, handle, market, checkpoint: run.checkpoint, snapshots: snapshotsBehind(written, state.snapshots.before) }),
       };
     }),
   );

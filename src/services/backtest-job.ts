@@ -4,7 +4,7 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
-import type { KeptRun } from '#jobs/tasks.js';
+import type { KeptFile, KeptRun } from '#jobs/tasks.js';
 import type { Markets } from '#market/markets.js';
 import type { ArtifactInset, ArtifactRef, ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
@@ -76,7 +76,8 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
     if (run?.artifacts.checkpoint === undefined || run.artifacts.result.inset === undefined) return 'no_checkpoint';
     const { columns, checkpoint, result } = run.artifacts;
     const files = [...begunFiles(run), columns];
-    const kept = { columns: artifacts.path(columns), checkpoint: { path: artifacts.path(checkpoint), sha256: checkpoint.sha256 }, result: artifacts.path(result) };
+    const file = ({ name, sha256 }: ArtifactRef): KeptFile => ({ path: artifacts.path({ name }), sha256 });
+    const kept = { columns: file(columns), checkpoint: file(checkpoint), result: artifacts.path(result) };
     return { columns: files, snapshots: run.artifacts.result.inset, kept: { ...kept, begunNames: files.map(() => artifacts.newName()) } };
   }
 

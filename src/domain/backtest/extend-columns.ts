@@ -23,7 +23,8 @@ export interface ExtendColumnsInput {
   readonly held: NamesHeld;
   readonly days: Int32Array;
   readonly level: Float64Array;
-  readonly whole: Pick<ReadAgain, 'value' | 'costs' | 'indexLevel'>;
+  /** Blocks that going on reads all of: they are written whole, so that they are in one file. */
+  readonly whole: Readonly<Record<'value' | 'costs' | 'indexLevel', Float64Array>>;
   readonly relative: RelativeMetrics | null;
   readonly trades: Trades;
   readonly record: ExtendedRecord;
@@ -38,16 +39,7 @@ export interface NamesHeld {
   readonly joined: Int32Array;
 }
 
-/** Blocks that going on reads all of: they are written whole, so that they are in one file. */
-export interface ReadAgain extends Readonly<Record<'value' | 'costs' | 'indexLevel', Float64Array>> {
-  readonly days: Int32Array;
-  readonly record: Uint8Array;
-}
-
-export const READ_AGAIN = ['days', 'value', 'costs', 'indexLevel', 'record'] as const satisfies readonly (keyof ReadAgain)[];
-
 export interface WrittenColumns {
-  readonly readAgain: ReadAgain;
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** How many of the named files they begin in. */
   readonly begun: number;
@@ -116,7 +108,7 @@ export function extendColumns(write: ExtendColumnsInput): WrittenColumns {
     rebalances, foreign,
     ...(known.length + joinedNow.length > 0 ? { joined: [...known, ...joinedNow] } : {}),
   });
-  return { bytes, begun: files.length, readAgain: { ...whole, days, record: record.description } };
+  return { bytes, begun: files.length };
 }
 
 const NONE = new Float64Array(0);

@@ -5,7 +5,7 @@ import type { CorporateAction } from '../market/market-data.js';
 import type { Book, Gap } from './book.js';
 import { CHECKPOINT_FORMAT, keptBook, marksOf, recentOf, sinceOf, type KeptBook, type RunCheckpoint } from './checkpoint.js';
 import type { Composition } from './compositions.js';
-import { extendColumns, type NamesHeld, type ReadAgain } from './extend-columns.js';
+import { extendColumns, type NamesHeld } from './extend-columns.js';
 import { extendRecord } from './extend-record.js';
 import { CannotGoOn, goOn, type Continuation, type GoOnInput } from './go-on.js';
 import type { BlockName, RunColumns } from './run-columns.js';
@@ -36,8 +36,6 @@ export interface ExtendedRun {
   readonly columns: Uint8Array<ArrayBuffer>;
   /** How many of the named files they begin in. */
   readonly begun: number;
-  /** What of them going on again reads all of. */
-  readonly readAgain: ReadAgain;
   readonly checkpoint: RunCheckpoint;
   /** Last date of the stored run, and how many it has more. */
   readonly extendedFrom: Day;
@@ -80,10 +78,10 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const addedRebalances = rebalances.map(({ date, session, cap, redistributed }) => ({ date: formatDay(date), at: session - portfolio.from + first, cap, redistributed }));
   const rebalancesTold = [...header.rebalances, ...addedRebalances];
   report(0.7, 'writing the result');
-  const { bytes: columns, begun, readAgain } = extendColumns({ input, continuation, held, days, level, whole: { value, costs, indexLevel: indexValue }, relative, trades, record, rebalances: rebalancesTold });
+  const { bytes: columns, begun } = extendColumns({ input, continuation, held, days, level, whole: { value, costs, indexLevel: indexValue }, relative, trades, record, rebalances: rebalancesTold });
   const latest = rebalances.at(-1);
   return {
-    rebalances, columns, begun, readAgain,
+    rebalances, columns, begun,
     market: index.sm.identifiers,
     checkpoint: next,
     extendedFrom: checkpoint.day,

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openColumns } from '#domain/backtest/run-columns.js';
 import { openCalendars } from '#market/calendar-files.js';
 import type { MarketContent } from '#market/content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
@@ -238,6 +239,35 @@ describe('a backtest after the store has grown', () => {
     await put(until(421));
     expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
   });
+
+  test('is a whole one where a bit of a stored weight is another one, whether the new run begins in the file or copies of it', async () => {
+    await put(until(420), { full: true });
+    /** Those that a run is written to: the smallest, where it begins in others. */
+    const columnsSince = (before: readonly string[]): string => {
+      const made = artifacts().filter((name) => !before.includes(name)).map((name) => join(service.root, 'home', 'artifacts', name));
+      return made.filter((path) => readFileSync(path, 'latin1').startsWith('DVSRUN')).toSorted((a, b) => statSync(a).size - statSync(b).size)[0]!;
+    };
+    const damage = (path: string): void => {
+      const bytes = readFileSync(path);
+      const { offset } = openColumns((from, to) => bytes.subarray(from, to)).header.blocks.weights!;
+      bytes[offset]! ^= 1; // The last bit of a weight: nothing that is computed tells it.
+      writeFileSync(path, bytes);
+    };
+    let before = artifacts();
+    await wholeRun();
+    damage(columnsSince(before));
+    await put(until(421));
+    expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
+    await put(until(422));
+    before = artifacts();
+    expect(await backtest()).toMatchObject({ extended_from: dateAt(420) });
+    damage(columnsSince(before));
+    await put(until(423));
+    expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
+    const shown = await views();
+    await wholeRun();
+    expect(shown).toEqual(await views());
+  }, 120_000);
 });
 
 describe('strategies and a derived index', () => {

@@ -38,7 +38,7 @@ def closes(name):
 
 def outstanding(name, day):
     known = market(name, 'SHARES_OUTSTANDING')
-    return known[max(known_on for known_on in known if known_on <= day)]
+    return known.get(max((known_on for known_on in known if known_on <= day), default=None))
 
 
 actions = remembered(lambda name: [a for a in get(f'/data/corporate-actions/{quote(name)}')['actions'] if a['status'] != 'cancelled'])
@@ -202,7 +202,7 @@ def asset(held, name):
     snapshots = record(RUN)['index']['target']['rebalances']
     histories = {key: {s['date']: s[key][name] for s in snapshots if name in s['weights']} for key in ('weights', 'uncapped_weights')}
     return {
-        'beta': np.cov(a, b)[0, 1] / b.var(ddof=1), 'correlation': np.corrcoef(a, b)[0, 1], 'tracking_error': (a - b).std(ddof=1) * YEAR**0.5,
+        'beta': np.cov(a, b)[0, 1] / b.var(ddof=1), 'correlation': np.corrcoef(a, b)[0, 1] if a.any() else 0, 'tracking_error': (a - b).std(ddof=1) * YEAR**0.5,
         'total_return': own[-1] / own[0] - 1, 'index_return': run[-1] / run[0] - 1, 'excess_return': own[-1] / own[0] - run[-1] / run[0],
         'observations': len(at), 'rebalances_held': len(histories['weights']),
         'price': {'index': [DAYS[t] for t in at], 'data': [price[DAYS[t]] for t in at]},
@@ -227,9 +227,11 @@ def panel(names):
 
 def shrunk(returns):
     sessions, count = returns.shape
-    sample = np.cov(returns.T, ddof=1)
+    sample = np.cov(returns.T, ddof=1).reshape(count, count)
     deviation = np.sqrt(np.diag(sample))
-    mean = ((sample / np.outer(deviation, deviation)).sum() - count) / (count * (count - 1))
+    moving = deviation > 0
+    # A name that never moves correlates with none.
+    mean = ((sample[moving][:, moving] / np.outer(deviation, deviation)[moving][:, moving]).sum() - moving.sum()) / max(count * (count - 1), 1)
     target = mean * np.outer(deviation, deviation)
     np.fill_diagonal(target, np.diag(sample))
     intensity = count / (count + sessions)
@@ -335,7 +337,7 @@ def told(held, other):
 
 def market_and_sectors(names, returns):
     """Least squares of each session on a market and sectors whose returns sum to 0."""
-    sector = [reference(name, DAYS[-1])['SECTOR'] for name in names]
+    sector = [sector_of(name) for name in names]
     labels = sorted(set(sector))
     b = np.array([[1.0] + [float(s == label) for label in labels] for s in sector])
     # The last sector's return is what the others leave: a basis of the returns that are allowed.
@@ -343,14 +345,19 @@ def market_and_sectors(names, returns):
     allowed[:-1] = np.eye(len(labels))
     allowed[-1, 1:] = -1
     fitted = (allowed @ np.linalg.lstsq(b @ allowed, returns.T, rcond=None)[0]).T
-    return ['MARKET', *labels], b, fitted, returns - fitted @ b.T
+    return ['MARKET', *(f'SECTOR {label}' if label == 'MARKET' else label for label in labels)], b, fitted, returns - fitted @ b.T
+
+
+def sector_of(name):
+    return reference(name, DAYS[-1]).get('SECTOR') or 'UNCLASSIFIED'
 
 
 def components(names, returns, count):
     centred = returns - returns.mean(0)
     vectors = np.linalg.svd(centred, full_matrices=False)[2][:count].T
+    vectors = vectors * np.sign(vectors[abs(vectors).argmax(0), np.arange(count)])
     fitted = centred @ vectors
-    return [None] * count, vectors, fitted, centred - fitted @ vectors.T
+    return [f'PC{k + 1}' for k in range(count)], vectors, fitted, centred - fitted @ vectors.T
 
 
 def factor_risk(own, other, day, fit):
@@ -363,27 +370,66 @@ def factor_risk(own, other, day, fit):
     x = b.T @ a
     factor, specific = x @ f @ x, (a * a * YEAR * rest.var(0, ddof=1)).sum()
     parts = x * (f @ x) / factor
-    named = None not in labels
+    gross = abs(a).sum() + sum(abs(held.get(name, 0) - compared.get(name, 0)) for name in uncovered)
     return {
         'as_of': day, 'factor_variance': factor, 'specific_variance': specific, 'total_variance': factor + specific, 'factor_share': factor / (factor + specific),
-        'tracking_error': np.sqrt(factor + specific), 'reconciles': True, 'uncovered': uncovered,
-        **({'factors': labels, 'contributions': dict(zip(labels, parts)), 'exposures': dict(zip(labels, x))} if named else {}),
+        'tracking_error': np.sqrt(factor + specific), 'reconciles': True, 'covered_weight': abs(a).sum() / gross, 'uncovered': uncovered,
+        'factors': labels, 'contributions': dict(zip(labels, parts)), 'exposures': dict(zip(labels, x)),
+    }
+
+
+def rolling(held, first, weights_of):
+    """From the session on which there are `first` returns; `weights_of` so many returns, oldest first, or 0 for those too long ago."""
+    by_day = level(RUN, VARIANT)
+    index = np.array([by_day[day] for day in DAYS])
+    own, its = held.returns, index[1:] / index[:-1] - 1
+    rows = []
+    for n in range(first, len(DAYS)):
+        w = weights_of(n)
+        w = w / w.sum()
+        r, s = own[:n] - w @ own[:n], its[:n] - w @ its[:n]
+        unbiased = 1 / (1 - w @ w)
+        a, b, ab, d = (unbiased * (w @ x) for x in (r * r, s * s, r * s, (r - s) ** 2))
+        rows.append([*(np.sqrt(YEAR * x) for x in (a, b, d)), 0 if b < 1e-18 else ab / b, 0 if min(a, b) < 1e-18 else ab / np.sqrt(a * b)])
+    return {'risk': {'index': DAYS[first:], 'columns': ['volatility', 'index_volatility', 'tracking_error', 'beta', 'correlation'], 'data': rows}}
+
+
+def windowed(length):
+    return lambda n: np.concatenate([np.zeros(n - length), np.ones(length)])
+
+
+def halving(sessions):
+    return lambda n: 0.5 ** (np.arange(n)[::-1] / sessions)
+
+
+def comparison(runs):
+    levels = {name: 100 * held.value / held.value[0] for name, held in runs.items()}
+    return {
+        'index_ids': list(runs), 'observations': len(DAYS), 'start': DAYS[0], 'end': DAYS[-1],
+        'entries': [{'index_id': name, 'level': dated(DAYS, values), 'total_return': values[-1] / values[0] - 1} for name, values in levels.items()],
     }
 
 
 UNCAPPED = f'{RUN}-UNCAPPED'
 DAYS = record(RUN)['portfolio']['nav']['index'][1:]
 run, benchmark = Held(RUN, VARIANT), Held(BENCHMARK, VARIANT)
-middle, late = DAYS[len(DAYS) // 2], DAYS[-20]
+GROUPS = [by for by in ('SECTOR', 'INDUSTRY', 'LISTED', 'COUNTRY') if by in reference(run.names[0], DAYS[-1])]
+middle = DAYS[len(DAYS) // 2]
 rebalance = next(s['date'] for s in record(RUN)['index']['target']['rebalances'] if s['date'] in DAYS[1:])
-windows = [(DAYS[0], DAYS[-1]), (DAYS[40], DAYS[41]), ('2022-05-01', '2023-11-26')]
+quarter, late = DAYS[len(DAYS) // 6], DAYS[len(DAYS) * 3 // 4]
+windows = [(DAYS[0], DAYS[-1]), (DAYS[40], DAYS[41]), (quarter[:8] + '01', late[:8] + '28')]
 of = f'/analytics/{RUN}'
 views = {}
 views[f'/jobs/backtest:{RUN}'], views[f'{of}/overview'] = told(run, benchmark)
 for start, end in windows:
     views[f'{of}/attribution?start={start}&end={end}'] = attribution(run, start, end)
-    for by in ('SECTOR', 'INDUSTRY', 'LISTED', 'COUNTRY'):
+    for by in GROUPS:
         views[f'{of}/attribution/groups?by={by}&benchmark={BENCHMARK}&start={start}&end={end}'] = groups(run, benchmark, by, start, end)
+views[f'/analytics/compare?ids={RUN},{BENCHMARK}'] = comparison({RUN: run, BENCHMARK: benchmark})
+for length in (5, 20, 63, len(DAYS) - 1, len(DAYS)):
+    views[f'{of}/rolling?window={length}'] = rolling(run, length, windowed(length))
+for sessions in (1, 20, 250.5):
+    views[f'{of}/rolling?half_life={sessions}'] = rolling(run, 20, halving(sessions))
 for name in run.names:
     if len(closes(name)) > 30:
         views[f'{of}/assets/{quote(name)}'] = asset(run, name)

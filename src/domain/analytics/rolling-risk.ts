@@ -18,29 +18,34 @@ export interface RollingRisk {
 /** Either a window of returns or a half-life in sessions. */
 export type RiskMemory = { readonly window: number } | { readonly halfLife: number };
 
+/** Run, index, and what the run returns beyond it. */
+const SERIES = 3;
+
 /** Variance of an index below which it does not move. */
 const STILL = 1e-18;
 
 /**
- * Rolling risk of a level beside the index it tracks, on the same dates. A matrix of order two is updated where it is: no engine is
- * faster than plain loops on it.
+ * Rolling risk of a level beside the index it tracks, on the same dates. The differences of returns are followed as a third series: told
+ * from the moments of the two they would be what rounding leaves wherever the index is tracked closely. A matrix of order three is updated
+ * where it is: no engine is faster than plain loops on it.
  * @param level run, [T].
  * @param index tracked index, [T].
  * @cost O(T), whatever the window
  */
 export function rollingRisk(level: Float64Array, index: Float64Array, memory: RiskMemory): RollingRisk {
-  const returns = new Float64Array(2 * Math.max(0, level.length - 1));
-  for (let t = 0; t + 1 < level.length; t++) {
-    returns[2 * t] = level[t + 1]! / level[t]! - 1;
-    returns[2 * t + 1] = index[t + 1]! / index[t]! - 1;
+  const returns = new Float64Array(SERIES * Math.max(0, level.length - 1));
+  for (let t = 0, at = 0; t + 1 < level.length; t++, at += SERIES) {
+    returns[at] = level[t + 1]! / level[t]! - 1;
+    returns[at + 1] = index[t + 1]! / index[t]! - 1;
+    returns[at + 2] = returns[at]! - returns[at + 1]!;
   }
   const first = 'window' in memory ? memory.window : 2;
   const risk = emptyRisk(first, Math.max(0, level.length - first));
   const visit = (last: number, _means: Float64Array, covariance: Float64Array): void => {
-    measure(risk, last + 1 - first, covariance[0]!, covariance[1]!, covariance[3]!);
+    measure(risk, last + 1 - first, covariance);
   };
-  if ('window' in memory) rollingCovariance(referenceEngine, returns, 2, memory.window, visit);
-  else exponentialCovariance(referenceEngine, returns, 2, memory.halfLife, visit);
+  if ('window' in memory) rollingCovariance(referenceEngine, returns, SERIES, memory.window, visit);
+  else exponentialCovariance(referenceEngine, returns, SERIES, memory.halfLife, visit);
   return risk;
 }
 
@@ -49,11 +54,14 @@ function emptyRisk(from: number, count: number): RollingRisk {
   return { from, volatility: values(), indexVolatility: values(), trackingError: values(), beta: values(), correlation: values() };
 }
 
-/** @param own variance of the run @param both covariance of run and index @param other variance of the index */
-function measure(risk: RollingRisk, k: number, own: number, both: number, other: number): void {
+/** @param covariance of run, index and their difference, [3 x 3] */
+function measure(risk: RollingRisk, k: number, covariance: Float64Array): void {
+  const own = covariance[0]!;
+  const both = covariance[1]!;
+  const other = covariance[SERIES + 1]!;
   risk.volatility[k] = annual(own);
   risk.indexVolatility[k] = annual(other);
-  risk.trackingError[k] = annual(own - 2 * both + other);
+  risk.trackingError[k] = annual(covariance[2 * SERIES + 2]!);
   risk.beta[k] = other < STILL ? 0 : both / other;
   risk.correlation[k] = own < STILL || other < STILL ? 0 : Math.min(1, Math.max(-1, both / Math.sqrt(own * other)));
 }

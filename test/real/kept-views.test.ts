@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { liveService, type LiveService } from './live.js';
+import { serveRagged, sessionsOf, type RaggedMarket } from './ragged-market.js';
+
+const [FIRST, LAST] = ['2021-01-04', '2023-03-31'];
+const MARKET: RaggedMarket = { seed: 3 };
+const CHANGED: RaggedMarket = { seed: 3, hasOtherSectors: true };
+const DATES = ['2021-11-10', '2022-03-15', '2022-08-30', '2022-09-01', '2023-03-31'];
+/** The first two hold the same names, over different dates. */
+const RUNS = ['ALL', 'LATER', 'SOME'] as const;
+
+/** What is measured of names is kept by threads and by the service: an answer may not depend on what was asked before. */
+describe('what was measured for one question', () => {
+  let asked: LiveService;
+  let fresh: LiveService;
+  let sessions: string[];
+
+  beforeAll(async () => {
+    asked = await liveService(['--workers', '2']);
+    fresh = await liveService(['--workers', '1']);
+    sessions = await sessionsOf(fresh, FIRST, LAST);
+    await makeRuns(asked);
+    await makeRuns(fresh);
+    await serveRagged(fresh, sessions, CHANGED);
+  }, 120_000);
+  afterAll(async () => {
+    await asked?.close();
+    await fresh?.close();
+  });
+
+  test('answers no other: runs, dates, models, benchmarks and versions of a store, all at once and one by one', async () => {
+    const questions = questionsOf();
+    const together = await Promise.all(questions.map(async (path) => asked.ok('GET', path)));
+    await serveRagged(asked, sessions, CHANGED);
+    // Another service asks the changed store only, from the last question to the first.
+    const alone = new Map<string, unknown>();
+    for (const path of questions.toReversed()) alone.set(path, await fresh.ok('GET', path));
+    const changed = await Promise.all(questions.map(async (path) => asked.ok('GET', path)));
+    questions.forEach((path, k) => expect(changed[k], path).toEqual(alone.get(path)));
+
+    await serveRagged(asked, sessions, MARKET);
+    const again: unknown[] = [];
+    for (const path of questions.toReversed()) again.unshift(await asked.ok('GET', path));
+    questions.forEach((path, k) => expect(again[k], path).toEqual(together[k]));
+    const differing = questions.filter((_, k) => JSON.stringify(together[k]) !== JSON.stringify(changed[k]));
+    // Sectors are read by these alone.
+    expect(differing.sort()).toEqual(questions.filter((path) => path.includes('market_sector') || path.includes('by=SECTOR')).sort());
+    expect(new Set(together.map((view) => JSON.stringify(view))).size).toBe(questions.length);
+  }, 120_000);
+
+  async function makeRuns(service: LiveService): Promise<void> {
+    await serveRagged(service, sessions, MARKET);
+    const index = (id: string, baseDate: string, count: number | null, weighting = 'EqualWeight'): object => ({
+      id, name: id, calendar: 'XNYS', base_date: baseDate, rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
+      pipeline: { selection: count === null ? [] : [{ id: 'largest', type: 'TopN', params: { count } }], weighting: { type: weighting } },
+    });
+    for (const document of [index('ALL', FIRST, null), index('LATER', '2021-10-01', null, 'MarketCapWeight'), index('SOME', FIRST, 9)]) await service.ok('POST', '/indices', document);
+    for (const id of RUNS) expect((await service.job(`/analytics/${id}/backtest`)).error).toBeNull();
+  }
+});
+
+function questionsOf(): string[] {
+  return RUNS.flatMap((id, k) => {
+    const of = `/analytics/${id}`;
+    return RUNS.filter((benchmark) => benchmark !== id).flatMap((benchmark) => [
+      ...DATES.flatMap((date) => [
+        `${of}/factor-risk?benchmark=${benchmark}&model=market_sector&as_of=${date}`,
+        ...[1, 4, 20].map((factors) => `${of}/factor-risk?benchmark=${benchmark}&model=statistical&factors=${factors}&as_of=${date}`),
+        `${of}/weights?risk=true&benchmark=${benchmark}&as_of=${date}`,
+      ]),
+      `${of}/attribution/groups?by=SECTOR&benchmark=${benchmark}&start=2021-11-01`,
+      `${of}/attribution/groups?by=COUNTRY&benchmark=${benchmark}&start=2022-02-01`,
+      `/analytics/compare?ids=${id},${benchmark}`,
+    ]).concat(`${of}/weights?risk=true&as_of=${DATES[k]!}`, `${of}/rolling?window=${20 + k}`, `${of}/rolling?half_life=20`);
+  });
+}

@@ -1,0 +1,121 @@
+import { expect } from 'vitest';
+import type { LiveService } from './live.js';
+
+/** One cell of a table. */
+type Cell = string | number | null;
+
+interface Table {
+  readonly columns: readonly string[];
+  readonly data: readonly (readonly Cell[])[];
+}
+
+/** Everything about names that estimates trip over. */
+interface Oddity {
+  readonly name: string;
+  /** Empty: the reference has no sector. */
+  readonly sector: string;
+  /** Share of the sessions before the first bar. */
+  readonly late?: number;
+  /** Whether there is a bar on a session; a draw in [0, 1) comes with it. */
+  readonly hasBar?: (session: number, draw: number) => boolean;
+  /** Name whose prices it has, twice as large. */
+  readonly twinOf?: string;
+  readonly isStill?: boolean;
+  readonly withoutReference?: boolean;
+}
+
+export interface RaggedMarket {
+  readonly seed: number;
+  /** Sectors of the regular names are those of their neighbours instead; nothing else changes. */
+  readonly hasOtherSectors?: boolean;
+}
+
+const SECTORS = ['ENERGY', 'FINANCE', 'TECH'] as const;
+const REGULAR = 24;
+
+const oddities: readonly Oddity[] = [
+  ...Array.from({ length: REGULAR }, (_, k): Oddity => ({ name: `N${String(k).padStart(2, '0')}`, sector: SECTORS[k % SECTORS.length]! })),
+  { name: 'TWIN-A', sector: 'ENERGY', twinOf: 'N00' },
+  { name: 'TWIN-B', sector: 'FINANCE', twinOf: 'N00' },
+  { name: 'STILL-A', sector: 'STILL', isStill: true },
+  { name: 'STILL-B', sector: 'STILL', isStill: true },
+  { name: 'ALONE', sector: 'ALONE' },
+  { name: 'MARKET-A', sector: 'MARKET' },
+  { name: 'MARKET-B', sector: 'MARKET' },
+  { name: 'NO-SECTOR-A', sector: '' },
+  { name: 'NO-SECTOR-B', sector: '' },
+  { name: 'NO-REFERENCE', sector: '', withoutReference: true },
+  { name: 'LATE', sector: 'TECH', late: 0.15 },
+  { name: 'VERY-LATE', sector: 'TECH', late: 0.6 },
+  { name: 'NEWCOMER', sector: 'TECH', late: 0.98 },
+  { name: 'HOLES', sector: 'FINANCE', hasBar: (_, draw) => draw > 0.03 },
+  { name: 'MORE-HOLES', sector: 'FINANCE', hasBar: (_, draw) => draw > 0.3 },
+  { name: 'GONE-A', sector: 'GONE', hasBar: (session) => session % 2 === 0 },
+  { name: 'GONE-B', sector: 'GONE', hasBar: (session) => session % 2 === 1 },
+];
+
+/**
+ * A market of names with holes, late listings, twins, prices that never move, sectors of one name and of names without a return, and
+ * names without a sector or any reference data at all.
+ * @param dates sessions, ascending.
+ */
+export function raggedMarket(dates: readonly string[], { seed, hasOtherSectors = false }: RaggedMarket): { readonly market: Table; readonly reference: Table } {
+  const draw = generator(seed);
+  const rows: Cell[][] = [];
+  const closes = new Map<string, number[]>();
+  const common = dates.map(() => 0.02 * (draw() - 0.49));
+  for (const { name, late = 0, hasBar = () => true, twinOf, isStill = false } of oddities) {
+    const volatility = 0.01 + 0.03 * draw();
+    const beta = 0.3 + draw();
+    let price = 20 + 80 * draw();
+    const own = dates.map((_, t) => {
+      const move = beta * common[t]! + volatility * (draw() - 0.5);
+      if (!isStill && t > 0) price *= 1 + move;
+      return Number(price.toFixed(6));
+    });
+    const prices = twinOf === undefined ? own : closes.get(twinOf)!.map((close) => 2 * close);
+    closes.set(name, prices);
+    const shares = Math.round(1e6 * (1 + 20 * draw()));
+    prices.forEach((close, t) => {
+      if (t >= late * dates.length && (hasBar(t, draw()) || t === 0)) rows.push([name, dates[t]!, close, shares]);
+    });
+  }
+  const reference = oddities.filter(({ withoutReference }) => withoutReference !== true).flatMap(({ name, sector }, k): Cell[][] => {
+    const known = hasOtherSectors && k < REGULAR ? SECTORS[(k + 1 + (k >> 2)) % SECTORS.length]! : sector;
+    const first: Cell[] = [name, dates[0]!, known === '' ? null : known, k % 2 === 0 ? 'US' : 'CA'];
+    // Some change their sector on the way: what is known at the end counts.
+    return name === 'N05' ? [first, [name, dates[dates.length >> 1]!, 'ENERGY', 'US']] : [first];
+  });
+  return {
+    market: { columns: ['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING'], data: rows },
+    reference: { columns: ['identifier', 'valid_from', 'SECTOR', 'COUNTRY'], data: reference },
+  };
+}
+
+/** Sessions of New York, as a market that is made on them has them. */
+export async function sessionsOf(service: LiveService, start: string, end: string): Promise<string[]> {
+  expect((await service.job('/data/synthetic', { store_id: 'sessions', seed: 1, assets: 1, start, end, listings_per_year: 0, delistings_per_year: 0 })).error).toBeNull();
+  const { identifiers } = await service.ok<{ identifiers: { identifier: string }[] }>('GET', '/data/identifiers');
+  const { prices } = await service.ok<{ prices: { index: string[] } }>('GET', `/data/prices/${identifiers[0]!.identifier}`);
+  return prices.index.map((date) => date.slice(0, 10));
+}
+
+/** Serves a ragged market, in place of one that was served under the same id. */
+export async function serveRagged(service: LiveService, dates: readonly string[], of: RaggedMarket): Promise<void> {
+  const { market, reference } = raggedMarket(dates, of);
+  const frame = ({ columns, data }: Table): object => ({ index: data.map((_, i) => i), columns, data });
+  await service.ok('POST', '/data/import', { name: 'Ragged', store_id: 'ragged', format: 'csv', on_exists: 'replace', tables: { market: frame(market), reference: frame(reference) } });
+  const { active } = await service.ok<{ active: string | null }>('GET', '/data/stores');
+  if (active !== 'ragged') expect((await service.job('/data/stores/ragged/activate')).error).toBeNull();
+}
+
+/** Uniform draws in [0, 1) (mulberry32). */
+function generator(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

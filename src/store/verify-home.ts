@@ -19,6 +19,8 @@ export interface Damage {
   readonly name: string;
   /** One clause: `the file is missing`. */
   readonly reason: string;
+  /** The documents whose artifact it is, by kind and id. */
+  readonly documents?: readonly string[];
 }
 
 const REASONS = { unreadable: 'its checksum does not hold', unsupported: 'it was written by a newer engine', invalid: 'it does not satisfy its schema' } as const;
@@ -41,11 +43,12 @@ export async function verifyHome(home: HomeFolders, onProgress: (message: string
   }
 }
 
+/** What is known of an artifact before it is read. */
 interface Reference {
-  readonly key: string;
-  readonly name: string;
+  /** The documents that name it, by key: kind and id of each. */
+  readonly owners: Map<string, string>;
   /** What a readable document says of it. */
-  readonly expected: { readonly bytes: number; readonly sha256: string } | undefined;
+  expected: { readonly bytes: number; readonly sha256: string } | undefined;
 }
 
 interface StoreReference {
@@ -55,13 +58,14 @@ interface StoreReference {
 
 interface Documents {
   readonly parts: VerifiedPart[];
-  readonly references: readonly Reference[];
+  /** By name of the artifact. */
+  readonly references: ReadonlyMap<string, Reference>;
   readonly stores: readonly StoreReference[];
 }
 
 function verifyDocuments(reader: DocumentsReader): Documents {
   const byKind = new Map<string, { count: number; bytes: number; damaged: Damage[] }>();
-  const references: Reference[] = [];
+  const references = new Map<string, Reference>();
   const stores: StoreReference[] = [];
   for (const entry of reader.entries()) {
     const part = entry.kind ?? 'unknown kind';
@@ -71,25 +75,32 @@ function verifyDocuments(reader: DocumentsReader): Documents {
     found.bytes += entry.bytes;
     if (entry.unreadable !== undefined) found.damaged.push({ name: entry.id, reason: REASONS[entry.unreadable] });
     const expected = new Map(artifactsOf(entry.body).map((ref) => [ref.name, ref]));
-    for (const name of entry.artifactNames) references.push({ key: entry.key, name, expected: expected.get(name) });
+    for (const name of entry.artifactNames) {
+      const reference = references.get(name) ?? { owners: new Map(), expected: undefined };
+      references.set(name, reference);
+      reference.owners.set(entry.key, `${part} ${entry.id}`);
+      reference.expected ??= expected.get(name);
+    }
     const store = managedStoreOf(entry);
     if (store !== undefined) stores.push({ key: entry.key, store });
   }
   return { parts: [...byKind].map(([part, found]) => ({ part, ...found })), references, stores };
 }
 
-async function verifyArtifacts({ artifacts }: HomeFolders, reader: DocumentsReader, references: readonly Reference[], onProgress: (message: string) => void): Promise<VerifiedPart> {
+async function verifyArtifacts({ artifacts }: HomeFolders, reader: DocumentsReader, references: ReadonlyMap<string, Reference>, onProgress: (message: string) => void): Promise<VerifiedPart> {
   const damaged: Damage[] = [];
   let bytes = 0;
-  for (const { key, name, expected } of references) {
+  for (const [name, { owners, expected }] of references) {
     onProgress(name);
     const found = await digestFile(join(artifacts, name)).catch(() => undefined);
     bytes += found?.bytes ?? 0;
     const reason = found === undefined ? 'the file is missing' : differenceOf(found, expected);
     // A service may have replaced the document meanwhile, and removed what only the old one named.
-    if (reason !== undefined && reader.entry(key)?.artifactNames.includes(name) === true) damaged.push({ name, reason });
+    if (reason === undefined) continue;
+    const documents = [...owners].filter(([key]) => reader.entry(key)?.artifactNames.includes(name) === true).map(([, document]) => document);
+    if (documents.length > 0) damaged.push({ name, reason, documents });
   }
-  return { part: 'artifacts', count: references.length, bytes, damaged };
+  return { part: 'artifacts', count: references.size, bytes, damaged };
 }
 
 async function verifyStores({ stores: folder }: HomeFolders, reader: DocumentsReader, stores: readonly StoreReference[], onProgress: (message: string) => void): Promise<VerifiedPart> {

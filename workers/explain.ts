@@ -2,7 +2,7 @@ import { dayFrom } from '#domain/days.js';
 import { explainWeight } from '#domain/optimisation/explain.js';
 import type { Task } from '#jobs/tasks.js';
 import { toIndexExplanation } from '#views/preview.js';
-import { outputBytes } from './hand-over.js';
+import { answerBytes } from './hand-over.js';
 import { composerFor } from './index-composer.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
@@ -16,5 +16,5 @@ export const explain: Task<'explain'> = ({ market: handle, documents, indexId, i
     const column = market.identifiers.indexOf(identifier);
     const explanation = explainWeight(composer, indexId, { column, asOf: day, engine });
     const weightingType = (id: string): string => documents[id]!.pipeline!.weighting.type; // Asked of rule-driven documents.
-    return outputBytes(JSON.stringify(toIndexExplanation(explanation, { indexId, identifier, requestedAsOf: asOf, weightingType })));
+    return answerBytes(JSON.stringify(toIndexExplanation(explanation, { indexId, identifier, requestedAsOf: asOf, weightingType })));
   });

@@ -1,15 +1,20 @@
 import { createHash } from 'node:crypto';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
-import type { OutputBytes } from '#jobs/tasks.js';
+import type { AnswerBytes, OutputBytes } from '#jobs/tasks.js';
 
 /** Bytes of a task's output with their hash, on a buffer of their own that can leave the thread. @cost one pass of SHA-256 */
 export function outputBytes(content: string | Uint8Array): OutputBytes {
-  const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : ownBytes(content);
+  const { bytes } = answerBytes(content);
   return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
+/** Bytes of an answer, on a buffer of their own that can leave the thread. */
+export function answerBytes(content: string | Uint8Array): AnswerBytes {
+  return { bytes: typeof content === 'string' ? new TextEncoder().encode(content) : ownBytes(content) };
+}
+
 /**
- * Marks a task's outcome so that the buffers of its OutputBytes move to the main thread instead of being copied.
+ * Marks a task's outcome so that the buffers of its AnswerBytes and OutputBytes move to the main thread instead of being copied.
  *
  * Piscina looks for the mark on the result itself only: a `move()` nested inside the result
  * is cloned to `{}` without an error, which is why the door marks the whole.
@@ -21,22 +26,22 @@ export function handOver<T extends object>(outcome: T): T {
   return move({ [transferableSymbol]: [...buffers], [valueSymbol]: outcome } as never) as unknown as T;
 }
 
-/** Outcome, output, a list or a record in it, one OutputBytes. */
+/** Outcome, output, a list or a record in it, the bytes of one. */
 const DEPTH_MAX = 4;
 /** Lists longer than this hold numbers or rows, not bytes to move. */
 const LIST_MAX = 256;
 
 function collectBuffers(value: unknown, depth: number, buffers: Set<ArrayBuffer>): void {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return;
-  if (isOutputBytes(value)) {
+  if (hasBytes(value)) {
     buffers.add(value.bytes.buffer);
   } else if (depth > 0 && !(Array.isArray(value) && value.length > LIST_MAX)) {
     for (const member of Object.values(value)) collectBuffers(member, depth - 1, buffers);
   }
 }
 
-function isOutputBytes(value: object): value is OutputBytes {
-  return 'sha256' in value && 'bytes' in value && value.bytes instanceof Uint8Array && value.bytes.buffer instanceof ArrayBuffer;
+function hasBytes(value: object): value is AnswerBytes {
+  return 'bytes' in value && value.bytes instanceof Uint8Array && value.bytes.buffer instanceof ArrayBuffer;
 }
 
 /** A view that is most of its buffer, from its beginning; anything else (a slab, WebAssembly memory) is copied. */

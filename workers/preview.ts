@@ -5,7 +5,7 @@ import { previewRules } from '#domain/rules/preview.js';
 import type { Task } from '#jobs/tasks.js';
 import { toDerivedPreview } from '#views/optimisation.js';
 import { toPreviewResponse } from '#views/preview.js';
-import { outputBytes } from './hand-over.js';
+import { answerBytes } from './hand-over.js';
 import { composerFor } from './index-composer.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
@@ -18,5 +18,5 @@ export const preview: Task<'preview'> = ({ market, documents, indexId, asOf }, c
     const answer = isDerivedDocument(composer.document(indexId))
       ? toDerivedPreview(previewDerived(composer, indexId, { asOf: until, engine }), { indexId, asOf })
       : toPreviewResponse(previewRules(composer, indexId, until), { indexId, asOf });
-    return outputBytes(JSON.stringify(answer));
+    return answerBytes(JSON.stringify(answer));
   });

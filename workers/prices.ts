@@ -3,13 +3,13 @@ import type { PricesInput, Task } from '#jobs/tasks.js';
 import { encodeArrowTable } from '#views/arrow-table.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { writeDatedTable } from '#views/table-json.js';
-import { outputBytes } from './hand-over.js';
+import { answerBytes } from './hand-over.js';
 
 /** The body of PricesResponse as JSON, or as an Arrow stream with all but the table in its metadata. */
 export const prices: Task<'prices'> = ({ identifier, bars, request, format }: PricesInput) => {
   const table = priceSeries(bars, request);
   const body = { identifier, interval: request.interval };
-  return outputBytes(format === 'arrow' ? encodeArrowTable(table, body) : pricesJson(table, body));
+  return answerBytes(format === 'arrow' ? encodeArrowTable(table, body) : pricesJson(table, body));
 };
 
 /** Bytes of a number and its comma, more or less. */

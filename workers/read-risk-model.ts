@@ -3,16 +3,16 @@ import { Refusal } from '#domain/refusal.js';
 import { packedMatrix, type PackedMatrix } from '#domain/risk/packed-matrix.js';
 import type { StoredMatrix, Task } from '#jobs/tasks.js';
 import { encodeRiskModel, writeRiskModelPart } from '#views/risk-model-view.js';
-import { outputBytes } from './hand-over.js';
+import { answerBytes } from './hand-over.js';
 
 /** The matrix read last: a long body is asked for part by part. Files are never written again, so a path names its content. */
 let latest: { readonly path: string; readonly matrix: PackedMatrix } | undefined;
 
 /** Rows of a frame, or the volatilities, as JSON. */
-export const riskModelPart: Task<'risk-model-part'> = ({ part, ...stored }) => outputBytes(writeRiskModelPart(matrixOf(stored), part));
+export const riskModelPart: Task<'risk-model-part'> = ({ part, ...stored }) => answerBytes(writeRiskModelPart(matrixOf(stored), part));
 
 /** The covariance as an Arrow stream with all else in its metadata. */
-export const riskModelArrow: Task<'risk-model-arrow'> = ({ assetIds, body, ...stored }) => outputBytes(encodeRiskModel(matrixOf(stored), assetIds, body));
+export const riskModelArrow: Task<'risk-model-arrow'> = ({ assetIds, body, ...stored }) => answerBytes(encodeRiskModel(matrixOf(stored), assetIds, body));
 
 /** @throws Refusal DOCUMENT_UNREADABLE */
 function matrixOf({ path, order }: StoredMatrix): PackedMatrix {

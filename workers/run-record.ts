@@ -4,12 +4,12 @@ import { Refusal } from '#domain/refusal.js';
 import type { RunRecordInput, Task } from '#jobs/tasks.js';
 import { createJsonSinkWriter } from '#views/json-writer.js';
 import { recordJson, writeRecord } from '#views/record-json.js';
-import { outputBytes } from './hand-over.js';
+import { answerBytes } from './hand-over.js';
 import { hashFile, withRunFile } from './run-file.js';
 import { writeTextFile } from './text-file.js';
 
 /** The record of a stored run as JSON, from its columns. */
-export const runRecord: Task<'run-record'> = async ({ stamp, ...file }) => withRecord(file, (record) => outputBytes(recordJson(record, stamp)));
+export const runRecord: Task<'run-record'> = async ({ stamp, ...file }) => withRecord(file, (record) => answerBytes(recordJson(record, stamp)));
 
 /** The same as a file, of which no more than a part is ever in memory. */
 export const writeRecordFile: Task<'write-record'> = async ({ stamp, path, ...file }) =>

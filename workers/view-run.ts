@@ -17,7 +17,7 @@ import type { MeasuredRisk } from '#views/reconcile/risk-checks.js';
 import { riskDecomposition } from '#views/risk-decomposition.js';
 import { weightsView } from '#views/weights-view.js';
 import { benchmarkBook, benchmarkWeights } from './benchmark-books.js';
-import { outputBytes } from './hand-over.js';
+import { answerBytes } from './hand-over.js';
 import { sharedHashes } from './hash-files.js';
 import { openedMarket } from './open-markets.js';
 import { heldByName, measureRisk, positionsOf, readHeld, riskWindow, uncoveredOf, windowDates } from './held-risk.js';
@@ -29,7 +29,7 @@ export const viewRun: Task<'view-run'> = async (input) => {
   const { bytes, write } = await show(input);
   const json = createJsonWriter(bytes);
   write(json);
-  return outputBytes(json.bytes());
+  return answerBytes(json.bytes());
 };
 
 /** A view that is made and only has to be written. */

@@ -5,7 +5,7 @@ import { previewRules, type RulePreview } from '#domain/rules/preview.js';
 import { differenceOf } from '#domain/rules/whatif.js';
 import type { Task } from '#jobs/tasks.js';
 import { toWhatIfResponse } from '#views/preview.js';
-import { outputBytes } from './hand-over.js';
+import { answerBytes } from './hand-over.js';
 import { composerFor } from './index-composer.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
@@ -30,5 +30,5 @@ export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: re
       difference: differenceOf(was.resolved, is.resolved),
       findings,
     });
-    return outputBytes(JSON.stringify(response));
+    return answerBytes(JSON.stringify(response));
   });

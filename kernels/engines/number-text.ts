@@ -9,6 +9,9 @@ const WINDOW_BYTES = 1 << 18;
 /** Bytes that are copied faster one by one than by a call. */
 const SHORT_BYTES = 48;
 
+/** Bytes from which text goes to the drain by itself: a second copy of it would take longer than draining what is before. */
+const LONG_BYTES = 1 << 13;
+
 /** Numbers that are copied faster one by one than by a call. */
 const SHORT_NUMBERS = 32;
 
@@ -75,8 +78,8 @@ export function createNumberText(): NumberText {
     },
     bytes(text) {
       const { length } = text;
-      if (at + length > end) flush();
-      if (length > WINDOW_BYTES) {
+      if (at + length > end || length > LONG_BYTES) flush();
+      if (length > LONG_BYTES) {
         drain(text);
       } else if (length > SHORT_BYTES) {
         all.set(text, at);

@@ -65,33 +65,57 @@ function shortest(c: u64, q: i32, lowerIsCloser: bool, at: usize, powers: usize)
   const power = powers + (<usize>(-k - POWER_MIN) << 4);
   const high = load<u64>(power);
   const low = load<u64>(power, 8);
-  const center = c << 2;
-  const lower = roundToOdd(high, low, (center - (lowerIsCloser ? 1 : 2)) << h) + odd;
-  const middle = roundToOdd(high, low, center << h);
-  const upper = roundToOdd(high, low, (center + 2) << h) - odd;
+  // The product with the centre in 192 bits; the ends are half a step of the number away from it, exactly.
+  const center = c << (2 + h);
+  const bottom = low * center;
+  const carry = mulHigh(low, center);
+  const first = high * center;
+  const mid = first + carry;
+  const top = mulHigh(high, center) + (mid < first ? 1 : 0);
+  const middle = toOdd(top, mid);
+  // power x 2^(h + 1), h being 1 to 4, and half of it where the number below is nearer.
+  const upper = above(top, mid, bottom, high, low, h + 1) - odd;
+  const lower = below(top, mid, bottom, high, low, lowerIsCloser ? h : h + 1) + odd;
 
   const s = middle >> 2;
   if (s >= 10) {
     const tens = s / 10;
-    const below = lower <= 40 * tens;
-    const above = 40 * tens + 40 <= upper;
-    if (below != above) return writeDecimal(tens + (above ? 1 : 0), k + 1, at);
+    const isBelow = lower <= 40 * tens;
+    const isAbove = 40 * tens + 40 <= upper;
+    if (isBelow != isAbove) return writeDecimal(tens + (isAbove ? 1 : 0), k + 1, at);
   }
-  const below = lower <= s << 2;
-  const above = (s << 2) + 4 <= upper;
-  if (below != above) return writeDecimal(s + (above ? 1 : 0), k, at);
+  const isBelow = lower <= s << 2;
+  const isAbove = (s << 2) + 4 <= upper;
+  if (isBelow != isAbove) return writeDecimal(s + (isAbove ? 1 : 0), k, at);
   const half = (s << 2) + 2;
   const up = middle > half || (middle == half && (s & 1) != 0);
   return writeDecimal(s + (up ? 1 : 0), k, at);
 }
 
-/** High part of a 128 by 64 bit product, with a sticky last bit. */
+/** High part of a product of 192 bits, with a sticky last bit; what is below the middle part counts for nothing. */
 @inline
-function roundToOdd(high: u64, low: u64, cp: u64): u64 {
-  const carry = mulHigh(low, cp);
-  const first = high * cp;
-  const sum = first + carry;
-  return (mulHigh(high, cp) + (sum < first ? 1 : 0)) | (sum > 1 ? 1 : 0);
+function toOdd(top: u64, mid: u64): u64 {
+  return top | (mid > 1 ? 1 : 0);
+}
+
+/** The same of the product and a power shifted by 1 to 5 bits. */
+@inline
+function above(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64): u64 {
+  const addend = (high << shift) | (low >> (64 - shift));
+  const carry: u64 = bottom + (low << shift) < bottom ? 1 : 0;
+  const sum = mid + addend;
+  const whole = sum + carry;
+  return toOdd(top + (high >> (64 - shift)) + (sum < mid ? 1 : 0) + (whole < sum ? 1 : 0), whole);
+}
+
+/** The same of the product less a power shifted by 1 to 5 bits. */
+@inline
+function below(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64): u64 {
+  const part = (high << shift) | (low >> (64 - shift));
+  const borrow: u64 = bottom < low << shift ? 1 : 0;
+  const rest = mid - part;
+  const whole = rest - borrow;
+  return toOdd(top - (high >> (64 - shift)) - (mid < part ? 1 : 0) - (rest < borrow ? 1 : 0), whole);
 }
 
 @inline
@@ -108,8 +132,8 @@ function mulHigh(a: u64, b: u64): u64 {
 
 /** Writes digits x 10^k as ECMAScript does: plain from 1e-6 up to below 1e21, with an exponent beyond. */
 function writeDecimal(digits: u64, k: i32, at: usize): usize {
-  while (digits % 10 == 0) {
-    digits /= 10;
+  for (let quotient = digits / 10; quotient * 10 == digits; quotient = digits / 10) {
+    digits = quotient;
     k++;
   }
   const n = digitsOf(digits);
@@ -166,23 +190,30 @@ function digitsOf(value: u64): i32 {
 /** Writes exactly n digits, two at a time from the right. */
 function writeDigits(value: u64, n: i32, at: usize): void {
   let end = at + n;
+  // A remainder is what the quotient leaves: dividing once more for it would take as long again.
   while (value >= 100000000) {
-    const rest = <u32>(value % 100000000);
-    value /= 100000000;
+    const quotient = value / 100000000;
+    const rest = <u32>(value - quotient * 100000000);
+    value = quotient;
     const upper = rest / 10000;
-    const lower = rest % 10000;
     end -= 8;
-    store<u16>(end, load<u16>(PAIRS + ((upper / 100) << 1)));
-    store<u16>(end, load<u16>(PAIRS + ((upper % 100) << 1)), 2);
-    store<u16>(end, load<u16>(PAIRS + ((lower / 100) << 1)), 4);
-    store<u16>(end, load<u16>(PAIRS + ((lower % 100) << 1)), 6);
+    writeFour(upper, end);
+    writeFour(rest - upper * 10000, end + 4);
   }
   let rest = <u32>value;
   while (rest >= 100) {
     end -= 2;
-    store<u16>(end, load<u16>(PAIRS + ((rest % 100) << 1)));
-    rest /= 100;
+    const quotient = rest / 100;
+    store<u16>(end, load<u16>(PAIRS + ((rest - quotient * 100) << 1)));
+    rest = quotient;
   }
   if (rest >= 10) store<u16>(end - 2, load<u16>(PAIRS + (rest << 1)));
   else store<u8>(end - 1, ZERO + <u8>rest);
+}
+
+@inline
+function writeFour(value: u32, at: usize): void {
+  const upper = value / 100;
+  store<u16>(at, load<u16>(PAIRS + (upper << 1)));
+  store<u16>(at, load<u16>(PAIRS + ((value - upper * 100) << 1)), 2);
 }

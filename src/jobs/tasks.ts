@@ -31,23 +31,23 @@ export interface Tasks {
   /** All variants of a sweep ranked: a SweepView as JSON. */
   'sum-sweep': { input: SumSweepInput; output: OutputBytes };
   /** A view of stored runs as JSON. */
-  'view-run': { input: RunViewInput; output: OutputBytes };
+  'view-run': { input: RunViewInput; output: AnswerBytes };
   /** The record of a stored run: a BacktestResultSummary as JSON. */
-  'run-record': { input: RunRecordInput; output: OutputBytes };
+  'run-record': { input: RunRecordInput; output: AnswerBytes };
   /** The same as a file of its own. */
   'write-record': { input: RunRecordInput & { readonly path: string }; output: WrittenFile };
   /** Index levels of a stored run. */
   'run-levels': { input: { readonly columns: string }; output: RunLevels };
   /** What an index would consist of on a day: a PreviewResponse as JSON. */
-  preview: { input: IndexQuestion & { readonly asOf: string }; output: OutputBytes };
+  preview: { input: IndexQuestion & { readonly asOf: string }; output: AnswerBytes };
   /** The chain behind one weight, on the store's last day when none is given: an IndexExplanation as JSON. */
-  explain: { input: IndexQuestion & { readonly identifier: string; readonly asOf: string | null }; output: OutputBytes };
+  explain: { input: IndexQuestion & { readonly identifier: string; readonly asOf: string | null }; output: AnswerBytes };
   /** What a change of a definition would change, on the store's last day when none is given: a WhatIfResponse as JSON. */
-  whatIf: { input: WhatIfQuestion; output: OutputBytes };
+  whatIf: { input: WhatIfQuestion; output: AnswerBytes };
   /** A report as a PDF. */
   render: { input: RenderInput; output: RenderOutput };
   /** Prices of one name as the bytes of an answer. */
-  prices: { input: PricesInput; output: OutputBytes };
+  prices: { input: PricesInput; output: AnswerBytes };
   /** The next version of a store from the one held and what its source has now. */
   'refresh-market': { input: RefreshMarketInput; output: RefreshMarketOutput };
   /** What is probably wrong in a market. */
@@ -67,13 +67,13 @@ export interface Tasks {
   /** Weights near an index under constraints: an OptimisationRunResult as JSON, and what a client should know without reading it. */
   optimise: { input: OptimiseInput; output: { readonly result: OutputBytes; readonly message: string } };
   /** A stretch of a stored model's JSON. */
-  'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: OutputBytes };
+  'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: AnswerBytes };
   /** A share of the hashes that a reconciliation needs: of the files that nobody has taken yet. */
   'hash-files': { input: SharedHashes; output: null };
   /** Nothing but to be ready: code of tasks, and the market when one is given. */
   'warm-up': { input: { readonly names: readonly TaskName[]; readonly market: MarketHandle | null }; output: null };
   /** A stored model as an Arrow stream. */
-  'risk-model-arrow': { input: StoredMatrix & { readonly assetIds: readonly string[]; readonly body: Readonly<Record<string, unknown>> }; output: OutputBytes };
+  'risk-model-arrow': { input: StoredMatrix & { readonly assetIds: readonly string[]; readonly body: Readonly<Record<string, unknown>> }; output: AnswerBytes };
 }
 
 export type TaskName = keyof Tasks;
@@ -229,9 +229,13 @@ export type TaskOutcome =
   /** A defect of the task, with its stack. */
   | { readonly kind: 'threw'; readonly stack: string };
 
-/** Bytes that leave a worker by transfer, with their hash computed there. */
-export interface OutputBytes {
+/** Bytes that leave a worker by transfer, for whoever asked and not to be stored. */
+export interface AnswerBytes {
   readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** Bytes that leave a worker by transfer to be stored, with their hash computed there. */
+export interface OutputBytes extends AnswerBytes {
   /** SHA-256, hex. */
   readonly sha256: string;
 }

@@ -10,7 +10,7 @@ import { newHashCells } from '#jobs/hash-cells.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
-import type { OutputBytes, RunLevels, RunViewInput } from '#jobs/tasks.js';
+import type { AnswerBytes, RunLevels, RunViewInput } from '#jobs/tasks.js';
 import type { Markets } from '#market/markets.js';
 import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
@@ -86,14 +86,14 @@ export interface Analytics {
   overview(runId: string): StoredBytes;
   /** @throws Refusal PRECONDITION_FAILED */
   remove(runId: string, ifMatch: Precondition | undefined): Promise<void>;
-  attribution(runId: string, window: DateWindow, signal: AbortSignal): Promise<OutputBytes>;
-  groups(runId: string, query: GroupsQuery, signal: AbortSignal): Promise<OutputBytes>;
-  reconcile(runId: string, signal: AbortSignal): Promise<OutputBytes>;
-  asset(runId: string, identifier: string, signal: AbortSignal): Promise<OutputBytes>;
-  compare(runIds: readonly string[], signal: AbortSignal): Promise<OutputBytes>;
-  weights(runId: string, query: WeightsQuery, signal: AbortSignal): Promise<OutputBytes>;
-  factorRisk(runId: string, query: FactorRiskQuery, signal: AbortSignal): Promise<OutputBytes>;
-  levels(runId: string, query: DateWindow & { readonly variant?: ReturnVariant | undefined }, signal: AbortSignal): Promise<OutputBytes>;
+  attribution(runId: string, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
+  groups(runId: string, query: GroupsQuery, signal: AbortSignal): Promise<AnswerBytes>;
+  reconcile(runId: string, signal: AbortSignal): Promise<AnswerBytes>;
+  asset(runId: string, identifier: string, signal: AbortSignal): Promise<AnswerBytes>;
+  compare(runIds: readonly string[], signal: AbortSignal): Promise<AnswerBytes>;
+  weights(runId: string, query: WeightsQuery, signal: AbortSignal): Promise<AnswerBytes>;
+  factorRisk(runId: string, query: FactorRiskQuery, signal: AbortSignal): Promise<AnswerBytes>;
+  levels(runId: string, query: DateWindow & { readonly variant?: ReturnVariant | undefined }, signal: AbortSignal): Promise<AnswerBytes>;
   /** What would be run under an id, with a request as a run stored it. @throws Refusal as `start` does */
   planOf(runId: string, request: unknown): BacktestPlan;
   /** Largest memory a backtest on the served market needs. @throws Refusal NO_DATA_SOURCE */
@@ -109,8 +109,8 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
   const stored = (ref: ArtifactRef): StoredBytes => ({ length: ref.bytes, etag: ref.sha256, open: () => artifacts.stream(ref) });
   const records = createRunRecords({ artifacts, jobs });
   const columnsOf = (runId: string): string => artifacts.path(requireRun(documents, runId).artifacts.columns);
-  const make = (input: RunViewInput, signal: AbortSignal): Promise<OutputBytes> => jobs.query('view-run', input, signal);
-  const view = (input: RunViewInput, signal: AbortSignal): Promise<OutputBytes> => views.get(questionOf(input), () => make(input, signal));
+  const make = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> => jobs.query('view-run', input, signal);
+  const view = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> => views.get(questionOf(input), () => make(input, signal));
 
   return {
     assertSubject: (runId) => assertSubject(documents, runId),

@@ -9,7 +9,7 @@ import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
-import type { OutputBytes } from '#jobs/tasks.js';
+import type { AnswerBytes } from '#jobs/tasks.js';
 import { lookupOf } from '#market/market-lookup.js';
 import type { Markets } from '#market/markets.js';
 import type { ArtifactStore } from '#store/artifacts.js';
@@ -33,7 +33,7 @@ export interface RiskModelReading {
   /** RiskModelView as JSON, made as it is read. */
   json(signal?: AbortSignal): ReadableStream<Uint8Array>;
   /** The covariance as an Arrow stream. */
-  arrow(signal?: AbortSignal): Promise<OutputBytes>;
+  arrow(signal?: AbortSignal): Promise<AnswerBytes>;
 }
 
 export interface RiskModels {

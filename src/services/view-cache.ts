@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '#domain/canonical-json.js';
-import type { OutputBytes } from '#jobs/tasks.js';
+import type { AnswerBytes } from '#jobs/tasks.js';
 
 /** Room for views, several hundred of the usual size. */
 const CACHE_BYTES_MAX = 64 * 2 ** 20;
@@ -8,7 +8,7 @@ const CACHE_BYTES_MAX = 64 * 2 ** 20;
 /** Views made before, by everything they are made from. */
 export interface ViewCache {
   /** The view of a question, made now unless it is still held. A view that failed is not remembered. */
-  get(question: unknown, make: () => Promise<OutputBytes>): Promise<OutputBytes>;
+  get<A extends AnswerBytes>(question: unknown, make: () => Promise<A>): Promise<A>;
 }
 
 /**
@@ -17,7 +17,7 @@ export interface ViewCache {
  */
 export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
   /** The one read longest ago first. */
-  const held = new Map<string, OutputBytes>();
+  const held = new Map<string, AnswerBytes>();
   let bytes = 0;
 
   function drop(key: string): void {
@@ -28,7 +28,7 @@ export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
   return {
     async get(question, make) {
       const key = createHash('sha256').update(canonicalJson(question)).digest('base64');
-      const known = held.get(key);
+      const known = held.get(key) as Awaited<ReturnType<typeof make>> | undefined; // A question has answers of one kind: those of its task.
       const view = known ?? (await make());
       drop(key);
       if (view.bytes.length > limitBytes / 8) return view; // One large view is not worth eight others.

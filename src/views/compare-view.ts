@@ -25,6 +25,7 @@ export function compareRuns(runs: readonly RunColumns[]): Comparison {
 
 /** Days of two ascending lists; the first itself when the other has all of them. */
 function inBoth(a: Int32Array, b: Int32Array): Int32Array {
+  if (areEqual(a, b)) return a;
   const both = new Int32Array(a.length);
   let count = 0;
   for (let i = 0, at = 0; i < a.length; i++) {
@@ -32,6 +33,12 @@ function inBoth(a: Int32Array, b: Int32Array): Int32Array {
     if (b[at] === a[i]) both[count++] = a[i]!;
   }
   return count === a.length ? a : both.slice(0, count);
+}
+
+function areEqual(a: Int32Array, b: Int32Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }
 
 /** @param wanted some of the days, ascending */

@@ -22,7 +22,9 @@ export function drawdownOf(level: Float64Array): Float64Array {
 /** The series with its first value at `base`. */
 export function rebase(series: Float64Array, base: number): Float64Array {
   const first = series[0]!;
-  return series.map((value) => base * (value / first));
+  const rebased = new Float64Array(series.length);
+  for (let i = 0; i < rebased.length; i++) rebased[i] = base * (series[i]! / first);
+  return rebased;
 }
 
 /**

@@ -37,6 +37,38 @@ export function symmetricEigen(a: Float64Array, n: number, values: Float64Array,
 }
 
 /**
+ * The largest eigenvalues of a symmetric matrix and their eigenvectors.
+ *
+ * @param a        [n x n] row-major, symmetric; not changed.
+ * @param n        Order, at least 0.
+ * @param values   [count], overwritten with the largest eigenvalues in ascending order; count is at most n.
+ * @param vectors  [count x n] row-major, overwritten: row k is the unit eigenvector of `values[k]`, oriented as in `symmetricEigen`.
+ * @returns        True when every eigenvalue converged; false only for input that is not finite.
+ * @throws         KernelFault on a shape mismatch.
+ * @cost           That of `symmetricEigen`; an engine may leave out what only the others need. Values and vectors are those of
+ *                 `symmetricEigen` to the last bit, however many are wanted.
+ * @source         Definition.
+ */
+export function largestEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean {
+  const count = assertLargest(a, n, values, vectors);
+  const allValues = new Float64Array(n);
+  const allVectors = new Float64Array(n * n);
+  const converged = symmetricEigen(a, n, allValues, allVectors);
+  values.set(allValues.subarray(n - count));
+  vectors.set(allVectors.subarray((n - count) * n));
+  return converged;
+}
+
+/** @returns how many are wanted. @throws KernelFault */
+export function assertLargest(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): number {
+  const count = values.length;
+  assert(a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
+  assert(count <= n, `values: ${count} for order ${n}`);
+  assert(vectors.length === count * n, `vectors: ${vectors.length} values for ${count} x ${n}`);
+  return count;
+}
+
+/**
  * Eigenvalues of a symmetric matrix, without vectors.
  *
  * @param a       [n x n] row-major, symmetric; not changed.

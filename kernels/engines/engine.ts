@@ -51,6 +51,8 @@ export interface Engine {
   symmetricEigenvalues(a: Float64Array, n: number, values: Float64Array): boolean;
   /** `algebra/symmetric-eigen` */
   symmetricEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean;
+  /** `algebra/symmetric-eigen` */
+  largestEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean;
   /** `algebra/square` */
   square(x: Float64Array, out: Float64Array): void;
   /** `algebra/scale-rows` */

@@ -1,6 +1,6 @@
 import { assertProduct } from '../algebra/gemm.js';
 import { mirrorUpper } from '../algebra/mirror-upper.js';
-import { assertEigen, orientRow, scaleOf } from '../algebra/symmetric-eigen.js';
+import { assertEigen, assertLargest, orientRow, scaleOf } from '../algebra/symmetric-eigen.js';
 import { columnsOf } from '../algebra/triangular-solve.js';
 import { assert } from '../assert.js';
 import type { Engine } from './engine.js';
@@ -161,6 +161,17 @@ function engineOn(blas: Routines, description: string, base: Engine): Engine {
       vectors.set(a);
       const converged = decompose(blas, 'V', vectors, n, values);
       for (let k = 0; k < n; k++) orientRow(vectors, k * n, n); // LAPACK's columns are our rows.
+      return converged;
+    },
+
+    largestEigen(a, n, values, vectors) {
+      const count = assertLargest(a, n, values, vectors);
+      const all = a.slice();
+      const allValues = new Float64Array(n);
+      const converged = decompose(blas, 'V', all, n, allValues);
+      values.set(allValues.subarray(n - count));
+      vectors.set(all.subarray((n - count) * n));
+      for (let k = 0; k < count; k++) orientRow(vectors, k * n, n);
       return converged;
     },
   };

@@ -9,7 +9,7 @@ import { rankOneUpdate } from '../algebra/rank-one-update.js';
 import { scaleRows } from '../algebra/scale-rows.js';
 import { selectColumns } from '../algebra/select-columns.js';
 import { square } from '../algebra/square.js';
-import { symmetricEigen, symmetricEigenvalues } from '../algebra/symmetric-eigen.js';
+import { largestEigen, symmetricEigen, symmetricEigenvalues } from '../algebra/symmetric-eigen.js';
 import { symmetricRankK } from '../algebra/symmetric-rank-k.js';
 import { symv } from '../algebra/symv.js';
 import { solveLower, solveLowerTransposed } from '../algebra/triangular-solve.js';
@@ -37,6 +37,7 @@ export const referenceEngine: Engine = {
   solveLowerTransposed,
   symmetricEigenvalues,
   symmetricEigen,
+  largestEigen,
   square,
   scaleRows,
   centreColumns,

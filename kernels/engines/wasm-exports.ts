@@ -25,7 +25,7 @@ export interface KernelExports {
   symmetricEigenvaluesScratch(n: number): number;
   symmetricEigenvalues(a: number, n: number, values: number, scratch: number): number;
   symmetricEigenScratch(n: number): number;
-  symmetricEigen(a: number, n: number, values: number, vectors: number, scratch: number): number;
+  symmetricEigen(a: number, n: number, count: number, values: number, vectors: number, scratch: number): number;
   teamBoardBytes(): number;
   leadTeam(board: number, followers: number): void;
   endTeam(): void;

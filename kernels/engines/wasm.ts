@@ -4,7 +4,7 @@ import { assertGroups, type ColumnGroups } from '../algebra/centre-groups.js';
 import { assertColumns } from '../algebra/column-squares.js';
 import { assertProduct, type ProductShape } from '../algebra/gemm.js';
 import { assertSelection } from '../algebra/select-columns.js';
-import { assertEigen, orientRow, scaleOf, symmetricEigen, symmetricEigenvalues } from '../algebra/symmetric-eigen.js';
+import { assertEigen, assertLargest, largestEigen, orientRow, scaleOf, symmetricEigen, symmetricEigenvalues } from '../algebra/symmetric-eigen.js';
 import { columnsOf } from '../algebra/triangular-solve.js';
 import { assert } from '../assert.js';
 import { assertNavPath } from '../simulation/nav-path.js';
@@ -183,10 +183,26 @@ export function wasmEngine({ arena = createArena(), threads = () => 1 }: WasmEng
         const [pv, writeValues] = operands.output(values);
         const [pz, writeVectors] = operands.output(vectors);
         const scratch = arena.reserve(kernels.symmetricEigenScratch(n));
-        const converged = inTeam(n, () => kernels.symmetricEigen(pa, n, pv, pz, scratch));
+        const converged = inTeam(n, () => kernels.symmetricEigen(pa, n, n, pv, pz, scratch));
         writeValues();
         writeVectors();
         for (let k = 0; k < n; k++) orientRow(vectors, k * n, n);
+        return converged !== 0;
+      });
+    },
+
+    largestEigen(a, n, values, vectors) {
+      const count = assertLargest(a, n, values, vectors);
+      if (needsScaling(a)) return largestEigen(a, n, values, vectors);
+      return run(() => {
+        const pa = operands.input(a);
+        const all = arena.reserve(n * BYTES);
+        const rows = arena.reserve(n * n * BYTES);
+        const scratch = arena.reserve(kernels.symmetricEigenScratch(n));
+        const converged = inTeam(n, () => kernels.symmetricEigen(pa, n, count, all, rows, scratch));
+        values.set(arena.view(all + (n - count) * BYTES, count));
+        vectors.set(arena.view(rows + (n - count) * n * BYTES, count * n));
+        for (let k = 0; k < count; k++) orientRow(vectors, k * n, n);
         return converged !== 0;
       });
     },

@@ -35,12 +35,13 @@ export function principalComponents(engine: Engine, panel: Float64Array, columns
     const products = engine.allocate(n * n);
     if (byRows) engine.gemm({ rows: n, inner: columns, columns: n, transposeB: true }, panel, panel, products);
     else engine.symmetricRankK(panel, columns, products);
-    const values = engine.allocate(n);
-    const vectors = engine.allocate(n * n);
-    if (!engine.symmetricEigen(products, n, values, vectors)) throw new Error('the panel has entries that are not finite');
-    const largest = Math.max(values[n - 1] ?? 0, 0);
-    for (let k = 0; k < Math.min(count, n); k++) {
-      const from = n - 1 - k;
+    const found = Math.min(count, n);
+    const values = engine.allocate(found);
+    const vectors = engine.allocate(found * n);
+    if (!engine.largestEigen(products, n, values, vectors)) throw new Error('the panel has entries that are not finite');
+    const largest = Math.max(values[found - 1] ?? 0, 0);
+    for (let k = 0; k < found; k++) {
+      const from = found - 1 - k;
       if (!(values[from]! > NEGLIGIBLE * largest)) break;
       result.values[k] = values[from]!;
       const row = result.vectors.subarray(k * columns, (k + 1) * columns);

@@ -25,6 +25,8 @@ export function divideAndConquerScratch(n: i32): usize {
 }
 
 let order: i32 = 0;
+/** Largest eigenpairs whose vectors are wanted. */
+let wanted: i32 = 0;
 let diagonal: usize = 0;
 let offDiagonal: usize = 0;
 let rowsAt: usize = 0;
@@ -35,12 +37,14 @@ let mixing: usize = 0;
 let product: usize = 0;
 
 /**
- * All eigenpairs of a symmetric tridiagonal matrix: values ascending in `d`, unit vectors as rows of `q` [n x n]. `e` is spent.
+ * All eigenvalues of a symmetric tridiagonal matrix ascending in `d`, and the unit vectors of the largest `count` as the last rows of `q`
+ * [n x n]; what is in the others means nothing. `e` is spent. A vector has the same bits however many are wanted.
  * Cuppen's divide and conquer with deflation; vectors from the Loewner formula, so that they are orthogonal to working precision.
  * Sources: Cuppen (1981), Numerische Mathematik 36, 177-195; Gu & Eisenstat (1995), SIAM J. Matrix Anal. Appl. 16(1), 172-191.
  */
-export function tridiagonalEigen(d: usize, e: usize, n: i32, q: usize, scratch: usize): bool {
+export function tridiagonalEigen(d: usize, e: usize, n: i32, count: i32, q: usize, scratch: usize): bool {
   order = n;
+  wanted = count;
   diagonal = d;
   offDiagonal = e;
   rowsAt = q;
@@ -163,8 +167,10 @@ function merge(low: i32, left: i32, right: i32, rho: f64, sign: f64): void {
   saveRows(low, left, n, kept, counts, block, d);
   if (kept > 0) {
     findRoots(kept, 2 * rho);
-    makeVectors(low, kept);
-    multiply(left, right, kept, counts, block);
+    // Roots ascend: of the last join no more than the last rows are looked at.
+    const first = n == order ? max(0, kept - wanted) : 0;
+    makeVectors(low, first, kept);
+    multiply(left, right, first, kept, counts, block);
   }
   finishOrder(low, n, kept, d);
 }
@@ -307,8 +313,8 @@ function findRoots(kept: i32, rho: f64): void {
   }
 }
 
-/** Replaces the distances by unit eigenvectors of D + rho z z', z recomputed so that the found roots are exact for it. */
-function makeVectors(low: i32, kept: i32): void {
+/** Replaces the distances, from row `first` on, by unit eigenvectors of D + rho z z', z recomputed so that the found roots are exact for it. */
+function makeVectors(low: i32, first: i32, kept: i32): void {
   const row = <usize>kept << 3;
   const poles = vector(POLES);
   const zs = vector(LOEWNER);
@@ -324,7 +330,7 @@ function makeVectors(low: i32, kept: i32): void {
     const root = sqrt(abs(real(zs, j)));
     setReal(zs, j, real(z, int(list(SOURCE), j)) < 0 ? -root : root);
   }
-  for (let i = 0; i < kept; i++) normaliseRow(mixing + <usize>i * row, kept, zs);
+  for (let i = first; i < kept; i++) normaliseRow(mixing + <usize>i * row, kept, zs);
 }
 
 /** zs_j *= distance_j / (pole_j - pole) over a range that leaves out the pole itself. */
@@ -351,16 +357,19 @@ function normaliseRow(row: usize, kept: i32, zs: usize): void {
   for (let j = 0; j < kept; j++) setReal(row, int(list(PLACE), j), factor * real(values, j));
 }
 
-/** New rows = mixing x old rows, half by half. */
-function multiply(left: i32, right: i32, kept: i32, counts: i64, block: usize): void {
+/** New rows, from row `first` on = mixing x old rows, half by half. */
+function multiply(left: i32, right: i32, first: i32, kept: i32, counts: i64, block: usize): void {
   const lefts = <i32>(counts & 0xffffffff);
   const mixed = <i32>(counts >> 32);
   const row = <usize>kept << 3;
   const leftBytes = <usize>left << 3;
   const rightBytes = <usize>right << 3;
   const rightCopies = copies + <usize>(lefts + mixed) * leftBytes;
-  teamGemm(kept, lefts + mixed, left, mixing, row, 8, copies, leftBytes, 8, block, stride, 1, false, product);
-  teamGemm(kept, kept - lefts, right, mixing + (<usize>lefts << 3), row, 8, rightCopies, rightBytes, 8, block + leftBytes, stride, 1, false, product);
+  const rows = kept - first;
+  const factors = mixing + <usize>first * row;
+  const out = block + <usize>first * stride;
+  teamGemm(rows, lefts + mixed, left, factors, row, 8, copies, leftBytes, 8, out, stride, 1, false, product);
+  teamGemm(rows, kept - lefts, right, factors + (<usize>lefts << 3), row, 8, rightCopies, rightBytes, 8, out + leftBytes, stride, 1, false, product);
 }
 
 /** Values to their rows, and the ascending order of all rows. */
@@ -378,14 +387,16 @@ function finishOrder(low: i32, n: i32, kept: i32, d: usize): void {
   }
 }
 
-/** Brings values and rows into ascending order at the very end: merges only keep lists. */
+/** Brings values and the rows that are wanted into ascending order at the very end: merges only keep lists. */
 function sortRows(n: i32): void {
   const sorted = list(ORDER);
+  const first = n - wanted;
   for (let t = 0; t < n; t++) {
     const from = int(sorted, t);
     setReal(vector(VALUES), t, real(diagonal, from));
-    memory.copy(copies + <usize>t * stride, rowsAt + <usize>from * stride, stride);
+    if (t >= first) memory.copy(copies + <usize>t * stride, rowsAt + <usize>from * stride, stride);
   }
   memory.copy(diagonal, vector(VALUES), stride);
-  memory.copy(rowsAt, copies, <usize>n * stride);
+  const skip = <usize>first * stride;
+  memory.copy(rowsAt + skip, copies + skip, <usize>wanted * stride);
 }

@@ -32,8 +32,11 @@ export function symmetricEigenvalues(a: usize, n: i32, values: usize, scratch: u
   return tridiagonalQl(values, e, n, 0, 0, 0);
 }
 
-/** Eigenpairs: values ascending, unit vectors as rows of `vectors`. The matrix is whole again at the end. */
-export function symmetricEigen(a: usize, n: i32, values: usize, vectors: usize, scratch: usize): bool {
+/**
+ * Eigenvalues ascending, and unit vectors of the largest `count` as the last rows of `vectors` [n x n], the others being room to work in.
+ * The matrix is whole again at the end.
+ */
+export function symmetricEigen(a: usize, n: i32, count: i32, values: usize, vectors: usize, scratch: usize): bool {
   const bytes = <usize>n << 3;
   const diagonal = scratch;
   const e = diagonal + bytes;
@@ -41,8 +44,8 @@ export function symmetricEigen(a: usize, n: i32, values: usize, vectors: usize, 
   const rest = tau + bytes;
   saveDiagonal(a, n, diagonal);
   tridiagonalise(a, n, values, e, tau, rest);
-  const converged = tridiagonalEigen(values, e, n, vectors, rest);
-  if (converged) transformBack(a, n, tau, vectors, rest);
+  const converged = tridiagonalEigen(values, e, n, count, vectors, rest);
+  if (converged) transformBack(a, n, tau, vectors + <usize>(n - count) * bytes, count, rest);
   restore(a, n, diagonal);
   return converged;
 }
@@ -69,13 +72,13 @@ function restore(a: usize, n: i32, diagonal: usize): void {
 }
 
 /**
- * Rows of Z become rows of Z Q', Q the product of the Householder reflections left in the upper triangle: block by block from the last,
+ * Rows of Z [rows x n] become rows of Z Q', Q the product of the Householder reflections left in the upper triangle: block by block from the last,
  * each block as I - V' T' V (compact WY form, Schreiber & Van Loan (1989), SIAM J. Sci. Stat. Comput. 10(1), 53-57).
  */
-function transformBack(a: usize, n: i32, tau: usize, z: usize, scratch: usize): void {
+function transformBack(a: usize, n: i32, tau: usize, z: usize, rows: i32, scratch: usize): void {
   const ld = <usize>n << 3;
   const v = scratch;
-  const first = v + <usize>WIDTH * ld; // Z V' [n x WIDTH]
+  const first = v + <usize>WIDTH * ld; // Z V' [rows x WIDTH]
   const second = first + <usize>WIDTH * ld; // times T'
   const t = second + <usize>WIDTH * ld;
   const small = t + (<usize>(WIDTH * WIDTH) << 3);
@@ -89,11 +92,11 @@ function transformBack(a: usize, n: i32, tau: usize, z: usize, scratch: usize): 
     formT(v, n, start, width, tau + (<usize>k << 3), t);
     const offset = <usize>start << 3;
     const row = <usize>width << 3;
-    memory.fill(first, 0, <usize>n * row);
-    memory.fill(second, 0, <usize>n * row);
-    teamGemm(n, m, width, z + offset, ld, 8, v + offset, 8, ld, first, row, 1, false, product);
-    teamGemm(n, width, width, first, row, 8, t, 8, <usize>WIDTH << 3, second, row, 1, false, product);
-    teamGemm(n, width, m, second, row, 8, v + offset, ld, 8, z + offset, ld, -1, false, product);
+    memory.fill(first, 0, <usize>rows * row);
+    memory.fill(second, 0, <usize>rows * row);
+    teamGemm(rows, m, width, z + offset, ld, 8, v + offset, 8, ld, first, row, 1, false, product);
+    teamGemm(rows, width, width, first, row, 8, t, 8, <usize>WIDTH << 3, second, row, 1, false, product);
+    teamGemm(rows, width, m, second, row, 8, v + offset, ld, 8, z + offset, ld, -1, false, product);
   }
 }
 

@@ -29,3 +29,22 @@ await measure(
     },
   })),
 );
+
+/** As many as a statistical model keeps. */
+const LARGEST = 20;
+
+await measure(
+  `largestEigen, ${LARGEST}`,
+  ORDERS.map((n) => ({
+    size: `${n}`,
+    flops: (4 / 3) * n ** 3 + 2 * LARGEST * n ** 2,
+    without: slowPast(n),
+    prepare(engine) {
+      const a = covarianceOn(engine, n);
+      const count = Math.min(LARGEST, n);
+      const values = engine.allocate(count);
+      const vectors = engine.allocate(count * n);
+      return () => engine.largestEigen(a, n, values, vectors);
+    },
+  })),
+);

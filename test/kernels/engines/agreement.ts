@@ -132,6 +132,24 @@ export function testAgreement(engine: Engine): void {
     expectClose(products, vectors.map((v, at) => v * values[Math.floor(at / n)]!), 1e-13 * n, size);
   });
 
+  test.each([...ORDERS, 20.1, 20.2, 70.1, 70.2, 140.1, 140.2])('finds the largest eigenpairs of order %d with the bits they have among all', (kind) => {
+    const n = Math.floor(kind);
+    const a = kind === n ? randomSymmetric(n) : degenerate(n, kind - n < 0.15);
+    const before = [...a];
+    const all = { values: new Float64Array(n), vectors: new Float64Array(n * n) };
+    expect(engine.symmetricEigen(a, n, all.values, all.vectors)).toBe(true);
+    for (const count of new Set([0, Math.min(1, n), Math.min(3, n), n >> 1, Math.max(0, n - 1), n])) {
+      const values = new Float64Array(count).fill(Number.NaN);
+      const vectors = new Float64Array(count * n).fill(Number.NaN);
+      expect(engine.largestEigen(a, n, values, vectors)).toBe(true);
+      expect([...values]).toEqual([...all.values.subarray(n - count)]);
+      expect([...vectors]).toEqual([...all.vectors.subarray((n - count) * n)]);
+    }
+    expect([...a]).toEqual(before);
+    expect(() => engine.largestEigen(a, n, new Float64Array(n + 1), new Float64Array((n + 1) * n))).toThrow();
+    expect(() => engine.largestEigen(a, n, new Float64Array(n), new Float64Array(n * n + 1))).toThrow();
+  });
+
   test('leaves the matrix whose eigenpairs it finds as it was', () => {
     engine.scope(() => {
       const a = own(randomSymmetric(97));
@@ -143,6 +161,11 @@ export function testAgreement(engine: Engine): void {
 
   test('says that NaN has no eigenvalues, and takes entries of extreme size', () => {
     expect(engine.symmetricEigenvalues(Float64Array.of(Number.NaN, 0, 0, 1), 2, new Float64Array(2))).toBe(false);
+    expect(engine.largestEigen(Float64Array.of(Number.NaN, 0, 0, 1), 2, new Float64Array(1), new Float64Array(2))).toBe(false);
+    const largest = [new Float64Array(1), new Float64Array(2)] as const;
+    expect(engine.largestEigen(Float64Array.of(2e200, 1e200, 1e200, 2e200), 2, ...largest)).toBe(true);
+    expectClose(largest[0], [3e200], 1e-15);
+    expectClose(largest[1], [Math.SQRT1_2, Math.SQRT1_2], 1e-15);
     for (const size of [1e-200, 1e200]) {
       const values = new Float64Array(2);
       expect(engine.symmetricEigenvalues(Float64Array.of(2 * size, size, size, 2 * size), 2, values)).toBe(true);

@@ -15,6 +15,8 @@ export function rebalanceChecks(columns: RunColumns): Check[] {
     const invested = sum(applied);
     const moved = uncapped.reduce((total, u, i) => total + Math.max(0, invested * u - applied[i]!), 0);
     const largest = applied.reduce((most, weight) => Math.max(most, weight), 0);
+    // A strategy follows its index into cash; an index always has names.
+    const isNone = invested === 0 && uncapped.every((weight) => weight === 0);
     const atCap = furthest();
     if (cap !== null) for (let i = 0; i < H; i++) if (isCapped[r * H + i] === 1) atCap.note(applied[i]!, invested * cap);
     // What a strategy holds depends on its tolerance and its costs.
@@ -23,7 +25,7 @@ export function rebalanceChecks(columns: RunColumns): Check[] {
     if (isHeld) columns.f64(hasIndexWeights ? 'indexWeights' : 'weights', at * H, (at + 1) * H).forEach((weight, i) => held.note(weight, applied[i]!));
     return [
       check({ name: `rebalance ${date}: weights`, meaning: 'Applied weights sum to what is invested.', left: invested, right: Math.min(1, invested) }),
-      check({ name: `rebalance ${date}: uncapped weights`, meaning: 'Weights before capping sum to 1.', left: sum(uncapped), right: 1 }),
+      check({ name: `rebalance ${date}: uncapped weights`, meaning: 'Weights before capping sum to 1, or there are none.', left: sum(uncapped), right: isNone ? 0 : 1 }),
       check({ name: `rebalance ${date}: redistributed`, meaning: 'What was moved is what names lost to the cap.', left: moved, right: invested * redistributed }),
       ...(isHeld ? [check({ name: `rebalance ${date}: held`, meaning: 'What the index holds at the close is what was applied; the sides are of the name furthest from it.', ...held.sides() })] : []),
       ...(cap === null

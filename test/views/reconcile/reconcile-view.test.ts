@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-columns.js';
 import { runToColumns } from '#domain/backtest/run-to-columns.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.js';
 import { reconcileView } from '#views/reconcile/reconcile-view.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { randomMarket } from '../../domain/backtest/random-market.js';
@@ -39,6 +39,20 @@ test.each([
     values[block === 'level' ? 3 : 2]! *= 0.99;
   });
   expect(found).toEqual(expect.arrayContaining([...names]));
+});
+
+test('a strategy that rebalances while its index holds nothing reconciles', () => {
+  const suspended = buildMarket({
+    dates: ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09'],
+    close: { A: [100, 110, 105, null, 108, 109], B: [50, 49, 52, null, 51, 52], LATER: [null, null, null, 10, 10, 11] },
+  });
+  const pipeline = { treatment: { missing_prices: 'exclude' }, weighting: { type: 'EqualWeight' } };
+  const index = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: '2024-01-02', rebalance: { frequency: 'none' }, pipeline });
+  const weekly = RebalanceSpec.parse({ frequency: 'weekly' });
+  const bytes = runToColumns(run(suspended, index, { strategy: { rebalance: weekly, drift_tolerance: null, exposure: 1 } }), { contentHash: 's' });
+  const columns = openColumns((start, end) => bytes.slice(start, end));
+  expect(columns.header.rebalances.map(({ date }) => date)).toContain('2024-01-05');
+  expect(reconcileView(columns, () => [], null).checks.filter(({ holds }) => !holds)).toEqual([]);
 });
 
 test('weights of a rebalance that were all made smaller are found', () => {

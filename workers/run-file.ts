@@ -26,8 +26,15 @@ function openFile(path: string): number {
   try {
     return openSync(path, 'r');
   } catch (cause) {
-    throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is not there.', null, { cause });
+    throw unreadable(cause);
   }
+}
+
+/** What a file that the system does not give is refused with: not every file that cannot be opened is gone. */
+function unreadable(cause: unknown): Refusal {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+  const why = code === 'ENOENT' ? 'its file is not there' : `the system reads none of its file (${code})`;
+  return new Refusal('DOCUMENT_UNREADABLE', `The stored run cannot be read: ${why}.`, null, { cause });
 }
 
 /**
@@ -53,29 +60,39 @@ function readRange(file: number, start: number, end: number, room: Uint8Array = 
 function readInto(file: number, start: number, room: Uint8Array): number {
   let done = 0;
   while (done < room.length) {
-    const count = readSync(file, room, done, room.length - done, start + done);
+    const count = readPart(file, room.subarray(done), start + done);
     if (count === 0) break;
     done += count;
   }
   return done;
 }
 
+function readPart(file: number, room: Uint8Array, position: number): number {
+  try {
+    return readSync(file, room, 0, room.length, position);
+  } catch (cause) {
+    throw unreadable(cause);
+  }
+}
+
 /** Bytes hashed at a time: they are still in the second cache when they are. */
 const PART_BYTES = 1 << 17;
 
-/** SHA-256 of a stored file, null when it is not there. */
+/** SHA-256 of a stored file, null when it is not there or cannot be read. */
 export function hashFile(path: string): string | null {
   let file: number;
   try {
     file = openSync(path, 'r');
   } catch {
-    return null; // Absent files are what a reconciliation tells.
+    return null; // What has no hash is what a reconciliation tells.
   }
   try {
     const hash = createHash('sha256');
     const part = new Uint8Array(PART_BYTES);
     for (let count = readSync(file, part); count > 0; count = readSync(file, part)) hash.update(part.subarray(0, count));
     return hash.digest('hex');
+  } catch {
+    return null; // A bad sector has none either.
   } finally {
     closeSync(file);
   }

@@ -83,7 +83,7 @@ export interface Analytics {
   list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): BacktestRecordCollection;
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; so do all that follow */
   record(runId: string): RunRecordReader;
-  overview(runId: string): StoredBytes;
+  overview(runId: string): Promise<StoredBytes>;
   /** @throws Refusal PRECONDITION_FAILED */
   remove(runId: string, ifMatch: Precondition | undefined): Promise<void>;
   attribution(runId: string, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
@@ -101,6 +101,9 @@ export interface Analytics {
   /** Index points of the latest run, for services that price on them. */
   levelsOf(runId: string): Promise<RunLevels>;
 }
+
+/** Overviews read and checked before they are answered: those of 25 years, as much as the answer of a larger one holds at a time. */
+const CHECKED_BYTES_MAX = 256 * 1024;
 
 export function createAnalytics(dependencies: AnalyticsDependencies): Analytics {
   const { documents, artifacts, jobs, kind, markets, calendars, views, engineVersion } = dependencies;
@@ -141,7 +144,12 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const run = requireRun(documents, runId);
       return { etag: recordEtag(run), read: () => records.read(run) };
     },
-    overview: (runId) => stored(requireRun(documents, runId).artifacts.overview),
+    async overview(runId) {
+      const { overview } = requireRun(documents, runId).artifacts;
+      if (overview.bytes > CHECKED_BYTES_MAX) return stored(overview);
+      const bytes = await artifacts.read(overview); // Damage is told before an answer has begun.
+      return { ...stored(overview), open: () => ReadableStream.from([bytes]) };
+    },
 
     async remove(runId, ifMatch) {
       await documents.transaction((tx) => {

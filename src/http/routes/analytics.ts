@@ -21,7 +21,7 @@ export function analyticsHandlers(analytics: Analytics): Handlers<typeof analyti
       await analytics.remove(params.index_id, precondition());
       return {};
     },
-    getOverview: ({ params }) => storedReply(analytics.overview(params.index_id)),
+    getOverview: async ({ params }) => storedReply(await analytics.overview(params.index_id)),
     getAttribution: async ({ params, query, signal }) => viewReply(await analytics.attribution(params.index_id, query, signal)),
     getGroupAttribution: async ({ params, query, signal }) => viewReply(await analytics.groups(params.index_id, query, signal)),
     reconcileRun: async ({ params, signal }) => viewReply(await analytics.reconcile(params.index_id, signal)),

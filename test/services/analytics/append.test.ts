@@ -227,6 +227,20 @@ describe('a backtest after the store has grown', () => {
     expect((await service.ask('GET', '/analytics/GROWS/record')).status).toBe(200);
   });
 
+  test('gives another overview in place of one that is damaged, which is refused until then', async () => {
+    await put(until(420), { full: true });
+    await wholeRun();
+    const shown = await text('/analytics/GROWS/overview');
+    const path = artifacts().map((name) => join(service.root, 'home', 'artifacts', name)).find((file) => readFileSync(file, 'utf8') === shown)!;
+    const bytes = readFileSync(path);
+    bytes[bytes.length >> 1]! ^= 1;
+    writeFileSync(path, bytes);
+    expect(await service.ask('GET', '/analytics/GROWS/overview')).toMatchObject({ status: 404, body: { error: { code: 'DOCUMENT_UNREADABLE' } } });
+    await put(until(421));
+    await backtest();
+    expect((await service.ask('GET', '/analytics/GROWS/overview')).status).toBe(200);
+  });
+
   test('is a whole one where a weight of a stored snapshot is another one', async () => {
     await put(until(420), { full: true });
     const before = new Set(artifacts());

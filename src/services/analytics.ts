@@ -39,6 +39,12 @@ export interface StoredBytes {
   open(): ReadableStream<Uint8Array>;
 }
 
+/** Stored bytes that were read and are what was written. */
+export interface CheckedBytes {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly etag: string;
+}
+
 /** The record of a run, which is written when it is asked for. */
 export interface RunRecordReader {
   readonly etag: string;
@@ -83,7 +89,7 @@ export interface Analytics {
   list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): BacktestRecordCollection;
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; so do all that follow */
   record(runId: string): RunRecordReader;
-  overview(runId: string): Promise<StoredBytes>;
+  overview(runId: string): Promise<StoredBytes | CheckedBytes>;
   /** @throws Refusal PRECONDITION_FAILED */
   remove(runId: string, ifMatch: Precondition | undefined): Promise<void>;
   attribution(runId: string, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
@@ -147,8 +153,8 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     async overview(runId) {
       const { overview } = requireRun(documents, runId).artifacts;
       if (overview.bytes > CHECKED_BYTES_MAX) return stored(overview);
-      const bytes = await artifacts.read(overview); // Damage is told before an answer has begun.
-      return { ...stored(overview), open: () => ReadableStream.from([bytes]) };
+      // Damage is told before an answer has begun.
+      return { bytes: new Uint8Array(await artifacts.read(overview)), etag: overview.sha256 };
     },
 
     async remove(runId, ifMatch) {

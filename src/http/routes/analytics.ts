@@ -21,7 +21,10 @@ export function analyticsHandlers(analytics: Analytics): Handlers<typeof analyti
       await analytics.remove(params.index_id, precondition());
       return {};
     },
-    getOverview: async ({ params }) => storedReply(await analytics.overview(params.index_id)),
+    async getOverview({ params }) {
+      const overview = await analytics.overview(params.index_id);
+      return 'bytes' in overview ? overview : storedReply(overview);
+    },
     getAttribution: async ({ params, query, signal }) => viewReply(await analytics.attribution(params.index_id, query, signal)),
     getGroupAttribution: async ({ params, query, signal }) => viewReply(await analytics.groups(params.index_id, query, signal)),
     reconcileRun: async ({ params, signal }) => viewReply(await analytics.reconcile(params.index_id, signal)),

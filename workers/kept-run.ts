@@ -17,7 +17,7 @@ import { SNAPSHOT_CELLS_MAX, cellsOf, type ResultSnapshots, type SnapshotsPlace,
 import type { Engine } from '#kernels/engines/engine.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
-import { hashFile, readStretch, withRunFile } from './run-file.js';
+import { readStretch, withRunFile } from './run-file.js';
 
 /** What is kept beside the columns of a run, so that it can be gone on with. */
 export interface KeptState {
@@ -99,10 +99,8 @@ export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrde
   const changed = prefixDiffers(prefixOf(market, handle.digests, checkpoint.day), state.prefix);
   if (changed !== null) throw new CannotGoOn(changed === 'names' ? 'names_changed' : 'history_changed');
   if (reachesBack(market, checkpoint.day)) throw new CannotGoOn('history_changed');
-  // What is copied of it would have a hash of its own, whatever it had become.
-  if (hashFile(kept.columns.path) !== kept.columns.sha256) throw new CannotGoOn('no_checkpoint');
   return reading(() =>
-    withRunFile(kept.columns.path, (stored) => {
+    withRunFile(kept.columns, (stored) => {
       const run = extendRun({
         plan, checkpoint, stored, market,
         calendars: openedCalendars(),

@@ -119,7 +119,8 @@ function keep(run: BacktestOutput, day: number, begun: readonly string[]): KeptR
     writeFileSync(path, file.bytes);
     return { path, sha256: file.sha256 };
   };
-  return { columns: write('columns', run.columns), checkpoint: write('checkpoint', run.checkpoint!), result: write('result', run.result).path, begunNames: [...begun, `columns-${day}`] };
+  const columns = write('columns', run.columns);
+  return { columns: columns.path, checkpoint: write('checkpoint', run.checkpoint!), result: write('result', run.result).path, begunNames: [...begun, `columns-${day}`] };
 }
 
 async function timed(input: BacktestInput): Promise<{ readonly output: BacktestOutput; readonly milliseconds: number }> {

@@ -287,14 +287,14 @@ export interface BacktestInput {
 
 /** A stored run as a task goes on with it: paths of its files, and the hash of the one that tells what the others have to be. Its snapshots are not read. */
 export interface KeptRun {
-  readonly columns: KeptFile;
+  readonly columns: string;
   readonly checkpoint: KeptFile;
   readonly result: string;
   /** Names that the files which its columns begin in, and at last that which they lie in, will have beside those of the new run. */
   readonly begunNames: readonly string[];
 }
 
-export interface KeptFile {
+interface KeptFile {
   readonly path: string;
   readonly sha256: string;
 }

@@ -4,7 +4,7 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
-import type { KeptFile, KeptRun } from '#jobs/tasks.js';
+import type { KeptRun, TaskInput, TaskOutput } from '#jobs/tasks.js';
 import type { Markets } from '#market/markets.js';
 import type { ArtifactInset, ArtifactRef, ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
@@ -66,6 +66,38 @@ async function shared(attempt: Attempt, { artifacts, stored: { columns, snapshot
   }
 }
 
+interface GoOnInput {
+  readonly artifacts: ArtifactStore;
+  readonly stored: Continuable;
+  readonly task: Omit<TaskInput<'backtest'>, 'kept'>;
+}
+
+interface GoneOn {
+  readonly output: TaskOutput<'backtest'>;
+  /** Null where it was made whole all the same. */
+  readonly before: SharedFiles | null;
+}
+
+/**
+ * A stored run gone on with where that gives the same, else a whole one. Files of it are compared with their hashes meanwhile, by
+ * other threads: what is copied of a damaged one would have a hash of its own, whatever it had become.
+ */
+async function goneOn(attempt: Attempt, { artifacts, stored, task }: GoOnInput): Promise<GoneOn> {
+  const { snapshots, columns, kept } = stored;
+  const intact = Promise.all([snapshots, columns.at(-1)!].map((file) => artifacts.isIntact(file)));
+  const areIntact = async (): Promise<boolean> => (await intact).every((isIntact) => isIntact);
+  let output: TaskOutput<'backtest'> | undefined;
+  try {
+    output = await attempt.compute('backtest', { ...task, kept });
+  } catch (thrown) {
+    if (await areIntact()) throw thrown; // Damaged bytes may lead anywhere.
+  }
+  if (output?.extendedFrom === null) return { output, before: null };
+  const before = output && (await areIntact()) ? await shared(attempt, { artifacts, stored, begun: output.begun }) : undefined;
+  // Who deleted or damaged the stored run took away what a run that goes on with it begins in.
+  return output && before ? { output, before } : { output: await attempt.compute('backtest', { ...task, kept: 'no_checkpoint' }, 0), before: null };
+}
+
 /** The kind of job that runs backtests: results become the stored run in the transaction that ends the job. */
 export function createBacktestJob({ documents, artifacts, markets }: BacktestJobDependencies): JobKind<BacktestPayload> {
   /** The stored run to go on with; a reason when it left nothing to go on from, null when there is none. */
@@ -76,8 +108,7 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
     if (run?.artifacts.checkpoint === undefined || run.artifacts.result.inset === undefined) return 'no_checkpoint';
     const { columns, checkpoint, result } = run.artifacts;
     const files = [...begunFiles(run), columns];
-    const file = ({ name, sha256 }: ArtifactRef): KeptFile => ({ path: artifacts.path({ name }), sha256 });
-    const kept = { columns: file(columns), checkpoint: file(checkpoint), result: artifacts.path(result) };
+    const kept = { columns: artifacts.path(columns), checkpoint: { path: artifacts.path(checkpoint), sha256: checkpoint.sha256 }, result: artifacts.path(result) };
     return { columns: files, snapshots: run.artifacts.result.inset, kept: { ...kept, begunNames: files.map(() => artifacts.newName()) } };
   }
 
@@ -90,13 +121,7 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
       const task = { market: handle, plan, engineVersion };
       const stored = storedRun(plan.runId);
       const isContinuable = stored !== null && typeof stored !== 'string';
-      const [went, isIntact] = await Promise.all([
-        attempt.compute('backtest', { ...task, kept: isContinuable ? stored.kept : stored }),
-        isContinuable ? artifacts.isIntact(stored.snapshots) : true, // The task itself does not read them.
-      ]);
-      const before = isContinuable && went.extendedFrom !== null ? (isIntact ? await shared(attempt, { artifacts, stored, begun: went.begun }) : undefined) : null;
-      // Who deleted or damaged the stored run took away what a run that goes on with it begins in.
-      const output = before === undefined ? await attempt.compute('backtest', { ...task, kept: 'no_checkpoint' }, 0) : went;
+      const { output, before } = isContinuable ? await goneOn(attempt, { artifacts, stored, task }) : { output: await attempt.compute('backtest', { ...task, kept: stored }), before: null };
       const [result, overview, columns, snapshots] = await Promise.all([
         attempt.keep(output.result),
         attempt.keep(output.overview),

@@ -57,6 +57,26 @@ export async function measure(kernel: string, cases: readonly KernelCase[], name
   }
 }
 
+/** What a kernel does to a panel of so many names and observations. */
+type PanelWork = (engine: Engine, x: Float64Array, size: { readonly assets: number; readonly observations: number }) => () => unknown;
+
+/** Times passes over panels that BLAS has no routine for, and that move so many bytes for every value. */
+export function measurePasses(kernel: string, bytesOfValue: number, work: PanelWork): Promise<void> {
+  return measure(
+    kernel,
+    SIZES.map(([assets, observations]) => ({
+      size: `${observations} x ${assets}`,
+      bytes: bytesOfValue * observations * assets,
+      without: ['tensorflow', 'openblas'] as const,
+      prepare(engine) {
+        const x = engine.allocate(observations * assets);
+        x.set(seededPanel(x.length));
+        return work(engine, x, { assets, observations });
+      },
+    })),
+  );
+}
+
 /** Times work that belongs to no engine. */
 export function measurePlain(kernel: string, size: string, work: () => unknown, amount: { readonly flops?: number; readonly bytes?: number } = {}): void {
   report({ kernel, size, engine: 'plain', ...time(referenceEngine, { size, ...amount, prepare: () => work }) });

@@ -50,10 +50,15 @@ export function symmetricEigen(a: Float64Array, n: number, values: Float64Array,
  * @source         Definition.
  */
 export function largestEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean {
+  return largestOf(symmetricEigen, a, n, values, vectors);
+}
+
+/** The same of what another `symmetricEigen` gives. */
+export function largestOf(solve: typeof symmetricEigen, a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean {
   const count = assertLargest(a, n, values, vectors);
   const allValues = new Float64Array(n);
   const allVectors = new Float64Array(n * n);
-  const converged = symmetricEigen(a, n, allValues, allVectors);
+  const converged = solve(a, n, allValues, allVectors);
   values.set(allValues.subarray(n - count));
   vectors.set(allVectors.subarray((n - count) * n));
   return converged;

@@ -1,6 +1,6 @@
 import { assertProduct } from '../algebra/gemm.js';
 import { mirrorUpper } from '../algebra/mirror-upper.js';
-import { assertEigen, assertLargest, orientRow, scaleOf } from '../algebra/symmetric-eigen.js';
+import { assertEigen, largestOf, orientRow, scaleOf } from '../algebra/symmetric-eigen.js';
 import { columnsOf } from '../algebra/triangular-solve.js';
 import { assert } from '../assert.js';
 import type { Engine } from './engine.js';
@@ -99,6 +99,15 @@ function engineOn(blas: Routines, description: string, base: Engine): Engine {
     if (b.length > 0) blas.dtrsm(ROW_MAJOR, LEFT, LOWER, trans, NON_UNIT, n, columns, 1, l, n, b, columns);
   };
 
+  const decomposed: Engine['symmetricEigen'] = (a, n, values, vectors) => {
+    assertEigen(a, n, values);
+    assert(vectors.length === n * n, `vectors: ${vectors.length} values for ${n} x ${n}`);
+    vectors.set(a);
+    const converged = decompose(blas, 'V', vectors, n, values);
+    for (let k = 0; k < n; k++) orientRow(vectors, k * n, n); // LAPACK's columns are our rows.
+    return converged;
+  };
+
   return {
     ...base,
     name: 'openblas',
@@ -155,25 +164,8 @@ function engineOn(blas: Routines, description: string, base: Engine): Engine {
       return decompose(blas, 'N', a.slice(), n, values);
     },
 
-    symmetricEigen(a, n, values, vectors) {
-      assertEigen(a, n, values);
-      assert(vectors.length === n * n, `vectors: ${vectors.length} values for ${n} x ${n}`);
-      vectors.set(a);
-      const converged = decompose(blas, 'V', vectors, n, values);
-      for (let k = 0; k < n; k++) orientRow(vectors, k * n, n); // LAPACK's columns are our rows.
-      return converged;
-    },
-
-    largestEigen(a, n, values, vectors) {
-      const count = assertLargest(a, n, values, vectors);
-      const all = a.slice();
-      const allValues = new Float64Array(n);
-      const converged = decompose(blas, 'V', all, n, allValues);
-      values.set(allValues.subarray(n - count));
-      vectors.set(all.subarray((n - count) * n));
-      for (let k = 0; k < count; k++) orientRow(vectors, k * n, n);
-      return converged;
-    },
+    symmetricEigen: decomposed,
+    largestEigen: (a, n, values, vectors) => largestOf(decomposed, a, n, values, vectors),
   };
 }
 

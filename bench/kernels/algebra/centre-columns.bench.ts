@@ -1,16 +1,6 @@
-import { measure, seededPanel, SIZES } from '../measure.js';
+import { measurePasses } from '../measure.js';
 
-await measure(
-  'centreColumns',
-  SIZES.map(([assets, observations]) => ({
-    size: `${observations} x ${assets}`,
-    bytes: 32 * observations * assets,
-    without: ['tensorflow', 'openblas'] as const,
-    prepare(engine) {
-      const x = engine.allocate(observations * assets);
-      x.set(seededPanel(x.length));
-      const means = engine.allocate(assets);
-      return () => engine.centreColumns(x, undefined, means);
-    },
-  })),
-);
+await measurePasses('centreColumns', 32, (engine, x, { assets }) => {
+  const means = engine.allocate(assets);
+  return () => engine.centreColumns(x, undefined, means);
+});

@@ -1,16 +1,6 @@
-import { measure, seededPanel, SIZES } from '../measure.js';
+import { measurePasses } from '../measure.js';
 
-await measure(
-  'columnDeviations',
-  SIZES.map(([assets, observations]) => ({
-    size: `${observations} x ${assets}`,
-    bytes: 16 * observations * assets,
-    without: ['tensorflow', 'openblas'] as const,
-    prepare(engine) {
-      const x = engine.allocate(observations * assets);
-      x.set(seededPanel(x.length));
-      const means = engine.allocate(assets);
-      return () => engine.columnDeviations(x, means);
-    },
-  })),
-);
+await measurePasses('columnDeviations', 16, (engine, x, { assets }) => {
+  const means = engine.allocate(assets);
+  return () => engine.columnDeviations(x, means);
+});

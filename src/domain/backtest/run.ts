@@ -260,11 +260,11 @@ interface OwnInput {
   readonly tick: (fraction: number) => void;
 }
 
-/** Rebalances that a strategy has of its own, by its cadence or because it solves their weights; null when it takes those of the index. */
 interface OwnTerms extends Pick<SimulatedRun, 'warnings' | 'solves'> {
   readonly own: readonly Composition[] | null;
 }
 
+/** Rebalances that a strategy has of its own, by its cadence or because it solves their weights; null when it takes those of the index. */
 function ownTerms(index: IndexRun, { plan: { strategy }, composer, engine, from, to, tick }: OwnInput): OwnTerms {
   if (strategy === undefined) return { own: null, warnings: [], solves: null };
   const dated = strategy.rebalance === null ? null : ownRebalances(index, strategy.rebalance, { from, to });

@@ -1,4 +1,5 @@
 import { pack, panelBytes, panelsOf } from './pack';
+import { PANEL_SKEW } from './panel-skew';
 import { EDGE_BYTES, spread, spreadBytes, subtractTile, tile } from './tile';
 
 /** Columns factored between two updates of what lies right of them. */
@@ -8,7 +9,7 @@ const WIDTH: i32 = 128;
 const PIVOT_BYTES: usize = 128;
 
 export function choleskyScratch(n: i32): usize {
-  return EDGE_BYTES + PIVOT_BYTES + spreadBytes(WIDTH) + <usize>panelsOf(n) * panelBytes(WIDTH);
+  return EDGE_BYTES + PIVOT_BYTES + PANEL_SKEW + spreadBytes(WIDTH) + <usize>panelsOf(n) * panelBytes(WIDTH);
 }
 
 /**
@@ -19,7 +20,7 @@ export function choleskyScratch(n: i32): usize {
  */
 export function cholesky(a: usize, n: i32, scratch: usize): i32 {
   const pivots = scratch + EDGE_BYTES;
-  const left = pivots + PIVOT_BYTES;
+  const left = pivots + PIVOT_BYTES + PANEL_SKEW;
   const packed = left + spreadBytes(WIDTH);
   const ld = <usize>n << 3;
   for (let k = 0; k < n; k += WIDTH) {

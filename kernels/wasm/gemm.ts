@@ -1,4 +1,5 @@
 import { pack, panelBytes, panelsOf } from './pack';
+import { PANEL_SKEW } from './panel-skew';
 import { EDGE_BYTES, spread, spreadBytes, tile, tileEdge } from './tile';
 
 const DEPTH: i32 = 256;
@@ -7,8 +8,11 @@ const ROWS: i32 = 128;
 /** Columns of the right operand packed at a time: 192 x 256 doubles beside them. */
 const COLUMNS: i32 = 192;
 
+/** Where panels begin in the scratch. */
+const PANELS_AT: usize = EDGE_BYTES + PANEL_SKEW;
+
 export function gemmScratch(): usize {
-  return EDGE_BYTES + spreadBytes(DEPTH) + <usize>(panelsOf(ROWS) + panelsOf(COLUMNS)) * panelBytes(DEPTH);
+  return PANELS_AT + spreadBytes(DEPTH) + <usize>(panelsOf(ROWS) + panelsOf(COLUMNS)) * panelBytes(DEPTH);
 }
 
 /**
@@ -22,7 +26,7 @@ export function gemm(
   b: usize, bInner: usize, bColumn: usize,
   c: usize, ldc: usize, sign: f64, upper: bool, scratch: usize,
 ): void {
-  const left = scratch + EDGE_BYTES + spreadBytes(DEPTH);
+  const left = scratch + PANELS_AT + spreadBytes(DEPTH);
   const right = left + <usize>panelsOf(ROWS) * panelBytes(DEPTH);
   for (let kk = 0; kk < k; kk += DEPTH) {
     const depth = min(DEPTH, k - kk);
@@ -42,7 +46,7 @@ export function gemm(
 /** Tiles of one block; with `upper` only entries whose column is at least row + `below`. */
 function addBlock(m: i32, depth: i32, n: i32, left: usize, right: usize, c: usize, ldc: usize, sign: f64, upper: bool, below: i32, edge: usize): void {
   const bytes = panelBytes(depth);
-  const panel = edge + EDGE_BYTES;
+  const panel = edge + PANELS_AT;
   for (let i = 0; i < m; i += 4) {
     const rows = min(4, m - i);
     const diagonal = i + below;

@@ -1,7 +1,8 @@
+import { PANEL_SKEW } from './panel-skew';
 import { columnOf, packWide, sixesOf, widePanelBytes, widePanelsOf } from './wide-panel';
 import { narrowTile, wideTile } from './wide-tile';
 
-/** Summands packed at a time, at most: two panels of 320, 15 KiB each, leave room in a first-level cache of 48 KiB. More summands mean fewer walks through C. */
+/** Summands packed at a time, at most, and a multiple of four: two panels of 320, 15 KiB each, leave room in a first-level cache of 48 KiB. More summands mean fewer walks through C. */
 const DEPTH: i32 = 320;
 
 /** Tile rows that pass a block of right panels together, so that few of those come from the third-level cache. */
@@ -14,6 +15,9 @@ const BLOCK: i32 = 32;
 const ZERO_BYTES: usize = 48;
 const EDGE_BYTES: usize = 144;
 
+/** Where panels begin in the scratch. */
+const PANELS_AT: usize = ZERO_BYTES + EDGE_BYTES + PANEL_SKEW;
+
 /** Tile rows that the upper triangle of C is made of. */
 export function symmetricRankKTileRows(columns: i32): i32 {
   return widePanelsOf(columns);
@@ -21,7 +25,7 @@ export function symmetricRankKTileRows(columns: i32): i32 {
 
 export function symmetricRankKScratch(rows: i32, columns: i32): usize {
   const depth = min(rows, DEPTH);
-  return ZERO_BYTES + EDGE_BYTES + <usize>widePanelsOf(columns) * widePanelBytes(depth);
+  return PANELS_AT + <usize>widePanelsOf(columns) * widePanelBytes(depth);
 }
 
 /**
@@ -31,13 +35,14 @@ export function symmetricRankKScratch(rows: i32, columns: i32): usize {
  */
 export function symmetricRankK(x: usize, rows: i32, columns: i32, c: usize, first: i32, last: i32, scratch: usize): void {
   const ld = <usize>columns << 3;
-  const slabs = max(1, (rows + DEPTH - 1) / DEPTH);
+  const turns = (rows + 3) >> 2;
+  const slabs = max(1, (turns + DEPTH / 4 - 1) / (DEPTH / 4));
   memory.fill(scratch, 0, ZERO_BYTES);
   for (let slab = 0; slab < slabs; slab++) {
-    // Slabs of one length, to a row: no short one at the end.
-    const t = <i32>(<i64>slab * rows / slabs);
-    const depth = <i32>(<i64>(slab + 1) * rows / slabs) - t;
-    const packed = scratch + ZERO_BYTES + EDGE_BYTES;
+    // Slabs of one length, to four rows, which are a turn of the tiles: no short one at the end.
+    const t = <i32>(<i64>slab * turns / slabs) << 2;
+    const depth = min(rows, <i32>(<i64>(slab + 1) * turns / slabs) << 2) - t;
+    const packed = scratch + PANELS_AT;
     packWide(x + <usize>t * ld, columns, first, depth, packed);
     for (let group = first; group < last; group += GROUP) {
       addGroup(depth, columns, c, group, min(last, group + GROUP), packed, slab == 0, slab == slabs - 1, scratch);

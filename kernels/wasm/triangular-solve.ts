@@ -6,6 +6,7 @@ import { addScaled, dot } from './vectors';
 /** Rows solved between two updates of the rest. */
 const WIDTH: i32 = 64;
 
+/** The panels of a block follow the scratch of products, and so begin as far past a line as the panels of those. */
 export function triangularSolveScratch(): usize {
   return gemmScratch() + <usize>panelsOf(WIDTH) * panelBytes(WIDTH) + panelBytes(WIDTH);
 }

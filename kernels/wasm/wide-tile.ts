@@ -5,8 +5,9 @@ import { widePanelBytes } from './wide-panel';
  *
  * `b` is a packed panel [k][6], `a` the first of three columns of another; `from` has rows `step` bytes apart, `c` rows `ldc` apart. Nine
  * accumulators of two lanes, six loads a summand: two for three multiplications, where a tile of 4 x 4 takes three for four and 3 % longer an
- * entry on Node 20. An exit follows each row, deliberately: V8 moves all loads of a stretch without branches to its top, and then spills accumulators,
- * which takes three times as long. Those inside a summand are never taken, for no panel lies at addresses as low as these.
+ * entry on Node 20. An exit follows each row, deliberately: V8 moves all loads of a stretch without branches to its top, and then spills
+ * accumulators, which takes three times as long. They are never taken, for no panel lies at addresses as low as these. Summands that are no
+ * whole turn of four have a loop of their own: exits that are taken between the four would each compute an address first.
  */
 export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c: usize, ldc: usize): void {
   let c00 = v128.load(from);
@@ -24,12 +25,9 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
   let b1: v128;
   let b2: v128;
   let t: v128;
+  const turns = b + widePanelBytes(k & ~3);
   const end = b + widePanelBytes(k);
-  const beforeLast = end - 48;
-  const beforeTwo = end - 96;
-  const beforeThree = end - 144;
-  while (true) {
-    if (b >= end) break;
+  while (b < turns) {
     b0 = v128.load(b);
     b1 = v128.load(b, 16);
     b2 = v128.load(b, 32);
@@ -47,7 +45,7 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
     c20 = f64x2.add(c20, f64x2.mul(t, b0));
     c21 = f64x2.add(c21, f64x2.mul(t, b1));
     c22 = f64x2.add(c22, f64x2.mul(t, b2));
-    if (b >= beforeLast) break;
+    if (a == 3) break;
     b0 = v128.load(b, 48);
     b1 = v128.load(b, 64);
     b2 = v128.load(b, 80);
@@ -55,17 +53,17 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
     c00 = f64x2.add(c00, f64x2.mul(t, b0));
     c01 = f64x2.add(c01, f64x2.mul(t, b1));
     c02 = f64x2.add(c02, f64x2.mul(t, b2));
-    if (a == 3) break;
+    if (a == 4) break;
     t = v128.load_splat<f64>(a, 56);
     c10 = f64x2.add(c10, f64x2.mul(t, b0));
     c11 = f64x2.add(c11, f64x2.mul(t, b1));
     c12 = f64x2.add(c12, f64x2.mul(t, b2));
-    if (a == 4) break;
+    if (a == 5) break;
     t = v128.load_splat<f64>(a, 64);
     c20 = f64x2.add(c20, f64x2.mul(t, b0));
     c21 = f64x2.add(c21, f64x2.mul(t, b1));
     c22 = f64x2.add(c22, f64x2.mul(t, b2));
-    if (b >= beforeTwo) break;
+    if (a == 6) break;
     b0 = v128.load(b, 96);
     b1 = v128.load(b, 112);
     b2 = v128.load(b, 128);
@@ -73,17 +71,17 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
     c00 = f64x2.add(c00, f64x2.mul(t, b0));
     c01 = f64x2.add(c01, f64x2.mul(t, b1));
     c02 = f64x2.add(c02, f64x2.mul(t, b2));
-    if (a == 5) break;
+    if (a == 7) break;
     t = v128.load_splat<f64>(a, 104);
     c10 = f64x2.add(c10, f64x2.mul(t, b0));
     c11 = f64x2.add(c11, f64x2.mul(t, b1));
     c12 = f64x2.add(c12, f64x2.mul(t, b2));
-    if (a == 6) break;
+    if (a == 8) break;
     t = v128.load_splat<f64>(a, 112);
     c20 = f64x2.add(c20, f64x2.mul(t, b0));
     c21 = f64x2.add(c21, f64x2.mul(t, b1));
     c22 = f64x2.add(c22, f64x2.mul(t, b2));
-    if (b >= beforeThree) break;
+    if (a == 9) break;
     b0 = v128.load(b, 144);
     b1 = v128.load(b, 160);
     b2 = v128.load(b, 176);
@@ -91,18 +89,39 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
     c00 = f64x2.add(c00, f64x2.mul(t, b0));
     c01 = f64x2.add(c01, f64x2.mul(t, b1));
     c02 = f64x2.add(c02, f64x2.mul(t, b2));
-    if (a == 7) break;
+    if (a == 10) break;
     t = v128.load_splat<f64>(a, 152);
     c10 = f64x2.add(c10, f64x2.mul(t, b0));
     c11 = f64x2.add(c11, f64x2.mul(t, b1));
     c12 = f64x2.add(c12, f64x2.mul(t, b2));
-    if (a == 8) break;
+    if (a == 11) break;
     t = v128.load_splat<f64>(a, 160);
     c20 = f64x2.add(c20, f64x2.mul(t, b0));
     c21 = f64x2.add(c21, f64x2.mul(t, b1));
     c22 = f64x2.add(c22, f64x2.mul(t, b2));
     a += 192;
     b += 192;
+  }
+  while (b < end) {
+    b0 = v128.load(b);
+    b1 = v128.load(b, 16);
+    b2 = v128.load(b, 32);
+    t = v128.load_splat<f64>(a);
+    c00 = f64x2.add(c00, f64x2.mul(t, b0));
+    c01 = f64x2.add(c01, f64x2.mul(t, b1));
+    c02 = f64x2.add(c02, f64x2.mul(t, b2));
+    if (a == 1) break;
+    t = v128.load_splat<f64>(a, 8);
+    c10 = f64x2.add(c10, f64x2.mul(t, b0));
+    c11 = f64x2.add(c11, f64x2.mul(t, b1));
+    c12 = f64x2.add(c12, f64x2.mul(t, b2));
+    if (a == 2) break;
+    t = v128.load_splat<f64>(a, 16);
+    c20 = f64x2.add(c20, f64x2.mul(t, b0));
+    c21 = f64x2.add(c21, f64x2.mul(t, b1));
+    c22 = f64x2.add(c22, f64x2.mul(t, b2));
+    a += 48;
+    b += 48;
   }
   v128.store(c, c00);
   v128.store(c, c01, 16);

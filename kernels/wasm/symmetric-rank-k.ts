@@ -1,5 +1,5 @@
 import { PANEL_SKEW } from './panel-skew';
-import { columnOf, packWide, sixesOf, widePanelBytes, widePanelsOf } from './wide-panel';
+import { columnOf, packWide, sixesOf, widePanelBytes, widePanelsOf, wholePanelsOf } from './wide-panel';
 import { narrowTile, wideTile } from './wide-tile';
 
 /** Summands packed at a time, at most, and a multiple of four: two panels of 320, 15 KiB each, leave room in a first-level cache of 48 KiB. More summands mean fewer walks through C. */
@@ -80,7 +80,7 @@ function addTiles(k: i32, columns: i32, sixes: i32, c: usize, p: i32, q: i32, en
   }
   let below = c + <usize>columnOf(q, sixes) * ld + (<usize>row << 3);
   const step = isFirst ? 0 : ld;
-  const whole = rows < 6 ? q : min(end, columns >= sixes * 6 ? sixes : sixes - 1);
+  const whole = rows < 6 ? q : min(end, wholePanelsOf(columns, sixes));
   for (; q < whole; q++) {
     const under = at + 3 * ld;
     wideTile(k, left, right, isFirst ? scratch : at, step, at, ld);

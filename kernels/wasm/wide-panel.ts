@@ -21,6 +21,13 @@ export function sixesOf(columns: i32): i32 {
   return max(0, widePanelsOf(columns) - fours);
 }
 
+/** How many panels from the first on hold six columns that all exist: of the last of them one may be missing. */
+// @ts-ignore: decorator
+@inline
+export function wholePanelsOf(columns: i32, sixes: i32): i32 {
+  return columns >= sixes * 6 ? sixes : sixes - 1;
+}
+
 /** First column of a panel. */
 // @ts-ignore: decorator
 @inline
@@ -34,21 +41,46 @@ export function packWide(x: usize, columns: i32, first: i32, k: i32, packed: usi
   const bytes = widePanelBytes(k);
   const panels = widePanelsOf(columns);
   const sixes = sixesOf(columns);
-  for (let p = first; p < panels; p++) {
+  const whole = wholePanelsOf(columns, sixes);
+  let p = first;
+  for (; p + 8 <= whole; p += 8) packEight(x + <usize>p * 48, ld, k, packed + <usize>p * bytes);
+  for (; p < whole; p++) packSix(x + <usize>p * 48, ld, k, packed + <usize>p * bytes);
+  for (; p < panels; p++) {
     const column = columnOf(p, sixes);
-    const width = min(columns, columnOf(p + 1, sixes)) - column;
-    if (width == 6) packSix(x + (<usize>column << 3), ld, k, packed + <usize>p * bytes);
-    else packPart(x + (<usize>column << 3), ld, k, width, packed + <usize>p * bytes);
+    packPart(x + (<usize>column << 3), ld, k, min(columns, columnOf(p + 1, sixes)) - column, packed + <usize>p * bytes);
+  }
+}
+
+/** Eight panels at once: their rows lie side by side, so that lines they share and pages are fetched once. */
+function packEight(from: usize, ld: usize, k: i32, to: usize): void {
+  const bytes = widePanelBytes(k);
+  for (const end = to + bytes; to < end; to += 48) {
+    const fifth = to + (bytes << 2);
+    copySix(from, to);
+    copySix(from + 48, to + bytes);
+    copySix(from + 96, to + (bytes << 1));
+    copySix(from + 144, to + 3 * bytes);
+    copySix(from + 192, fifth);
+    copySix(from + 240, fifth + bytes);
+    copySix(from + 288, fifth + (bytes << 1));
+    copySix(from + 336, fifth + 3 * bytes);
+    from += ld;
   }
 }
 
 function packSix(from: usize, ld: usize, k: i32, to: usize): void {
   for (const end = to + widePanelBytes(k); to < end; to += 48) {
-    v128.store(to, v128.load(from));
-    v128.store(to, v128.load(from, 16), 16);
-    v128.store(to, v128.load(from, 32), 32);
+    copySix(from, to);
     from += ld;
   }
+}
+
+// @ts-ignore: decorator
+@inline
+function copySix(from: usize, to: usize): void {
+  v128.store(to, v128.load(from));
+  v128.store(to, v128.load(from, 16), 16);
+  v128.store(to, v128.load(from, 32), 32);
 }
 
 function packPart(from: usize, ld: usize, k: i32, columns: i32, to: usize): void {

@@ -116,17 +116,21 @@ function addDiagonal(k: i32, left: usize, right: usize, at: usize, ld: usize, ro
 @inline
 function addTile(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows: i32, columns: i32, isFirst: bool, scratch: usize): void {
   if (rows < 3 || (columns != 6 && columns != 4)) addEdge(k, a, b, c, ldc, rows, columns, isFirst, scratch + ZERO_BYTES);
-  else if (columns == 6) wideTile(k, a, b, isFirst ? scratch : c, isFirst ? 0 : ldc, c, ldc);
-  else narrowTile(k, a, b, isFirst ? scratch : c, isFirst ? 0 : ldc, c, ldc);
+  else singleTile(k, a, b, isFirst ? scratch : c, isFirst ? 0 : ldc, c, ldc, columns);
 }
 
 function addEdge(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows: i32, columns: i32, isFirst: bool, edge: usize): void {
   const width = <usize>columns << 3;
   memory.fill(edge, 0, EDGE_BYTES);
   if (!isFirst) for (let i = 0; i < rows; i++) memory.copy(edge + <usize>i * 48, c + <usize>i * ldc, width);
-  if (columns > 4) wideTile(k, a, b, edge, 48, edge, 48);
-  else narrowTile(k, a, b, edge, 48, edge, 48);
+  singleTile(k, a, b, edge, 48, edge, 48, columns);
   for (let i = 0; i < rows; i++) memory.copy(c + <usize>i * ldc, edge + <usize>i * 48, width);
+}
+
+/** A tile beside the rows of tiles, wide enough for so many columns. */
+function singleTile(k: i32, a: usize, b: usize, from: usize, step: usize, c: usize, ldc: usize, columns: i32): void {
+  if (columns > 4) wideTile(k, a, b, from, step, c, ldc);
+  else narrowTile(k, a, b, from, step, c, ldc);
 }
 
 /** Two columns of six rows become two rows of six columns. */

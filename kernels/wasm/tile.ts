@@ -7,8 +7,10 @@
  * `a` is a spread panel [k][4][2], `b` a packed one [k][4]; `c` has rows `ldc` bytes apart. Eight accumulators of two lanes, six loads
  * a summand: on spread panels none of them needs an address of its own, and decoding keeps up with the arithmetic (broadcasting loads:
  * 4 % slower on Node 20). The exits between the four summands of a turn are deliberate: without a branch V8 hoists all loads to the top
- * and spills accumulators, which costs 40 %.
+ * and spills accumulators, which costs 40 %. In place rather than called: factorisations take 3 % less.
  */
+// @ts-ignore: decorator
+@inline
 export function tile(k: i32, a: usize, b: usize, c: usize, ldc: usize): void {
   const second = c + ldc;
   const third = second + ldc;
@@ -143,6 +145,8 @@ export function tileEdge(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows:
 }
 
 /** c -= a b where both are packed panels [k][4] and few tiles share the left one: inside a block of a factorisation. */
+// @ts-ignore: decorator
+@inline
 export function subtractTile(k: i32, a: usize, b: usize, c: usize, ldc: usize): void {
   const second = c + ldc;
   const third = second + ldc;

@@ -1,7 +1,7 @@
 import { concentration } from '#domain/analytics/concentration.js';
 import type { Composition } from '#domain/backtest/compositions.js';
 import type { Snapshot } from '#domain/backtest/run-record.js';
-import { summaryOf, type RunSummary } from '#domain/backtest/run-summary.js';
+import { assertReturns, summaryOf, type RunSummary } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import { formatDay, formatDayTimestamp } from '#domain/days.js';
 import { createJsonWriter, type JsonWriter } from './json-writer.js';
@@ -65,8 +65,9 @@ export function snapshotsOf({ rebalances, portfolio }: Run): { readonly text: Ui
   return { text: json.bytes(), cells };
 }
 
-/** A result without the snapshots that are kept by themselves. */
+/** A result without the snapshots that are kept by themselves. @throws Refusal NUMERIC_FAILURE after a total loss */
 export function writeResult(summary: RunSummary, stamp: RunStamp, { before, behind, cells: known, added, identifiers }: ResultSnapshots): WrittenResult {
+  assertReturns(summary);
   const cells = cellsOf(added);
   const json = createJsonWriter(behind.length + resultBytes(summary) + snapshotBytes(cells));
   const { days } = summary;

@@ -1,7 +1,8 @@
 import { gapsOf, pricingOf, type RecordedGaps, type RecordedPricing } from './run-record.js';
 import type { Run } from './run.js';
 import type { BenchmarkRun } from './benchmark.js';
-import type { Day } from '../days.js';
+import { formatDay, type Day } from '../days.js';
+import { Refusal } from '../refusal.js';
 
 /** What result and overview tell of a run beside its compositions: of one that was made whole, or gone on with. */
 export interface RunSummary extends Pick<Run, 'plan' | 'days' | 'level' | 'indexLevel' | 'returns' | 'drawdown' | 'annualReturns' | 'metrics' | 'totalCosts' | 'findings' | 'rebalancesWithin'> {
@@ -25,4 +26,14 @@ export function summaryOf(run: Run): RunSummary {
     rebalancesTotal: rebalances.length,
     lastRebalance: rebalances.at(-1)!,
   };
+}
+
+/** Looks for a total loss inside a run: a return from 0 has no value, nor has anything that is measured from it. @throws Refusal NUMERIC_FAILURE */
+export function assertReturns({ days, level, indexLevel }: Pick<RunSummary, 'days' | 'level' | 'indexLevel'>): void {
+  for (const [values, what] of [[level, 'portfolio'], [indexLevel, 'index']] as const) {
+    const lost = values.indexOf(0);
+    if (lost < 0 || lost === values.length - 1) continue;
+    const date = formatDay(days[lost]!);
+    throw new Refusal('NUMERIC_FAILURE', `The ${what} is worth nothing from ${date} on, and returns from 0 have no value. A run that ends on ${date} or before can be measured.`, { date });
+  }
 }

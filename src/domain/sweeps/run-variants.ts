@@ -1,6 +1,7 @@
 import type { BacktestMetrics } from '../analytics/series.js';
 import type { Composer, DeciderFactory } from '../backtest/compositions.js';
 import type { BacktestPlan } from '../backtest/plan.js';
+import { assertReturns } from '../backtest/run-summary.js';
 import { simulateRun } from '../backtest/run.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { canonicalJson } from '../canonical-json.js';
@@ -53,6 +54,7 @@ export function runVariants({ market, calendars, variants, documents, createDeci
     const tick = (fraction: number): void => report((i + fraction) / variants.length);
     try {
       const run = simulateRun({ market, calendars, plan, createDecider, report: tick, ...(known === undefined ? {} : { composer: known }) });
+      assertReturns(run);
       composers.set(key, run.composer);
       return { kind: 'run', metrics: run.metrics, totalCosts: run.totalCosts, days: run.days, level: run.level };
     } catch (refusal) {

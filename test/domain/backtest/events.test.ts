@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument, type IndexDocument as Definition } from '#domain/documents/index-document.js';
+import { runResultJson } from '#views/run-json.js';
 import { portfolioTransactionsOf } from './transactions.js';
 import { buildMarket, weekdayCalendars, type MarketSketch } from './market-builder.js';
 import { runOn } from './random-run.js';
@@ -16,16 +17,17 @@ interface Case extends Omit<MarketSketch, 'dates'> {
   readonly rebalance?: Partial<Definition['rebalance']>;
   readonly costBps?: number;
   readonly start?: string;
+  readonly end?: string | null;
 }
 
 /** Equal weights from 4 March on, never rebalanced unless said. */
-function simulate({ dates = WEEK, treatment = {}, rebalance = { frequency: 'none' }, costBps = 0, start, ...sketch }: Case): Run {
+function simulate({ dates = WEEK, treatment = {}, rebalance = { frequency: 'none' }, costBps = 0, start, end = null, ...sketch }: Case): Run {
   const document = IndexDocument.parse({
     id: 'X', name: 'X', calendar: 'MAIN', base_date: dates[0], rebalance,
     universe: { kind: 'list', identifiers: Object.keys(sketch.close).filter((name) => !/^[A-Z]{6}$/.test(name) && name !== 'KID') },
     pipeline: { treatment, weighting: { type: 'EqualWeight' } },
   });
-  return runOn(CALENDARS, buildMarket({ dates, ...sketch }), document, { transaction_cost_bps: costBps, start: start ?? null });
+  return runOn(CALENDARS, buildMarket({ dates, ...sketch }), document, { transaction_cost_bps: costBps, start: start ?? null, end });
 }
 
 const levels = (run: Run): number[] => [...run.index.book.value];
@@ -41,6 +43,25 @@ function close(actual: ArrayLike<number>, expected: readonly number[]): void {
 }
 
 const flat = (price: number) => [price, price, price, price, price, price];
+
+describe('an index that loses everything', () => {
+  const lost = (end: string | null) => simulate({ close: { A: [100, 100, null, null, null, null], KID: flat(50) }, actions: [{ name: 'A', type: 'DELISTING', value: 0, ex: '2024-03-07' }], treatment: { delisting: 'zero' }, end });
+  const result = (run: Run) => JSON.parse(new TextDecoder().decode(runResultJson(run, { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' }))) as { metrics: unknown; returns: { data: number[] } };
+
+  test('is told with the day on which nothing is left: returns from 0 have no value', () => {
+    expect(() => result(lost(null))).toThrow(expect.objectContaining({
+      code: 'NUMERIC_FAILURE',
+      message: 'The portfolio is worth nothing from 2024-03-07 on, and returns from 0 have no value. A run that ends on 2024-03-07 or before can be measured.',
+      detail: { date: '2024-03-07' },
+    }));
+  });
+
+  test('is measured up to that day', () => {
+    const { metrics, returns } = result(lost('2024-03-07'));
+    expect(returns.data).toEqual([0, 0, -1]);
+    expect(metrics).toMatchObject({ total_return: -1, annualised_return: -1, max_drawdown: -1 });
+  });
+});
 
 describe('a name that ends by an action', () => {
   const delisted = (value: number, treatment: Treatment = {}, type: 'DELISTING' | 'ACQUISITION' = 'DELISTING') =>

@@ -165,6 +165,11 @@ describe('on random markets with every kind of corporate action', () => {
 
   test('JSON written by hand is the JSON of the same object', () => {
     onRuns((found) => {
+      // After a total loss there are no returns, and so no result.
+      if (found.returns.some(Number.isNaN)) {
+        expect(() => runResultJson(found, STAMP)).toThrow(expect.objectContaining({ code: 'NUMERIC_FAILURE', message: expect.stringContaining('worth nothing from') as string }));
+        return;
+      }
       for (const bytes of [runResultJson(found, STAMP), runRecordJson(found, STAMP)]) {
         const text = new TextDecoder().decode(bytes);
         expect(JSON.stringify(JSON.parse(text))).toBe(text);

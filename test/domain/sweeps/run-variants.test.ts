@@ -1,12 +1,14 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { StrategyTerms } from '#domain/backtest/plan.js';
+import { assertReturns } from '#domain/backtest/run-summary.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { runVariants, type VariantOutcome } from '#domain/sweeps/run-variants.js';
 import { sweepTable } from '#domain/sweeps/sweep-table.js';
 import type { Variant } from '#domain/sweeps/variants.js';
 import { Refusal } from '#domain/refusal.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { CALENDARS, randomDocument, randomRequest, run } from '../backtest/random-run.js';
 import { plainDecider } from '../backtest/test-deciders.js';
@@ -16,7 +18,9 @@ const HALF: StrategyTerms = { rebalance: null, drift_tolerance: 0.02, exposure: 
 
 function singleRun(market: MarketData, { document, request, strategy }: Variant): VariantOutcome {
   try {
-    const { metrics, totalCosts, days, level } = run(market, document, { ...request, ...(strategy === null ? {} : { strategy }) });
+    const single = run(market, document, { ...request, ...(strategy === null ? {} : { strategy }) });
+    assertReturns(single);
+    const { metrics, totalCosts, days, level } = single;
     return { kind: 'run', metrics, totalCosts, days, level };
   } catch (refusal) {
     if (refusal instanceof Refusal) return { kind: 'refused', error: refusal.toDetail() };
@@ -66,4 +70,21 @@ test('a definition that the market cannot run is refused by itself', () => {
   const [first, second] = outcomesOf(market, [{ patch: {}, document, request, strategy: null }, { patch: {}, document: { ...document, base_date: '2023-12-27' }, request, strategy: null }]);
   expect(first!.kind).toBe('refused');
   expect(second!.kind).toBe('run');
+});
+
+test('a variant that loses everything is refused by itself, with the day', () => {
+  const dates = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08'];
+  const market = buildMarket({ dates, close: { A: [100, 110, null, null, null], B: [50, 51, 52, 53, 54] }, actions: [{ name: 'A', type: 'DELISTING', value: 0, ex: '2024-03-06' }] });
+  const variant = (delisting: string): Variant => ({
+    patch: {},
+    document: IndexDocument.parse({
+      id: 'X', name: 'X', calendar: 'MAIN', base_date: dates[0], rebalance: { frequency: 'none' },
+      universe: { kind: 'list', identifiers: ['A'] }, pipeline: { treatment: { delisting }, weighting: { type: 'EqualWeight' } },
+    }),
+    request: { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 },
+    strategy: null,
+  });
+  const [kept, lost] = outcomesOf(market, [variant('last_price'), variant('zero')]);
+  expect(kept).toMatchObject({ kind: 'run', metrics: { total_return: expect.closeTo(0.1, 12) as number } });
+  expect(lost).toMatchObject({ kind: 'refused', error: { code: 'NUMERIC_FAILURE', detail: { date: '2024-03-06' } } });
 });

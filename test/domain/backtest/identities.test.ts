@@ -166,7 +166,7 @@ describe('on random markets with every kind of corporate action', () => {
   test('JSON written by hand is the JSON of the same object', () => {
     onRuns((found) => {
       // After a total loss there are no returns, and so no result.
-      if (found.returns.some(Number.isNaN)) {
+      if ([found.level, found.indexLevel].some((values) => values.subarray(0, -1).includes(0))) {
         expect(() => runResultJson(found, STAMP)).toThrow(expect.objectContaining({ code: 'NUMERIC_FAILURE', message: expect.stringContaining('worth nothing from') as string }));
         return;
       }

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
-import { checkpointOf } from '#domain/backtest/checkpoint.js';
-import type { FullRunReason } from '#domain/backtest/full-run-reasons.js';
-import { CannotGoOn } from '#domain/backtest/go-on.js';
+import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
+import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
+import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
+import { CannotGoOn } from '#domain/backtest/extend/resume.js';
 import { summaryOf } from '#domain/backtest/run-summary.js';
 import { runBacktest } from '#domain/backtest/run.js';
-import { runToColumns } from '#domain/backtest/run-to-columns.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { formatDay } from '#domain/days.js';
 import type { KeptRun, Task, TaskControl, TaskInput, TaskOutput } from '#jobs/tasks.js';

@@ -1,7 +1,7 @@
-import type { Book } from '#domain/backtest/book.js';
-import { createComposer, inForce } from '#domain/backtest/compositions.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
-import { indexBook } from '#domain/backtest/index-run.js';
+import type { Book } from '#domain/backtest/simulate/book.js';
+import { createComposer, inForce } from '#domain/backtest/simulate/compositions.js';
+import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
+import { indexBook } from '#domain/backtest/simulate/index-run.js';
 import { formatDay, type Day } from '#domain/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';

@@ -1,5 +1,5 @@
-import { marketOn } from '#domain/backtest/compositions.js';
-import type { RunColumns, RunHeader } from '#domain/backtest/run-columns.js';
+import { marketOn } from '#domain/backtest/simulate/compositions.js';
+import type { RunColumns, RunHeader } from '#domain/backtest/run-file/columns.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { growthOf } from '#domain/market/growth.js';

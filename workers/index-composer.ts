@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { createComposer, type Composer } from '#domain/backtest/compositions.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { createComposer, type Composer } from '#domain/backtest/simulate/compositions.js';
+import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import type { Day } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { columnsDiffer, type RunDifference } from '#domain/backtest/first-difference.js';
-import { openColumns } from '#domain/backtest/run-columns.js';
+import { columnsDiffer, type RunDifference } from '#domain/backtest/run-file/compare.js';
+import { openColumns } from '#domain/backtest/run-file/columns.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ReplayInput, Task } from '#jobs/tasks.js';
 import { createJsonWriter } from '#views/json-writer.js';

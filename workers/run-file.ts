@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { openColumns, type ReadRange, type RunColumns } from '#domain/backtest/run-columns.js';
+import { openColumns, type ReadRange, type RunColumns } from '#domain/backtest/run-file/columns.js';
 import { Refusal } from '#domain/refusal.js';
 
 /**

@@ -1,4 +1,4 @@
-import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { runVariants } from '#domain/sweeps/run-variants.js';
 import { sweepTable } from '#domain/sweeps/sweep-table.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { FULL_RUN_REASON_NAMES } from '#domain/backtest/full-run-reasons.js';
+import { FULL_RUN_REASON_NAMES } from '#domain/backtest/extend/reasons.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';

@@ -4,7 +4,7 @@ import type { RiskDiagnosticsPayload, RiskModelRequest } from '#domain/documents
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
-import type { FullRunReason } from '#domain/backtest/full-run-reasons.js';
+import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
@@ -313,7 +313,7 @@ export interface BacktestOutput {
   readonly snapshots: KeptSnapshots;
   /** OverviewView as JSON. */
   readonly overview: OutputBytes;
-  /** Columns that the views and the record are read from: see `#domain/backtest/run-columns.js`. */
+  /** Columns that the views and the record are read from: see `#domain/backtest/run-file/columns.js`. */
   readonly columns: OutputBytes;
   /** Capture time of the run, ISO-8601 UTC with offset. */
   readonly runAt: string;

@@ -1,6 +1,6 @@
 import type { BacktestRequest } from '#contract/analytics.js';
 import type { BacktestPlan, BacktestRequest as ResolvedRequest, StrategyTerms } from '#domain/backtest/plan.js';
-import { requestedRange } from '#domain/backtest/window.js';
+import { requestedRange } from '#domain/backtest/simulate/window.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';

@@ -1,4 +1,4 @@
-import type { RecordedBook, WeightsFrame } from '#domain/backtest/run-record.js';
+import type { RecordedBook, WeightsFrame } from '#domain/backtest/record/run-record.js';
 import { formatDay } from '#domain/days.js';
 import type { JsonWriter } from './json-writer.js';
 import { daysToken, writeSeries, writeSeriesBody } from './series-json.js';

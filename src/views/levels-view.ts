@@ -1,4 +1,4 @@
-import type { BlockName, RunColumns } from '#domain/backtest/run-columns.js';
+import type { BlockName, RunColumns } from '#domain/backtest/run-file/columns.js';
 import { dayFrom } from '#domain/days.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';

@@ -1,4 +1,4 @@
-import type { BlockName, RunColumns } from '#domain/backtest/run-columns.js';
+import type { BlockName, RunColumns } from '#domain/backtest/run-file/columns.js';
 
 /** Values of a panel read at a time: a quarter of a megabyte, which stays in a processor's second cache. */
 const PART = 1 << 15;

@@ -1,5 +1,5 @@
-import type { RecordedOrder, RecordedPortfolio, RunRecord } from '#domain/backtest/run-record.js';
-import { TRADE_REASONS } from '#domain/backtest/trades.js';
+import type { RecordedOrder, RecordedPortfolio, RunRecord } from '#domain/backtest/record/run-record.js';
+import { TRADE_REASONS } from '#domain/backtest/simulate/trades.js';
 import { formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { FrameWriter } from './book-json.js';

@@ -1,5 +1,5 @@
 import type { ReplayView } from '#contract/replays.js';
-import type { RunDifference } from '#domain/backtest/first-difference.js';
+import type { RunDifference } from '#domain/backtest/run-file/compare.js';
 
 /** What a run depends on besides its plan. */
 export interface RunInputs {

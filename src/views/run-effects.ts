@@ -1,5 +1,5 @@
-import { EFFECT_WIDTH } from '#domain/backtest/column-stretches.js';
-import type { RunColumns } from '#domain/backtest/run-columns.js';
+import { EFFECT_WIDTH } from '#domain/backtest/run-file/segments.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import type { SessionEffect } from '#domain/market/growth.js';
 
 /** What happened to a name of a run on one of its dates. */

@@ -1,6 +1,6 @@
-import { gapsOf, pricingOf, type RecordedGaps, type RecordedPricing } from './run-record.js';
+import { gapsOf, pricingOf, type RecordedGaps, type RecordedPricing } from './record/run-record.js';
 import type { Run } from './run.js';
-import type { BenchmarkRun } from './benchmark.js';
+import type { BenchmarkRun } from './simulate/benchmark.js';
 import { formatDay, type Day } from '../days.js';
 import { Refusal } from '../refusal.js';
 

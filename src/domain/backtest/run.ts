@@ -9,19 +9,19 @@ import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
 import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf, type BacktestMetrics } from '../analytics/series.js';
-import { runBenchmark, type BenchmarkRun } from './benchmark.js';
-import type { Book, BookEnd, BookInput, Gap, Targets } from './book.js';
-import { createComposer, hasAnyBar, inForce, marketOn, type Composer, type Composition, type Compositions, type DeciderFactory } from './compositions.js';
-import type { DecisionMemory } from './decider.js';
-import { followBook } from './follow-book.js';
+import { runBenchmark, type BenchmarkRun } from './simulate/benchmark.js';
+import type { Book, BookEnd, BookInput, Gap, Targets } from './simulate/book.js';
+import { createComposer, hasAnyBar, inForce, marketOn, type Composer, type Composition, type Compositions, type DeciderFactory } from './simulate/compositions.js';
+import type { DecisionMemory } from './simulate/decider.js';
+import { followBook } from './simulate/follow-book.js';
 import { constrainRebalances } from '../strategies/constrained-rebalances.js';
 import { openingOf, ownRebalances } from '../strategies/own-rebalances.js';
-import { bookDays, heldAt, indexBook, indexTerms, isCapped } from './index-run.js';
+import { bookDays, heldAt, indexBook, indexTerms, isCapped } from './simulate/index-run.js';
 import type { BacktestPlan, StrategyTerms } from './plan.js';
-import { roomForColumns } from './run-room.js';
-import { simulateBook } from './simulate-book.js';
-import { tradesOf, type Trades } from './trades.js';
-import { requestedRange, type CalendarCoverage, type RequestedRange } from './window.js';
+import { roomForColumns } from './run-file/room.js';
+import { simulateBook } from './simulate/simulate-book.js';
+import { tradesOf, type Trades } from './simulate/trades.js';
+import { requestedRange, type CalendarCoverage, type RequestedRange } from './simulate/window.js';
 
 /** Everything a backtest found out, on typed arrays: T dates of the run. */
 export interface Run {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { FULL_RUN_REASON_NAMES } from '../backtest/full-run-reasons.js';
+import { FULL_RUN_REASON_NAMES } from '../backtest/extend/reasons.js';
 
 const file = { name: z.string(), bytes: z.int().min(0), sha256: z.string() };
 const Artifact = z.strictObject(file);

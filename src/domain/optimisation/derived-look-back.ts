@@ -1,5 +1,5 @@
-import type { Composition } from '../backtest/compositions.js';
-import type { DecisionMemory } from '../backtest/decider.js';
+import type { Composition } from '../backtest/simulate/compositions.js';
+import type { DecisionMemory } from '../backtest/simulate/decider.js';
 import type { DerivedDocument } from '../documents/index-document.js';
 import { LIMITS } from '../limits.js';
 import { lookBackOver, type LookBack } from '../rules/look-back.js';

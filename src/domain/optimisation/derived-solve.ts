@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import type { Composer, Composition } from '../backtest/compositions.js';
-import type { DecisionMemory } from '../backtest/decider.js';
+import type { Composer, Composition } from '../backtest/simulate/compositions.js';
+import type { DecisionMemory } from '../backtest/simulate/decider.js';
 import type { ConstraintRow, DerivedDocument } from '../documents/index-document.js';
 import { LIMITS } from '../limits.js';
 import { growthOf, growthTerms } from '../market/growth.js';

@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { metricDiagonal } from '#kernels/optimisation/metric.js';
-import type { Composer } from '../backtest/compositions.js';
+import type { Composer } from '../backtest/simulate/compositions.js';
 import type { NormRow } from '../constraints/program-row.js';
 import { isDerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';

@@ -1,5 +1,5 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { inForce, type Composer, type Composition } from '../backtest/compositions.js';
+import { inForce, type Composer, type Composition } from '../backtest/simulate/compositions.js';
 import { formatDay, type Day } from '../days.js';
 import { isDerivedDocument, type DerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';

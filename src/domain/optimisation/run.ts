@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/kkt.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { inForce, type Composer, type Composition } from '../backtest/compositions.js';
+import { inForce, type Composer, type Composition } from '../backtest/simulate/compositions.js';
 import { formatDay, type Day } from '../days.js';
 import { validateConstraints } from '../constraints/validate.js';
 import type { ConstraintRow } from '../documents/index-document.js';

@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import type { Decided, Decider, Undecided } from '../backtest/decider.js';
+import type { Decided, Decider, Undecided } from '../backtest/simulate/decider.js';
 import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { exchangeRates, requireRate } from '../market/exchange-rates.js';

@@ -1,5 +1,5 @@
-import { inForce as latestAt, type Composer, type Composition, type Compositions } from '../backtest/compositions.js';
-import { indexBook } from '../backtest/index-run.js';
+import { inForce as latestAt, type Composer, type Composition, type Compositions } from '../backtest/simulate/compositions.js';
+import { indexBook } from '../backtest/simulate/index-run.js';
 import { formatDay, type Day } from '../days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';

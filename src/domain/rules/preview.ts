@@ -1,4 +1,4 @@
-import { hasAnyBar, type Composer } from '../backtest/compositions.js';
+import { hasAnyBar, type Composer } from '../backtest/simulate/compositions.js';
 import { coveredRange } from '../calendars/covered-range.js';
 import type { Day } from '../days.js';
 import type { SessionMarket } from '../market/session-market.js';

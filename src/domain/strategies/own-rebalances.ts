@@ -1,5 +1,5 @@
-import { hasAnyBar, type Composition } from '../backtest/compositions.js';
-import { heldAt } from '../backtest/index-run.js';
+import { hasAnyBar, type Composition } from '../backtest/simulate/compositions.js';
+import { heldAt } from '../backtest/simulate/index-run.js';
 import type { IndexRun } from '../backtest/run.js';
 import type { Day } from '../days.js';
 import type { RebalanceSpec } from '../documents/index-document.js';

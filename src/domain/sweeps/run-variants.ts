@@ -1,5 +1,5 @@
 import type { BacktestMetrics } from '../analytics/series.js';
-import type { Composer, DeciderFactory } from '../backtest/compositions.js';
+import type { Composer, DeciderFactory } from '../backtest/simulate/compositions.js';
 import type { BacktestPlan } from '../backtest/plan.js';
 import { assertReturns } from '../backtest/run-summary.js';
 import { simulateRun } from '../backtest/run.js';

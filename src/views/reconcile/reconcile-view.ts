@@ -1,7 +1,7 @@
 import type { ReconciliationView } from '#contract/analytics.js';
-import { readRecord } from '#domain/backtest/record-columns.js';
-import type { RunColumns } from '#domain/backtest/run-columns.js';
-import type { RunRecord } from '#domain/backtest/run-record.js';
+import { readRecord } from '#domain/backtest/record/record-columns.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
+import type { RunRecord } from '#domain/backtest/record/run-record.js';
 import { panelRows } from '../panel-rows.js';
 import type { Check } from './check.js';
 import { contributionPass } from './contribution-checks.js';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { DeciderFactory } from '#domain/backtest/compositions.js';
+import type { DeciderFactory } from '#domain/backtest/simulate/compositions.js';
 import { runBacktest, type Run } from '#domain/backtest/run.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestRequest, StrategyTerms } from '#domain/backtest/plan.js';

@@ -1,7 +1,7 @@
-import { readRecord } from '#domain/backtest/record-columns.js';
+import { readRecord } from '#domain/backtest/record/record-columns.js';
 import type { Run } from '#domain/backtest/run.js';
-import { openColumns } from '#domain/backtest/run-columns.js';
-import { runToColumns } from '#domain/backtest/run-to-columns.js';
+import { openColumns } from '#domain/backtest/run-file/columns.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { RunStamp } from '#views/provenance-json.js';
 import { recordJson } from '#views/record-json.js';
 

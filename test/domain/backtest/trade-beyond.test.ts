@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { tradeBeyond } from '#domain/backtest/trade-beyond.js';
-import type { TradeInput } from '#domain/backtest/trade.js';
+import { tradeBeyond } from '#domain/backtest/simulate/trade-beyond.js';
+import type { TradeInput } from '#domain/backtest/simulate/trade.js';
 
 /** Held and wanted weights of up to six names that sum to at most 1, some of them frozen. */
 const randomTrade: fc.Arbitrary<TradeInput> = fc

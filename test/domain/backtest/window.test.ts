@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { requestedRange } from '#domain/backtest/window.js';
+import { requestedRange } from '#domain/backtest/simulate/window.js';
 import { dayFrom, formatDay } from '#domain/days.js';
 import { Refusal } from '#domain/refusal.js';
 import { CALENDARS } from '../rules/rule-market.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createComposer, type Composer } from '#domain/backtest/compositions.js';
-import { indexDecider } from '#domain/backtest/index-decider.js';
+import { createComposer, type Composer } from '#domain/backtest/simulate/compositions.js';
+import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
 import { formatDay } from '#domain/days.js';
 import { IndexDocument, isRuleDocument, type RuleDocument } from '#domain/documents/index-document.js';
 import { openMarketSince, shareMarket } from '#domain/market/handle.js';

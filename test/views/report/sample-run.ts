@@ -1,6 +1,6 @@
 import { runBacktest, type Run } from '#domain/backtest/run.js';
-import { openColumns } from '#domain/backtest/run-columns.js';
-import { runToColumns } from '#domain/backtest/run-to-columns.js';
+import { openColumns } from '#domain/backtest/run-file/columns.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay, dayFrom } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { counterRandom } from '#kernels/random/counter-random.js';

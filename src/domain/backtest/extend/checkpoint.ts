@@ -1,0 +1,125 @@
+import type { Day } from '../../days.js';
+import type { IndexDocument, TreatmentSpec } from '../../documents/index-document.js';
+import { markMarket } from '../../market/growth.js';
+import type { MarketMark } from '../../market/session-market.js';
+import { lastAtMost } from '../../search.js';
+import type { SeriesEnd } from '../simulate/benchmark.js';
+import type { Book, BookEnd, UnfilledOrder } from '../simulate/book.js';
+import { inForce, type Composition, type Compositions } from '../simulate/compositions.js';
+import type { DecisionMemory } from '../simulate/decider.js';
+import type { FollowEnd } from '../simulate/follow-book.js';
+import { indexTerms } from '../simulate/index-run.js';
+import { ownEnd, type Run, type RunRemains } from '../run.js';
+
+/** All that the dates after the last one of a run depend on, besides its stored columns: what it takes to go on from there. */
+export interface RunCheckpoint {
+  readonly format: typeof CHECKPOINT_FORMAT;
+  /** Last date of the run. */
+  readonly day: Day;
+  /** Earliest last session of its indices: what the market tells of the days up to it has been taken into account. */
+  readonly since: Day;
+  /** First session of the portfolio. */
+  readonly from: number;
+  /** Where the market stands, by calendar. */
+  readonly marks: ReadonlyMap<string, MarketMark>;
+  readonly index: KeptBook;
+  /** What a portfolio that follows the index has of its own, else the whole of it. */
+  readonly portfolio: KeptBook | FollowEnd;
+  /** The index that a derived one was made from. */
+  readonly parent: KeptBook | null;
+  /** Of an external benchmark: an index, or a bare series. */
+  readonly benchmark: KeptBook | null;
+  readonly series: SeriesEnd | null;
+  readonly remains: RunRemains;
+  /** Weights of the latest rebalance. */
+  readonly latest: Float64Array;
+  /** Every index that the run reaches. */
+  readonly recent: ReadonlyMap<string, RecentIndex>;
+}
+
+/** Changes with everything that a checkpoint holds. */
+export const CHECKPOINT_FORMAT = 7;
+
+/** An index with the compositions that later decisions can meet: their own incumbents, or the universe of another index. */
+export interface RecentIndex {
+  /** Session of its first composition. */
+  readonly first: number;
+  readonly list: readonly Composition[];
+  /** What its decisions left. */
+  readonly memory: DecisionMemory | null;
+}
+
+/** A book as it is kept: orders by column, placed from its first session. */
+export interface KeptBook {
+  readonly end: BookEnd;
+  readonly first: number;
+  readonly columns: Int32Array;
+  readonly orders: readonly UnfilledOrder[];
+}
+
+/** @cost a row of each derived panel of the market */
+export function checkpointOf(run: Run): RunCheckpoint {
+  const { index, parent, benchmark, portfolio, rebalances, reached } = run;
+  const benchmarkIndex = benchmark?.index ?? null;
+  const indices = [index, parent, benchmarkIndex].filter((shown) => shown !== null);
+  const day = run.days.at(-1)!;
+  const known = reached.map((compositions): KnownIndex => ({ ...compositions, to: lastAtMost(compositions.sm.sessions, day) }));
+  return {
+    format: CHECKPOINT_FORMAT,
+    day,
+    since: sinceOf(known),
+    from: portfolio.from,
+    marks: marksOf(known, indices.map(({ compositions }) => compositions)),
+    index: keptBook(index.book),
+    portfolio: 'held' in portfolio.end ? keptBook(portfolio) : portfolio.end,
+    parent: parent && keptBook(parent.book),
+    benchmark: benchmarkIndex && keptBook(benchmarkIndex.book),
+    series: benchmark?.end ?? null,
+    remains: run.remains,
+    latest: rebalances.at(-1)!.weights,
+    recent: recentOf(known),
+  };
+}
+
+export function keptBook(book: Book): KeptBook {
+  const { columns, from, unfilled } = book;
+  return { end: ownEnd(book), first: from, columns, orders: unfilled.map((order) => ({ ...order, slot: columns[order.slot]! })) };
+}
+
+/** An index up to the last session that was simulated. */
+export interface KnownIndex extends Pick<Compositions, 'document' | 'sm' | 'first' | 'list' | 'memory'> {
+  readonly to: number;
+}
+
+/** Earliest last session of some indices, as a day. */
+export function sinceOf(indices: readonly KnownIndex[]): Day {
+  return Math.min(...indices.map(({ sm, to }) => sm.sessions[to]!));
+}
+
+/** Marks of the markets of some indices, with the terms of those that were simulated. Indices of one calendar end on one session. */
+export function marksOf(indices: readonly KnownIndex[], simulated: readonly Pick<Compositions, 'document' | 'treatment'>[]): ReadonlyMap<string, MarketMark> {
+  return new Map(indices.map(({ document: { calendar }, sm, to }) => {
+    const terms = simulated.filter(({ document }) => document.calendar === calendar).map((index) => indexTerms(index));
+    return [calendar, markMarket(sm, to, terms)];
+  }));
+}
+
+/** Compositions that a decision after the last session can meet: it may lie as far before its rebalance as the definitions say. */
+export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, RecentIndex> {
+  const oldest = Math.min(...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - document.rebalance.effective_lag)]!));
+  return new Map(indices.map(({ document, sm, first, list, memory, to }) => {
+    const session = lastAtMost(sm.sessions, oldest);
+    const before = inForce(list, session);
+    const recent = list.filter((composition) => composition.session > session && composition.session <= to);
+    return [document.id, { first, list: [...(before ? [before] : []), ...recent], memory }];
+  }));
+}
+
+/** How an index treats prices and actions: a derived one as the index it was made from does. */
+export function treatmentOf(documents: Readonly<Record<string, IndexDocument>>, indexId: string): TreatmentSpec {
+  const { pipeline, derivation } = documents[indexId]!;
+  return pipeline?.treatment ?? treatmentOf(documents, derivation!.source_index_id);
+}
+
+/** An index of a run as its books are told: definition, treatment and market. */
+export type IndexTold = Pick<Compositions, 'document' | 'treatment' | 'sm'>;

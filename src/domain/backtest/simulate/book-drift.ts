@@ -1,0 +1,165 @@
+import { formatDay } from '../../days.js';
+import { requireRate } from '../../market/exchange-rates.js';
+import { effectOn } from '../../market/growth.js';
+import { panelRow } from '../../market/session-market.js';
+import { Refusal } from '../../refusal.js';
+import { eventsOn, exitFactor, valueInUnitsOf } from './book-events.js';
+import { beginStretch, dropAll, hold, isHeldColumn, placeOf, rowOf, writeRow, type BookState } from './book-state.js';
+
+/** Moves the book from the close before to this close: growth, proceeds of names that leave, spun-off names. */
+export function driftTo(state: BookState, session: number): void {
+  const { input, sm, value, gross, cash, divisor } = state;
+  const at = session - input.from;
+  if (state.inIndex) adjustCash(state, session);
+  const isStructural = sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0;
+  state.today = undefined;
+  const before = state.path;
+  const sum = isStructural ? growThroughEvents(state, session) : growUnits(state, session);
+  if (!Number.isFinite(sum)) throw new Refusal('NUMERIC_FAILURE', `The growth of the book is not finite on ${formatDay(sm.sessions[session]!)}.`);
+  state.path = sum;
+  state.paths[at] = sum;
+  gross[at] = sum / before;
+  value[at] = state.stretchValue * sum;
+  cash[at] = sum > 0 ? state.stretchCash / sum : 1;
+  if (!(sum > 0)) dropAll(state, session);
+  else if (isStructural) scaleRow(state, session, 1 / sum);
+  else if (!input.isBrief) writeRow(state, session);
+  divisor[at] = divisor[at - 1]! * reinvested(state, session);
+  if (isStructural) beginStretch(state, session);
+}
+
+/** Value of the book since the stretch began. Four sums go side by side, so that no addition waits for the one before. */
+function growUnits({ index, sm, units, heldColumns, isOneRun, count, stretchCash }: BookState, session: number): number {
+  const row = panelRow(sm, session);
+  if (isOneRun) return growRun(index, row + heldColumns[0]!, { units, count, stretchCash });
+  const fours = count & ~3;
+  let a = stretchCash;
+  let b = 0;
+  let c = 0;
+  let d = 0;
+  for (let k = 0; k < fours; k += 4) {
+    a += units[k]! * index[row + heldColumns[k]!]!;
+    b += units[k + 1]! * index[row + heldColumns[k + 1]!]!;
+    c += units[k + 2]! * index[row + heldColumns[k + 2]!]!;
+    d += units[k + 3]! * index[row + heldColumns[k + 3]!]!;
+  }
+  for (let k = fours; k < count; k++) a += units[k]! * index[row + heldColumns[k]!]!;
+  return a + b + (c + d);
+}
+
+/** The same sums over names side by side. */
+function growRun(index: Float64Array, at: number, { units, count, stretchCash }: Pick<BookState, 'units' | 'count' | 'stretchCash'>): number {
+  const fours = count & ~3;
+  let a = stretchCash;
+  let b = 0;
+  let c = 0;
+  let d = 0;
+  for (let k = 0; k < fours; k += 4) {
+    a += units[k]! * index[at + k]!;
+    b += units[k + 1]! * index[at + k + 1]!;
+    c += units[k + 2]! * index[at + k + 2]!;
+    d += units[k + 3]! * index[at + k + 3]!;
+  }
+  for (let k = fours; k < count; k++) a += units[k]! * index[at + k]!;
+  return a + b + (c + d);
+}
+
+function scaleRow({ weights, columns, input, held, count }: BookState, session: number, factor: number): void {
+  const row = input.isBrief ? 0 : (session - input.from) * columns.length;
+  for (let k = 0; k < count; k++) weights[row + held[k]!]! *= factor;
+}
+
+/** Replaces the cash that the value index has on a session by that of the book's own terms. */
+function adjustCash(state: BookState, session: number): void {
+  const { sm, effects: own, units } = state;
+  const inIndex = state.inIndex!;
+  // Both tables are by column: they are read side by side.
+  let a = own.starts[session]!;
+  let b = inIndex.starts[session]!;
+  const endA = own.starts[session + 1]!;
+  const endB = inIndex.starts[session + 1]!;
+  while (a < endA || b < endB) {
+    const columnA = a < endA ? own.effects[a]!.column : Infinity;
+    const columnB = b < endB ? inIndex.effects[b]!.column : Infinity;
+    const column = Math.min(columnA, columnB);
+    const cash = columnA === column ? own.effects[a++]!.cash : 0;
+    const cashInIndex = columnB === column ? inIndex.effects[b++]!.cash : 0;
+    const place = placeOf(state, column);
+    if (place < 0) continue;
+    const price = sm.carriedClose(session, column);
+    units[place]! *= (price + cash) / (price + cashInIndex);
+  }
+}
+
+/** Grows the row of the session name by name, through whatever happens to the names; leaves values since the stretch began in it. */
+function growThroughEvents(state: BookState, session: number): number {
+  const { input, index, sm, units, heldColumns, held, weights, columns, stretchCash } = state;
+  const row = rowOf(state, session);
+  state.rowSession = session;
+  if (input.isBrief) weights.fill(0, row, row + columns.length);
+  const from = panelRow(sm, session);
+  for (let k = 0; k < state.count; k++) weights[row + held[k]!] = units[k]! * index[from + heldColumns[k]!]!;
+  state.today = eventsOn(state, session);
+  noteRenamed(state, session);
+  for (const [column, proceeds] of state.today?.exits ?? []) {
+    if (proceeds !== undefined && isHeldColumn(state, column)) weights[row + state.slotOf[column]!]! *= exitFactor({ ...state, session, column, proceeds });
+  }
+  enterChildren(state, session);
+  let sum = stretchCash;
+  for (let k = 0; k < state.count; k++) sum += weights[row + held[k]!]!;
+  return sum;
+}
+
+/** A held name whose ticker changed without a bar of its own since is worth what its new one is once that has a price. */
+function noteRenamed(state: BookState, session: number): void {
+  const { sm, slotOf, treatment, weights } = state;
+  const { all, starts } = sm.actions;
+  for (let a = starts[session]!; a < starts[session + 1]!; a++) {
+    const { column, action } = all[a]!;
+    const related = action.type === 'TICKER_CHANGE' && action.related !== null ? sm.columnOf(action.related) : -1;
+    if (related >= 0 && related !== column && isHeldColumn(state, column)) state.renamed.set(column, related);
+  }
+  for (const [column, related] of state.renamed) {
+    if (!isHeldColumn(state, column) || !sm.hasEnded(session, column) || !sm.isPriceable(session, related, treatment.max_stale_sessions)) continue;
+    const proceeds = valueInUnitsOf(state, session, { priced: related, quoted: column });
+    weights[rowOf(state, session) + slotOf[column]!]! *= exitFactor({ ...state, session, column, proceeds });
+  }
+}
+
+/** Spun-off names enter at zero; they are worth something from their first bar on. */
+function enterChildren(state: BookState, session: number): void {
+  const { sm, rates, slotOf, weights, treatment, effects, units, index } = state;
+  const row = rowOf(state, session);
+  for (const child of state.children) child.units *= effectOn(effects, session, child.column)?.ratio ?? 1;
+  for (const { parent, child, units: perUnit } of state.today?.spinOffs ?? []) {
+    const place = placeOf(state, parent);
+    if (place < 0) continue;
+    const share = units[place]! * index[panelRow(sm, session - 1) + parent]!;
+    const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
+    const ratio = effectOn(effects, session, parent)?.ratio ?? 1;
+    state.children.push({ slot: slotOf[child]!, column: child, since: session, units: (share / price) * ratio * perUnit });
+  }
+  if (state.children.length === 0) return;
+  state.children = state.children.filter((child) => {
+    if (!sm.isPriceable(session, child.column, treatment.max_stale_sessions)) return session - child.since < treatment.max_stale_sessions;
+    requireRate(rates, sm, session, child.column);
+    weights[row + child.slot]! += child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column);
+    hold(state, child.slot);
+    return false;
+  });
+}
+
+/** Factor on the divisor for money that left or entered at this close without a price move and stays invested in its name. */
+function reinvested(state: BookState, session: number): number {
+  const { sm, effects: { effects, starts }, slotOf, weights, units, index, path } = state;
+  let kept = 1;
+  for (let e = starts[session]!; e < starts[session + 1]!; e++) {
+    const { column, ratio, cash, rights, subscription } = effects[e]!;
+    const place = placeOf(state, column);
+    if (place < 0) continue;
+    const weight = state.rowSession === session ? weights[rowOf(state, session) + slotOf[column]!]! : (units[place]! * index[panelRow(sm, session) + column]!) / path;
+    if (cash > 0) kept -= (weight * cash) / (sm.carriedClose(session, column) + cash);
+    if (rights > 0) kept += (weight * ratio * rights * subscription) / sm.carriedClose(session - 1, column);
+  }
+  return kept;
+}

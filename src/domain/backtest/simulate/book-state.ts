@@ -1,0 +1,278 @@
+import { absencesOf, type Absences } from '../../market/absences.js';
+import { exchangeRates } from '../../market/exchange-rates.js';
+import { effectTable, valueIndexOf, type EffectTable } from '../../market/growth.js';
+import { panelRow } from '../../market/session-market.js';
+import type { BookEnd, BookEvent, BookInput, BookResume, Gap, Targets, UnfilledOrder } from './book.js';
+import type { EventTerms, SessionEvents } from './book-events.js';
+import { bookNames } from './book-names.js';
+
+export interface BookState extends EventTerms {
+  readonly input: BookInput;
+  /** Value index, [S - first x N]. */
+  readonly index: Float64Array;
+  readonly effects: EffectTable;
+  /** Effects that the value index has in it, when those differ. */
+  readonly inIndex: EffectTable | null;
+  readonly absences: Absences;
+  readonly columns: Int32Array;
+  readonly slotOf: Int32Array;
+  readonly targetsOn: ReadonlyMap<number, Targets>;
+  readonly value: Float64Array;
+  readonly gross: Float64Array;
+  readonly paths: Float64Array;
+  readonly begins: Uint8Array;
+  readonly divisor: Float64Array;
+  readonly costs: Float64Array;
+  readonly weights: Float64Array;
+  readonly cash: Float64Array;
+  readonly counts: Int32Array;
+  readonly everHeld: Uint8Array;
+  readonly events: BookEvent[];
+  readonly gaps: Gap[];
+  readonly silent: Gap[];
+  readonly orders: Order[];
+  /** Orders of the latest rebalance that wait for a bar. */
+  waiting: Order[];
+  /** Slots held, ascending, in the first `count` places. */
+  readonly held: Int32Array;
+  /** 1 for the slots among them, [H]. */
+  readonly isHeld: Uint8Array;
+  count: number;
+  /** Units of the value index and column of each place: what is held since the stretch began. */
+  readonly units: Float64Array;
+  readonly heldColumns: Int32Array;
+  /** Place of each slot held since the stretch began, [H]. */
+  readonly places: Int32Array;
+  /** Whether what is held lies side by side in the market and in the rows of weights. */
+  isOneRun: boolean;
+  /** Weights asked for and held, and the slots with either, of the targets being taken; kept between rebalances for their memory, [H]. */
+  readonly asked: Float64Array;
+  readonly before: Float64Array;
+  readonly slots: Int32Array;
+  /** Value and cash at the beginning of the stretch, and growth since. */
+  stretchValue: number;
+  stretchCash: number;
+  path: number;
+  /** Session whose row of weights was written last. */
+  rowSession: number;
+  /** Columns among the held ones, and targets, that have no bar on the session. */
+  missing: readonly number[];
+  /** Spun-off names that have had no price yet. */
+  children: Child[];
+  /** Held names whose ticker has changed but whose new one had no price yet. */
+  renamed: Map<number, number>;
+  /** Structural events of the session being closed. */
+  today: SessionEvents | undefined;
+}
+
+export type Order = { -readonly [K in keyof UnfilledOrder]: UnfilledOrder[K] };
+
+export interface Child {
+  readonly slot: number;
+  readonly column: number;
+  readonly since: number;
+  /** Per unit of value at the beginning of the stretch, so that books of any initial value have the same bits. */
+  units: number;
+}
+
+export function openBook(input: BookInput): BookState {
+  const { sm, from, to, growth, treatment, targets, isBrief = false, indexTerms = growth } = input;
+  const { resume } = input;
+  const columns = resume ? bookNames({ sm, targets: [...targets, resume], from: resume.first, to }) : bookNames({ sm, targets, from, to });
+  const slotOf = new Int32Array(sm.names).fill(-1);
+  columns.forEach((column, slot) => (slotOf[column] = slot));
+  const length = to - from + 1;
+  const H = columns.length;
+  const state: BookState = {
+    input, sm, treatment, growth, columns, slotOf,
+    rates: exchangeRates(sm, growth.currency),
+    index: valueIndexOf(sm, indexTerms),
+    effects: effectTable(sm, growth),
+    inIndex: indexTerms === growth ? null : effectTable(sm, indexTerms),
+    absences: absencesOf(sm),
+    targetsOn: new Map(targets.map((entry) => [entry.session, entry])),
+    value: new Float64Array(length),
+    gross: new Float64Array(length).fill(1),
+    paths: new Float64Array(length).fill(1),
+    begins: new Uint8Array(length),
+    divisor: new Float64Array(length).fill(1),
+    costs: new Float64Array(length),
+    weights: input.roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H),
+    cash: new Float64Array(length),
+    counts: new Int32Array(length),
+    everHeld: new Uint8Array(H),
+    events: [], gaps: [], silent: [], orders: [], waiting: [],
+    held: new Int32Array(H),
+    isHeld: new Uint8Array(H),
+    count: 0,
+    units: new Float64Array(H),
+    heldColumns: new Int32Array(H),
+    places: new Int32Array(H),
+    isOneRun: false,
+    asked: new Float64Array(H),
+    before: new Float64Array(H),
+    slots: new Int32Array(H),
+    stretchValue: input.initialValue,
+    stretchCash: 1,
+    path: 1,
+    rowSession: from,
+    missing: NONE,
+    children: [],
+    renamed: new Map(),
+    today: undefined,
+  };
+  if (resume) goOn(state, resume);
+  return state;
+}
+
+/** Stands where the book stood that is gone on with. */
+function goOn(state: BookState, { end, orders }: BookResume): void {
+  const { input, slotOf, columns, weights, held, heldColumns, places, units, isHeld, everHeld } = state;
+  state.count = end.held.length;
+  for (let k = 0; k < end.held.length; k++) {
+    const slot = slotOf[end.held[k]!]!;
+    held[k] = slot;
+    heldColumns[k] = columns[slot]!;
+    places[slot] = k;
+    units[k] = end.units[k]!;
+    weights[slot] = end.weights[k]!;
+    isHeld[slot] = 1;
+    everHeld[slot] = 1;
+  }
+  state.isOneRun = isOneRunOf(heldColumns, state.count);
+  state.value[0] = end.value;
+  state.cash[0] = end.cash;
+  state.divisor[0] = end.divisor;
+  state.counts[0] = state.count;
+  state.stretchValue = end.stretchValue;
+  state.stretchCash = end.stretchCash;
+  state.path = end.path;
+  state.paths[0] = end.path;
+  state.children = end.children.map(({ column, since, units: owned }) => ({ slot: slotOf[column]!, column, since, units: owned }));
+  state.renamed = new Map(end.renamed);
+  state.orders.push(...orders.map((order): Order => ({ ...order, slot: slotOf[order.slot]! })));
+  state.waiting = end.waiting.map((position) => state.orders[position]!);
+  state.rowSession = input.from;
+}
+
+/** Where a book stands after a session. */
+export function endOf(state: BookState, session: number): BookEnd {
+  const { columns, held, count, units, weights, value, cash, divisor, orders, waiting, stretchValue, stretchCash, path, children, renamed, input } = state;
+  const at = session - input.from;
+  const row = rowOf(state, session);
+  const slots = held.subarray(0, count);
+  return {
+    held: Int32Array.from(slots, (slot) => columns[slot]!),
+    units: units.slice(0, count),
+    weights: Float64Array.from(slots, (slot) => weights[row + slot]!),
+    value: value[at]!,
+    cash: cash[at]!,
+    divisor: divisor[at]!,
+    stretchValue, stretchCash, path,
+    children: children.map(({ column, since, units: owned }) => ({ column, since, units: owned })),
+    renamed: [...renamed],
+    waiting: waiting.map((order) => orders.indexOf(order)),
+  };
+}
+
+const NONE: readonly number[] = [];
+
+/** Beginning of a session's row of weights. */
+export function rowOf({ input, columns }: BookState, session: number): number {
+  return input.isBrief ? 0 : (session - input.from) * columns.length;
+}
+
+export function isHeldColumn({ slotOf, isHeld }: BookState, column: number): boolean {
+  const slot = slotOf[column]!;
+  return slot >= 0 && isHeld[slot] === 1;
+}
+
+/** Place of a column among those held since the stretch began, -1 when it is not held. */
+export function placeOf({ slotOf, isHeld, places }: BookState, column: number): number {
+  const slot = slotOf[column]!;
+  return slot >= 0 && isHeld[slot] === 1 ? places[slot]! : -1;
+}
+
+/** Writes the weights of the session from the units. */
+export function writeRow(state: BookState, session: number): void {
+  const { input, index, sm, units, heldColumns, held, count, weights, columns, path } = state;
+  if (state.rowSession === session) return;
+  state.rowSession = session;
+  const from = panelRow(sm, session);
+  const row = rowOf(state, session);
+  if (input.isBrief) weights.fill(0, row, row + columns.length);
+  if (state.isOneRun) {
+    const to = row + held[0]!;
+    const at = from + heldColumns[0]!;
+    for (let k = 0; k < count; k++) weights[to + k] = (units[k]! * index[at + k]!) / path;
+  } else {
+    for (let k = 0; k < count; k++) weights[row + held[k]!] = (units[k]! * index[from + heldColumns[k]!]!) / path;
+  }
+}
+
+/** From this close on, holdings are units of what they are worth now. */
+export function beginStretch(state: BookState, session: number): void {
+  const { input, index, sm, units, heldColumns, held, places, count, weights, columns, value, cash } = state;
+  const at = session - input.from;
+  const row = rowOf(state, session);
+  const from = panelRow(sm, session);
+  for (let k = 0; k < count; k++) {
+    const slot = held[k]!;
+    const column = columns[slot]!;
+    heldColumns[k] = column;
+    places[slot] = k;
+    units[k] = weights[row + slot]! / index[from + column]!;
+  }
+  // Without costs the first quotient is exactly 1.
+  const scale = value[at]! > 0 ? (state.stretchValue * state.path) / value[at]! / state.path : 1;
+  for (const child of state.children) child.units *= scale;
+  state.isOneRun = isOneRunOf(heldColumns, count);
+  state.begins[at] = 1;
+  state.stretchValue = value[at]!;
+  state.stretchCash = cash[at]!;
+  state.path = 1;
+}
+
+/** Columns and slots both ascend, and slots are never further apart than columns. */
+function isOneRunOf(heldColumns: Int32Array, count: number): boolean {
+  return count > 0 && heldColumns[count - 1]! - (heldColumns[0]!) === count - 1;
+}
+
+/** Adds the slot behind all that are held. */
+export function append(state: BookState, slot: number): void {
+  state.held[state.count++] = slot;
+  state.isHeld[slot] = 1;
+  state.everHeld[slot] = 1;
+}
+
+export function hold(state: BookState, slot: number): void {
+  if (state.isHeld[slot] === 1) return;
+  const { held } = state;
+  let k = state.count;
+  while (k > 0 && held[k - 1]! > slot) k--;
+  held.copyWithin(k + 1, k, state.count);
+  held[k] = slot;
+  state.count++;
+  state.isHeld[slot] = 1;
+  state.everHeld[slot] = 1;
+}
+
+export function drop(state: BookState, slot: number, row: number): void {
+  const { held, weights } = state;
+  weights[row + slot] = 0;
+  if (state.isHeld[slot] === 0) return;
+  const k = held.subarray(0, state.count).indexOf(slot);
+  held.copyWithin(k, k + 1, state.count);
+  state.count--;
+  state.isHeld[slot] = 0;
+}
+
+/** Nothing is worth anything any more. */
+export function dropAll(state: BookState, session: number): void {
+  const { weights, columns } = state;
+  const row = rowOf(state, session);
+  weights.fill(0, row, row + columns.length);
+  state.count = 0;
+  state.isHeld.fill(0);
+  beginStretch(state, session);
+}

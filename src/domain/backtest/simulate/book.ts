@@ -1,0 +1,149 @@
+import type { TreatmentSpec } from '../../documents/index-document.js';
+import type { GrowthTerms } from '../../market/growth.js';
+import type { SessionMarket } from '../../market/session-market.js';
+import type { FollowEnd } from './follow-book.js';
+
+/** Weights that a book takes at the close of a session. */
+export interface Targets {
+  readonly session: number;
+  /** Columns, ascending. */
+  readonly columns: Int32Array;
+  /** One per column; their sum is the fraction invested. */
+  readonly weights: Float64Array;
+}
+
+export interface BookInput {
+  readonly sm: SessionMarket;
+  readonly treatment: TreatmentSpec;
+  readonly growth: GrowthTerms;
+  /** First and last session simulated. */
+  readonly from: number;
+  readonly to: number;
+  /** Ascending by session, the first at `from`; of several on one session the last counts. */
+  readonly targets: readonly Targets[];
+  readonly initialValue: number;
+  /** Cost of a unit of traded notional; 0 for an index. */
+  readonly costRate: number;
+  /** An index takes every name at its carried price; a portfolio trades what is priceable. */
+  readonly fills: 'all' | 'priceable';
+  /** After the first session a name is traded only when its weight is further than this from its target. */
+  readonly tolerance?: number;
+  /** Only the level is wanted: weights are kept of the last session alone, and nothing of what was traded. */
+  readonly isBrief?: boolean;
+  /** Terms of the value index to read when they differ from `growth` in cash alone: one panel then serves every variant. */
+  readonly indexTerms?: GrowthTerms;
+  /** A session at whose close a stretch begins though nothing happens: that of a portfolio which follows the book from there. */
+  readonly followedFrom?: number;
+  /** Goes on from where another book of the same terms ended: `from` is the session it ended on. */
+  readonly resume?: BookResume;
+  /** Memory for the weights, zeros; an array of their own unless given. */
+  readonly roomForWeights?: (cells: number) => Float64Array;
+  /** Stops between sessions when the run was cancelled. */
+  readonly tick?: (fraction: number) => void;
+}
+
+/** A book that is gone on with. */
+export interface BookResume {
+  readonly end: BookEnd;
+  /** First session of the whole book. */
+  readonly first: number;
+  /** Its columns so far, and its orders, placed from the session it ended on and by columns. */
+  readonly columns: Int32Array;
+  readonly orders: readonly UnfilledOrder[];
+}
+
+/** All that the sessions after a book's last one depend on. Names are columns of the market. */
+export interface BookEnd {
+  /** Names held, ascending, their units of the value index and their weights. */
+  readonly held: Int32Array;
+  readonly units: Float64Array;
+  readonly weights: Float64Array;
+  readonly value: number;
+  readonly cash: number;
+  readonly divisor: number;
+  readonly stretchValue: number;
+  readonly stretchCash: number;
+  readonly path: number;
+  /** Spun-off names without a price yet, in units per unit of the stretch's value. */
+  readonly children: readonly { readonly column: number; readonly since: number; readonly units: number }[];
+  /** Held names whose ticker has changed, and into which. */
+  readonly renamed: readonly (readonly [column: number, into: number])[];
+  /** Positions among the orders of those that wait for a bar. */
+  readonly waiting: readonly number[];
+}
+
+/** A simulated book: T sessions from `from`, H names. Everything is of the close, after trades. */
+export interface Book {
+  readonly sm: SessionMarket;
+  readonly from: number;
+  readonly length: number;
+  /** Columns of the names it held or could have come to hold, ascending, [H]. */
+  readonly columns: Int32Array;
+  /** [T] */
+  readonly value: Float64Array;
+  /** Growth of the value over the session, before costs; 1 on the first, [T]. */
+  readonly gross: Float64Array;
+  /** Value before what happened at the close over that at the beginning of the stretch, [T]. */
+  readonly path: Float64Array;
+  /** 1 where a stretch begins at the close: up to its end nothing but growth changes the value, [T]. */
+  readonly begins: Uint8Array;
+  /** Market value divided by value, 1 on the first session, [T]. */
+  readonly divisor: Float64Array;
+  /** Costs paid on the session, [T]. */
+  readonly costs: Float64Array;
+  /** Held weights, 0 where not held, [T x H]; of the last session alone in a brief book. */
+  readonly weights: Float64Array;
+  /** Fraction held in cash, [T]. */
+  readonly cash: Float64Array;
+  /** Names held, [T]. */
+  readonly counts: Int32Array;
+  /** 1 for names held at some close, [H]. */
+  readonly everHeld: Uint8Array;
+  /** Sessions on which something but drift happened, ascending. */
+  readonly events: readonly BookEvent[];
+  readonly unfilled: readonly UnfilledOrder[];
+  /** Names without a bar on a session on which their exchange was open, held or asked for; by session, then column. */
+  readonly gaps: readonly Gap[];
+  /** Names that left because their bars stopped without an action. */
+  readonly silent: readonly Gap[];
+  /** Where it stands after its last close. */
+  readonly end: BookEnd | FollowEnd;
+}
+
+export interface BookEvent {
+  /** Position from the first session of the book. */
+  readonly at: number;
+  /** Whether targets were taken. */
+  readonly rebalanced: boolean;
+  /** Value and weights after drift, before anything was traded. */
+  readonly valueBefore: number;
+  readonly before: Float64Array;
+  /** Weights that left at a price or turned into another name, before anything was paid for. */
+  readonly moves: readonly Move[];
+  /** Slots traded because an earlier order could be filled now. */
+  readonly retried: readonly number[];
+}
+
+export interface Move {
+  readonly slot: number;
+  /** Change of the weight, of the value before trades. */
+  readonly change: number;
+}
+
+export interface UnfilledOrder {
+  readonly at: number;
+  readonly slot: number;
+  readonly side: 'buy' | 'sell';
+  readonly target: number;
+  readonly held: number;
+  readonly notional: number;
+  readonly reason: 'no_price' | 'stale_price' | 'delisted';
+  /** Position of the session it was filled on, null if never. */
+  readonly filledAt: number | null;
+}
+
+/** A name on a session of the market's axis. */
+export interface Gap {
+  readonly session: number;
+  readonly column: number;
+}

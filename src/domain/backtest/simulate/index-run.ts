@@ -1,0 +1,68 @@
+import { growthTerms, type GrowthTerms } from '../../market/growth.js';
+import type { ReturnVariant } from '../../market/market-data.js';
+import type { Book } from './book.js';
+import type { Compositions } from './compositions.js';
+import { simulateBook } from './simulate-book.js';
+
+/** Terms on which an index grows: its treatment in its currency, in its own variant unless another is asked for. */
+export function indexTerms({ treatment, document }: Pick<Compositions, 'treatment' | 'document'>, variant: ReturnVariant = treatment.dividends): GrowthTerms {
+  return growthTerms(treatment, document.currency, variant);
+}
+
+export interface IndexBookInput {
+  readonly compositions: Compositions;
+  /** Last session. */
+  readonly to: number;
+  /** Another variant than the index's own. */
+  readonly variant?: ReturnVariant;
+  /** Runs on the weights before capping. */
+  readonly uncapped?: boolean;
+  /** Keeps levels and divisor alone. */
+  readonly isBrief?: boolean;
+  /** First session of a portfolio that follows the index. */
+  readonly followedFrom?: number;
+  /** Memory for the weights: see `BookInput`. */
+  readonly roomForWeights?: (cells: number) => Float64Array;
+  readonly tick?: (fraction: number) => void;
+}
+
+/** The index as a book without costs, from its first composition on, starting at its base value. @cost O(T H) */
+export function indexBook({ compositions, to, variant, uncapped = false, isBrief = false, followedFrom, roomForWeights, tick }: IndexBookInput): Book {
+  const { sm, treatment, document, first, list } = compositions;
+  return simulateBook({
+    sm,
+    treatment,
+    growth: indexTerms(compositions, variant),
+    ...(variant ? { indexTerms: indexTerms(compositions) } : {}),
+    isBrief,
+    ...(followedFrom === undefined ? {} : { followedFrom }),
+    from: first,
+    to,
+    targets: list
+      .filter(({ session }) => session <= to)
+      .map(({ session, columns, weights, uncapped: raw }) => ({ session, columns, weights: uncapped ? raw : weights })),
+    initialValue: document.base_value,
+    costRate: 0,
+    fills: 'all',
+    ...(roomForWeights ? { roomForWeights } : {}),
+    ...(tick ? { tick } : {}),
+  });
+}
+
+/** Whether a definition can move weights by a cap, a floor or group caps. */
+export function isCapped({ document }: Pick<Compositions, 'document'>): boolean {
+  const weighting = document.pipeline?.weighting;
+  return weighting !== undefined && (weighting.cap !== null || weighting.floor !== null || weighting.group_caps.length > 0);
+}
+
+/** Days of a book, [T]. */
+export function bookDays({ sm, from, length }: Book): Int32Array {
+  return sm.sessions.slice(from, from + length);
+}
+
+/** What a book holds after a close: columns ascending, and their weights. */
+export function heldAt({ from, columns, weights }: Book, session: number): { readonly columns: Int32Array; readonly weights: Float64Array } {
+  const row = (session - from) * columns.length;
+  const held = [...columns.keys()].filter((slot) => weights[row + slot]! > 0);
+  return { columns: Int32Array.from(held, (slot) => columns[slot]!), weights: Float64Array.from(held, (slot) => weights[row + slot]!) };
+}

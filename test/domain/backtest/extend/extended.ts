@@ -1,0 +1,134 @@
+import { expect } from 'vitest';
+import type { RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
+import type { DeciderFactory } from '#domain/backtest/simulate/compositions.js';
+import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
+import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
+import { CannotGoOn } from '#domain/backtest/extend/resume.js';
+import type { BacktestPlan } from '#domain/backtest/plan.js';
+import { readRecord } from '#domain/backtest/record/record-columns.js';
+import { PANELS } from '#domain/backtest/run-file/segments.js';
+import { openColumns, type Block, type BlockName, type RunColumns } from '#domain/backtest/run-file/columns.js';
+import { summaryOf } from '#domain/backtest/run-summary.js';
+import type { Run } from '#domain/backtest/run.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { actionsOf, openMarketSince, shareMarket } from '#domain/market/handle.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { settledDay } from '#market/prefix.js';
+import { recordJson } from '#views/record-json.js';
+import { snapshotsOf, withInset, writeResult, type WrittenResult } from '#views/run-json.js';
+import { CALENDARS } from '../random-run.js';
+import { plainDecider } from '../test-deciders.js';
+
+/** The rows of a market up to a position, with every action it knows of. */
+export function cut(market: MarketData, rows: number): MarketData {
+  const names = market.identifiers.length;
+  return {
+    ...market,
+    contentHash: `${market.contentHash}-${rows}`,
+    dates: market.dates.slice(0, rows),
+    fields: new Map([...market.fields].map(([name, panel]) => [name, panel.slice(0, rows * names)])),
+  };
+}
+
+export interface StoredRun {
+  readonly columns: RunColumns;
+  readonly checkpoint: RunCheckpoint;
+}
+
+export interface ExtendTerms {
+  readonly createDecider?: DeciderFactory;
+  readonly calendars?: Calendars;
+  /** Called when a decision is made on the whole market. */
+  readonly onWhole?: () => void;
+  /** Dates that a file may have before further ones are written to another; none unless given. */
+  readonly datesMax?: number;
+}
+
+/** A stored run gone on with, or why it is not. */
+export function extend(plan: BacktestPlan, market: MarketData, { columns, checkpoint }: StoredRun, { createDecider = plainDecider, calendars = CALENDARS, onWhole = () => {}, datesMax = 0 }: ExtendTerms = {}): ExtendedRun | FullRunReason {
+  const handle = shareMarket(market);
+  const after = Math.min(checkpoint.since, settledDay(market, checkpoint.day));
+  try {
+    return extendRun({
+      plan, checkpoint, calendars,
+      market: openMarketSince(handle, after),
+      marketSince: (day) => openMarketSince(handle, day),
+      wholeMarket() {
+        onWhole();
+        return market;
+      },
+      createDecider,
+      report: () => {},
+      stored: columns,
+      begunNames: Array.from({ length: (columns.header.begun?.length ?? 0) + 1 }, (_, i) => `${i}`),
+      datesMax,
+      actionsOf: (wanted) => actionsOf(handle, wanted),
+      contentHash: 's',
+    });
+  } catch (thrown) {
+    if (thrown instanceof CannotGoOn) return thrown.reason;
+    throw thrown;
+  }
+}
+
+/** The result of a run as it is kept: its text, and the snapshots that stay as they are when it is gone on with. */
+export interface KeptResult {
+  readonly snapshots: Uint8Array;
+  readonly written: WrittenResult;
+}
+
+export function keptResult(run: Run): KeptResult {
+  const { text, cells } = snapshotsOf(run);
+  return { snapshots: text, written: writeResult(summaryOf(run), STAMP, { before: text.length, behind: new Uint8Array(0), cells, added: [], identifiers: [] }) };
+}
+
+export function resultAfter({ snapshots, written: { bytes, snapshots: { from, to, cells } } }: KeptResult, { summary, rebalances, market }: ExtendedRun): KeptResult {
+  return { snapshots, written: writeResult(summary, STAMP, { before: snapshots.length, behind: bytes.slice(from, to), cells, added: rebalances, identifiers: market }) };
+}
+
+/** The text as it is served. */
+export function resultText({ snapshots, written: { bytes, snapshots: { from } } }: KeptResult): string {
+  return Buffer.from(withInset(bytes, { at: from, text: snapshots })).toString();
+}
+
+/** Columns that begin in files kept here, named by their positions. */
+export function opened(bytes: Uint8Array, files: readonly Uint8Array[] = []): RunColumns {
+  return openColumns((start, end) => bytes.slice(start, end), (name) => (start, end) => files[Number(name)]!.slice(start, end));
+}
+
+/** The files of a run gone on with: those that it begins in, and its own. */
+export function filesAfter(files: readonly Uint8Array[], { columns, begun }: ExtendedRun): Uint8Array[] {
+  return [...files.slice(0, begun), columns];
+}
+
+export const STAMP = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
+
+/** Whether every column of every panel, and an odd range of each block, is what other columns tell. */
+export function expectSameReads(columns: RunColumns, other: RunColumns): void {
+  for (const [name, block] of Object.entries(other.header.blocks) as [BlockName, Block][]) {
+    if (LAYOUT.has(name) || name === 'effects') continue;
+    const range = [Math.floor(block.length / 3), Math.ceil((2 * block.length) / 3)] as const;
+    expect(columns[block.type](name, ...range)).toEqual(other[block.type](name, ...range));
+    if (!PANELS.has(name) || block.type !== 'f64') continue;
+    for (let column = 0; column < other.header.names.length; column++) expect(columns.column(name, column)).toEqual(other.column(name, column));
+  }
+}
+
+const LAYOUT = new Set(['joinedPrice', 'record', 'recordF64', 'recordI32', 'recordU8']);
+
+/** Everything that columns tell, whatever their layout. */
+export function told(columns: RunColumns) {
+  const { blocks, version: _version, begun: _begun, joined: _joined, ...header } = columns.header;
+  const values = Object.entries(blocks).filter(([name]) => !LAYOUT.has(name)).map(([name, block]) => {
+    const read = name === 'effects' ? effectsOf(columns) : columns[block!.type](name as never);
+    return [name, Buffer.from(read.buffer, read.byteOffset, read.byteLength).toString('base64')];
+  });
+  return { header, blocks: Object.fromEntries(values), record: Buffer.from(recordJson(readRecord(columns), STAMP)).toString() };
+}
+
+/** Rows of effects by name then date, in which order a run made whole has them. */
+function effectsOf(columns: RunColumns): Float64Array {
+  const values = [...columns.f64('effects')];
+  const rows = values.flatMap((_, at) => (at % 6 === 0 ? [values.slice(at, at + 6)] : []));
+  return Float64Array.from(rows.toSorted(([name, date], [otherName, otherDate]) => name! - otherName! || date! - otherDate!).flat());
+}

@@ -1,0 +1,72 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { firstDifference } from '#domain/backtest/run-file/compare.js';
+import { openColumns, type BlockName, type RunColumns } from '#domain/backtest/run-file/columns.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { formatDay } from '#domain/days.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { buildMarket, weekdayCalendars } from '../market-builder.js';
+import { runOn } from '../random-run.js';
+
+const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-01-31' } });
+const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
+const DOCUMENT = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: DATES[0], rebalance: { frequency: 'daily' }, pipeline: { weighting: { type: 'EqualWeight' } } });
+const CLOSE = { A: [10, 11, 12, 13, 14], B: [20, 19, 18, 19, 20], C: [5, 5, 6, 6, 5] };
+
+function bytesOf(count = DATES.length, close: Record<string, number[]> = CLOSE): Uint8Array<ArrayBuffer> {
+  const market = buildMarket({ dates: DATES.slice(0, count), close: Object.fromEntries(Object.entries(close).map(([name, prices]) => [name, prices.slice(0, count)])) });
+  return runToColumns(runOn(CALENDARS, market, DOCUMENT, { transaction_cost_bps: 10 }), { contentHash: 's' });
+}
+
+const opened = (bytes: Uint8Array): RunColumns => openColumns((start, end) => bytes.slice(start, end));
+
+/** The same file with one number of a block changed. */
+function changed(bytes: Uint8Array<ArrayBuffer>, block: BlockName, element: number): Uint8Array {
+  const copy = bytes.slice();
+  const { offset } = opened(bytes).header.blocks[block]!;
+  const view = new DataView(copy.buffer);
+  view.setFloat64(offset + 8 * element, view.getFloat64(offset + 8 * element, true) * 1.5 + 1, true);
+  return copy;
+}
+
+describe('the first difference of two runs', () => {
+  const bytes = bytesOf();
+
+  test('is none between equal ones', () => {
+    expect(firstDifference(opened(bytes), opened(bytesOf()))).toBeNull();
+  });
+
+  test('is the element that was changed, with its date and its name', () => {
+    fc.assert(
+      fc.property(fc.constantFrom('weights', 'price', 'value', 'level', 'indexLevel', 'divisorNet'), fc.nat(4), fc.nat(2), (block, date, place) => {
+        const name = block === 'weights' || block === 'price' ? ['A', 'B', 'C'][place]! : null;
+        const element = name === null ? date : date * 3 + place;
+        const found = firstDifference(opened(changed(bytes, block, element)), opened(bytes));
+        expect(found).toMatchObject({ part: block, date: DATES[date], name });
+        expect(found!.stored).toBe((found!.replayed as number) * 1.5 + 1);
+      }),
+    );
+  });
+
+  test('of several is the earliest, and on one date the cause', () => {
+    const both = changed(changed(bytes, 'level', 3) as Uint8Array<ArrayBuffer>, 'weights', 3 * 3 + 1);
+    expect(firstDifference(opened(both), opened(bytes))).toMatchObject({ part: 'weights', date: DATES[3], name: 'B' });
+    const earlier = changed(changed(bytes, 'level', 1) as Uint8Array<ArrayBuffer>, 'weights', 3 * 3 + 1);
+    expect(firstDifference(opened(earlier), opened(bytes))).toMatchObject({ part: 'level', date: DATES[1] });
+  });
+
+  test('of a run that goes on is the first date that it has more', () => {
+    expect(firstDifference(opened(bytesOf(4)), opened(bytes))).toEqual({ part: 'days', date: DATES[4], name: null, stored: null, replayed: DATES[4] });
+    expect(firstDifference(opened(bytes), opened(bytesOf(4)))).toMatchObject({ part: 'days', stored: DATES[4], replayed: null });
+  });
+
+  test('of runs that held other names is the first name', () => {
+    const { C: _, ...two } = CLOSE;
+    expect(firstDifference(opened(bytes), opened(bytesOf(5, two)))).toMatchObject({ part: 'names', stored: 'C', replayed: null });
+  });
+
+  test('after a changed price is that price', () => {
+    const found = firstDifference(opened(bytes), opened(bytesOf(5, { ...CLOSE, B: [20, 19, 17, 19, 20] })));
+    expect(found).toEqual({ part: 'price', date: formatDay(opened(bytes).i32('days')[2]!), name: 'B', stored: 18, replayed: 17 });
+  });
+});

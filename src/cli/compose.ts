@@ -171,6 +171,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const calendars = openCalendars();
   const { markets, stores, data } = composeMarket({ home, settings, documents: store.documents, jobs, calendars, onServe: () => warmUp?.wake() });
   open.push(stores);
+  checks.push({ name: 'data', look: () => awaitedText(markets.awaited()), unready: 'STORE_UNAVAILABLE' });
   const warmUp = settings.warmUp
     ? createWarmUp({
         documents: store.documents, artifacts: store.artifacts, markets, pool, workers: settings.workers, clock: systemClock,
@@ -257,7 +258,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   // The market served before is read again in the background; requests that need it are told to come back.
   const resumed = stores.resume();
   resumed.catch(onDefect);
-  const app = createApp({ api: API, handlers, authenticate: createAuthenticate(keys), version, log, observe: metrics.observe });
+  const app = createApp({ api: API, handlers, authenticate: createAuthenticate(keys), version, log, dataSettled: () => markets.settled(), observe: metrics.observe });
 
   return {
     app,
@@ -270,4 +271,9 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     },
     close: () => closeAll(open),
   };
+}
+
+/** What keeps the service from being ready: the data store of before a restart, which is still being read. */
+function awaitedText(storeId: string | undefined): string | undefined {
+  return storeId === undefined ? undefined : `The data store ${storeId} is being read after a restart.`;
 }

@@ -65,7 +65,7 @@ export const ERRORS = {
   INTERNAL: { status: 500, help: 'A defect of the service; quote detail.request_id.' },
   NOT_SUPPORTED: { status: 501, help: 'This build has no driver for the kind.' },
   NO_DATA_SOURCE: { status: 503, help: 'No data store is active.' },
-  STORE_UNAVAILABLE: { status: 503, help: 'The document store does not answer.' },
+  STORE_UNAVAILABLE: { status: 503, help: 'The document store does not answer, or the data store of before a restart is still being read; retry after `Retry-After` seconds.' },
   OVERLOADED: { status: 503, help: 'The queue or the memory budget is full; retry later.' },
   DRAINING: { status: 503, help: 'The service is stopping.' },
   STORAGE_FULL: { status: 503, help: 'The disk is at its low-water mark; nothing was written.' },

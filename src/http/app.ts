@@ -20,6 +20,8 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly log: Logger;
   /** How many requests a key may send; as the limits say unless given. */
   readonly keyRates?: KeyRates;
+  /** Resolves once the data of before a restart is served or known to have failed; at once unless given. */
+  readonly dataSettled?: () => Promise<void>;
   /** Told of every answer, for the metrics. */
   readonly observe?: (answer: Answered) => void;
 }
@@ -55,6 +57,9 @@ const SECURE_HEADERS: Headers = {
   'Referrer-Policy': 'no-referrer',
 };
 
+/** Longest wait of a request for the data of before a restart: most stores are read by then, and a client with a timeout still gets an answer. */
+const DATA_WAIT_MS = 2000;
+
 const NOBODY: Principal = { keyId: null, scopes: new Set() };
 
 /**
@@ -62,13 +67,13 @@ const NOBODY: Principal = { keyId: null, scopes: new Set() };
  * chooses among its methods itself, fixed words before parameters, so that a wrong method is told from a missing path.
  */
 export function createApp<const T extends Record<string, Route>>(dependencies: AppDependencies<T>): App {
-  const { api, handlers, authenticate, version, log, observe, keyRates = createKeyRates({ monotonicMs: () => performance.now() }) } = dependencies;
+  const { api, handlers, authenticate, version, log, observe, dataSettled = async () => {}, keyRates = createKeyRates({ monotonicMs: () => performance.now() }) } = dependencies;
   const base: Headers = { 'X-Engine-Version': version, ...SECURE_HEADERS };
   const headersFor = (requestId: string): Headers => ({ 'X-Request-Id': requestId, ...base });
 
   const failedKeys = createFailedKeys(() => performance.now());
   const hono = new Hono<{ Bindings: Client }>({ strict: true });
-  for (const [path, operations] of byPath(api, handlers)) {
+  for (const [path, operations] of byPath(api, handlers, () => settledWithin(dataSettled(), DATA_WAIT_MS))) {
     hono.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), (c) => answer(c, operations));
   }
   hono.notFound((c) => answer(c, undefined));
@@ -184,14 +189,24 @@ interface PathOperations {
   readonly isOpen: boolean;
 }
 
+/** Resolves with work, or without it when it takes too long. */
+async function settledWithin(work: Promise<void>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}
+
 /** The operations of every path, paths of fixed words first. */
-function byPath<T extends Record<string, Route>>(api: T, handlers: Handlers<T>): [string, PathOperations][] {
+function byPath<T extends Record<string, Route>>(api: T, handlers: Handlers<T>, dataSettled: () => Promise<void>): [string, PathOperations][] {
   const paths = new Map<string, Map<string, Operation>>();
   for (const [id, route] of Object.entries(api)) {
     const methods = paths.get(route.path) ?? new Map<string, Operation>();
     if (methods.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`);
     // A table's handlers are keyed by its routes; the pipeline gives each one exactly what its own schemas parsed.
-    methods.set(route.method, createOperation(id, route, handlers[id] as unknown as Handler<Route>));
+    methods.set(route.method, createOperation(id, route, handlers[id] as unknown as Handler<Route>, dataSettled));
     paths.set(route.path, methods);
   }
   return [...paths].toSorted(([a], [b]) => compareSpecificity(a, b)).map(([path, byMethod]) => [path, pathOperations(byMethod)]);

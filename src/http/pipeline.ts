@@ -2,6 +2,7 @@ import type { Body, Route } from '#contract/route.js';
 import { nonFiniteFindings } from '#domain/finite.js';
 import type { ParsedJson } from '#domain/parse-json.js';
 import { checkShape } from '#domain/shape.js';
+import { isStoreLoading } from '#domain/market/store-loading.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { Precondition } from '#services/preconditions.js';
 import { readBody } from './body.js';
@@ -29,8 +30,9 @@ export interface Operation {
 /**
  * Puts the checks of a route before its handler, in the order of the contract: scope, syntax of the body, ids and query;
  * then the handler looks for the resource and asks for the body, and the body is told only then.
+ * @param dataSettled resolves when a request that came before its data may be tried again
  */
-export function createOperation(id: string, route: Route, handler: Handler<Route>): Operation {
+export function createOperation(id: string, route: Route, handler: Handler<Route>, dataSettled: () => Promise<void> = async () => {}): Operation {
   const readQuery = route.openQuery === true ? () => ({}) : queryReader(route.query);
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
@@ -40,13 +42,29 @@ export function createOperation(id: string, route: Route, handler: Handler<Route
     return handler(routeRequest(exchange, principal, params, query, route.body, json));
   };
 
+  /** A request that came before the data of the last process is tried once more when that has settled: nothing was done for it. */
+  const runSettled = (exchange: Exchange, principal: Principal, json: ParsedJson | undefined) => {
+    const again = async (failure: unknown) => {
+      if (!isStoreLoading(failure)) throw failure;
+      await dataSettled();
+      return run(exchange, principal, json);
+    };
+    try {
+      const reply = run(exchange, principal, json);
+      return reply instanceof Promise ? reply.catch(again) : reply;
+    } catch (failure) {
+      if (isStoreLoading(failure)) return again(failure);
+      throw failure;
+    }
+  };
+
   return {
     id,
     route,
     answer(exchange, principal) {
       assertScope(route, principal);
       const { body } = route;
-      return body === undefined ? run(exchange, principal, undefined) : readBody(exchange.request, body).then((json) => run(exchange, principal, json));
+      return body === undefined ? runSettled(exchange, principal, undefined) : readBody(exchange.request, body).then((json) => runSettled(exchange, principal, json));
     },
   };
 }

@@ -13,9 +13,14 @@ export interface ServedMarket {
 }
 
 export interface Markets {
-  /** The served version, undefined when no store is active. */
+  /** The served version, undefined when none is served yet or any more. */
   served(): ServedMarket | undefined;
-  /** The served version. @throws Refusal NO_DATA_SOURCE */
+  /**
+   * The served version, undefined when no store is active: for answers that tell less without one.
+   * @throws Refusal STORE_UNAVAILABLE while the store of before a restart is being read
+   */
+  current(): ServedMarket | undefined;
+  /** The served version. @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE while the store of before a restart is being read */
   require(): ServedMarket;
   /**
    * Resolves once the store that was served before a restart has been read again, or could not be: work that was queued

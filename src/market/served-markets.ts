@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { openMarketGently, reopenMarket, type MarketHandle } from '#domain/market/handle.js';
+import { storeLoading } from '#domain/market/store-loading.js';
 import { Refusal } from '#domain/refusal.js';
 import type { KnownFile } from './known-files.js';
 import { lookupOf } from './market-lookup.js';
@@ -10,6 +11,10 @@ import { weighPanels } from './weight.js';
 export interface ServedMarkets extends Markets {
   /** Serves a market from now on, or none. */
   serve(served: ServedMarket | undefined): void;
+  /** Announces the store of before a restart: until it is served or `settle` is called, no answer says that there is no data. */
+  expect(storeId: string): void;
+  /** Id of that store until then. */
+  awaited(): string | undefined;
   /** Tells that the first load is over, however it went. */
   settle(): void;
 }
@@ -17,22 +22,40 @@ export interface ServedMarkets extends Markets {
 /** @param onServe told when another market is served */
 export function createServedMarkets(onServe: () => void = () => {}): ServedMarkets {
   let current: ServedMarket | undefined;
+  let expected: string | undefined;
   let settle = () => {};
   const settled = new Promise<void>((resolve) => {
     settle = resolve;
   });
+  const awaited = (): string | undefined => (current === undefined ? expected : undefined);
+
+  function servedOrNone(): ServedMarket | undefined {
+    const coming = awaited();
+    if (coming !== undefined) throw storeLoading(coming);
+    return current;
+  }
+
   return {
     served: () => current,
+    current: servedOrNone,
     require() {
-      if (current === undefined) throw new Refusal('NO_DATA_SOURCE', 'No data store is being served; activate one first.');
-      return current;
+      const served = servedOrNone();
+      if (served === undefined) throw new Refusal('NO_DATA_SOURCE', 'No data store is being served; activate one first.');
+      return served;
     },
+    awaited,
     settled: () => settled,
+    expect(storeId) {
+      expected = storeId;
+    },
     serve(served) {
       current = served;
       onServe();
     },
-    settle: () => settle(),
+    settle() {
+      expected = undefined;
+      settle();
+    },
   };
 }
 

@@ -194,7 +194,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const cells = newHashCells(files.length);
       const compared = isIndex ? { indexId: benchmark.id, documents: plans.benchmarkDocuments(benchmark.id) } : null;
       // Told from the files as they are now. Their hashes take as long as everything else: another thread may take them.
-      const view = make({ view: 'reconcile', columns: artifacts.path(stored.columns), files, cells, market: markets.served()?.handle ?? null, benchmark: compared }, signal);
+      const view = make({ view: 'reconcile', columns: artifacts.path(stored.columns), files, cells, market: markets.current()?.handle ?? null, benchmark: compared }, signal);
       jobs.help('hash-files', { paths: files.map(({ path }) => path), cells });
       return view;
     },

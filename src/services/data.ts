@@ -121,7 +121,7 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
   }
 
   function coverage(): CoverageResponse {
-    const current = markets.served();
+    const current = markets.current();
     const about = served();
     if (current === undefined) {
       return { datasets: [unconfigured('market'), unconfigured('reference')], identifiers_union: 0, cache_size_bytes: null };
@@ -175,7 +175,7 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
   return {
     prices, reference, referenceBatch, corporateActions, coverage, search,
     source() {
-      const current: ServedMarket | undefined = markets.served();
+      const current: ServedMarket | undefined = markets.current();
       return { configured: current !== undefined, identifiers: current?.market.identifiers.length ?? 0 };
     },
   };

@@ -53,7 +53,7 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
       calendars: calendars.list(),
       indexOf: (indexId) => findIndex(reader, indexId),
       replaces: typeof id === 'string' ? findIndex(reader, id) : undefined,
-      market: markets.served()?.market,
+      market: markets.current()?.market,
     });
     if (typeof id !== 'string' || reader.get('strategy', id) === undefined) return { document, findings };
     const message = `A strategy is stored under the id ${id}; an index needs an id of its own.`;

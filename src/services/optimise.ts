@@ -76,7 +76,7 @@ export function createOptimise({ documents, artifacts, jobs, kind, markets, cale
 
   /** What the served market lacks is a warning while a set is saved: another store may have it. */
   function fieldWarnings(set: ConstraintSet | undefined): Finding[] {
-    const market = markets.served()?.market;
+    const market = markets.current()?.market;
     return set === undefined || market === undefined ? [] : constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'warning' });
   }
 

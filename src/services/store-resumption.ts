@@ -27,6 +27,8 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
   const { documents, activity, jobs, markets, loading, folders, closing, timestamp } = dependencies;
 
   async function beginAgain(): Promise<void> {
+    const before = allStores(documents).find((store) => store.active);
+    if (before !== undefined) markets.expect(before.store_id); // before the first request
     try {
       await sweepSharedFolders();
       for (const { store_id, writing } of allStores(documents)) if (writing && !jobs.isLive(`generate:${store_id}`)) await forgetUnwritten(documents, store_id);

@@ -46,7 +46,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     indexOf: (id) => findIndex(reader, id),
     isConstraintSet: (id) => findConstraintSet(reader, id) !== undefined,
     isIndex: (id) => reader.get('index', id) !== undefined,
-    market: markets.served()?.market,
+    market: markets.current()?.market,
   });
 
   /** The one place where a strategy is written: checked against the documents of the same transaction. */

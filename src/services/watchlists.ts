@@ -29,7 +29,7 @@ export interface Watchlists {
 /** Lists of names that a person follows. They are documents of their own and outlive the store they were made on. */
 export function createWatchlists({ documents, markets }: WatchlistsDependencies): Watchlists {
   function viewOf(id: string, { name, description, identifiers }: WatchlistDocument, updatedAt: string): Watchlist {
-    const market = markets.served()?.market;
+    const market = markets.current()?.market;
     const lookup = market === undefined ? undefined : lookupOf(market);
     return { watchlist_id: id, name, description, identifiers, updated_at: updatedAt, unknown: identifiers.filter((identifier) => lookup?.holds(identifier) !== true) };
   }
@@ -55,6 +55,7 @@ export function createWatchlists({ documents, markets }: WatchlistsDependencies)
       return { watchlists: page.map(({ id }) => get(id).watchlist), skipped, skipped_causes };
     },
     async put(id, { name, description, identifiers }, ifMatch) {
+      markets.current(); // told before anything is written
       const document: WatchlistDocument = { name, description, identifiers: [...new Set(identifiers)] };
       await documents.transaction((tx) => {
         assertPrecondition(tx, 'watchlist', id, ifMatch);

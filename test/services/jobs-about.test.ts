@@ -19,7 +19,7 @@ function worldWith(isThere: () => boolean) {
   const documents = { get } as unknown as DocumentStore; // only asked for documents
   const artifacts = { path: () => '', read: async () => Buffer.from('{}'), newName: () => 'n' } as unknown as ArtifactStore;
   const market = { handle: {}, market: {} } as never;
-  const markets = { served: () => market, require: () => market, settled: async () => undefined };
+  const markets = { served: () => market, current: () => market, require: () => market, settled: async () => undefined };
   const output = { bytes: new Uint8Array(2), sha256: '' };
   const answers: Readonly<Record<string, unknown>> = {
     backtest: { result: output, snapshots: { at: 0, text: output }, overview: output, columns: output, runAt: '', start: '', end: '', runHash: '', storeContentHash: '', checkpoint: null, extendedFrom: null, fullRunReason: null },

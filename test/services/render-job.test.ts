@@ -47,7 +47,7 @@ async function render({ runs, hasIndex = true, draws }: World) {
   const job = createRenderJob({
     documents,
     artifacts: { path: ({ name }: { name: string }) => `/${name}` } as unknown as ArtifactStore,
-    markets: { served: () => undefined, settled: async () => {}, require: () => { throw new Error('not asked for'); } },
+    markets: { served: () => undefined, current: () => undefined, settled: async () => {}, require: () => { throw new Error('not asked for'); } },
     timestamp: () => '2026-11-20T03:05:40.123456+00:00',
   });
   return { completion: await job.run(payload, attempt), drawn };

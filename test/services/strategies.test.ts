@@ -30,7 +30,7 @@ beforeEach(async () => {
       return {} as JobStatus; // nobody reads it
     },
   };
-  strategies = createStrategies({ documents: store.documents, jobs, markets: { served: () => undefined, require: () => raise('no market'), settled: async () => {} } });
+  strategies = createStrategies({ documents: store.documents, jobs, markets: { served: () => undefined, current: () => undefined, require: () => raise('no market'), settled: async () => {} } });
   await store.documents.transaction((tx) => tx.put('index', 'I', { id: 'I', name: 'I', calendar: 'XNYS', base_date: '2020-01-02', pipeline: { weighting: { type: 'EqualWeight' } } }));
 });
 

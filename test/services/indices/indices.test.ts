@@ -71,7 +71,7 @@ function setUp(live: readonly string[] = []) {
   const indices = createIndices({
     documents,
     jobs,
-    markets: { served: () => undefined, require: () => { throw new Error('no market is needed'); }, settled: async () => undefined },
+    markets: { served: () => undefined, current: () => undefined, require: () => { throw new Error('no market is needed'); }, settled: async () => undefined },
     calendars: { list: () => [calendar], get: () => undefined },
   });
   return { documents, indices, cancelled };

@@ -1,0 +1,87 @@
+import { rename } from 'node:fs/promises';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { pino } from 'pino';
+import type { Health } from '#contract/health.js';
+import { routes } from '#contract/route.js';
+import type { ErrorDetail } from '#domain/refusal.js';
+import { createApp } from '#http/app.js';
+import { createServedMarkets } from '#market/served-markets.js';
+import { runService, type RunningService } from './running-service.js';
+
+describe('after a restart', () => {
+  let service: RunningService;
+  beforeEach(async () => {
+    service = await runService();
+    const data = ['2024-01-02', '2024-01-03'].map((day, t) => ['A', day, 10 + t]);
+    await service.ask('POST', '/data/import', { store_id: 'held', name: 'held', tables: { market: { index: [0, 1], columns: ['identifier', 'date', 'CLOSE'], data } }, activate: true });
+  });
+  afterEach(() => service.close());
+
+  test('the service is not ready before its data is, and requests that come too early are answered from that data', async () => {
+    await service.restart();
+    const early = await Promise.all([
+      service.ask<{ error: ErrorDetail }>('GET', '/health/ready'),
+      service.ask<Health>('GET', '/health'),
+      service.ask('GET', '/data/prices/A'),
+      service.ask('GET', '/data/reference?identifiers=A&fields=CLOSE'),
+      service.ask('GET', '/data/source'),
+      service.ask('GET', '/data/coverage'),
+      service.ask('POST', '/risk-models/m/estimate', { identifiers: ['NOBODY'] }),
+      service.ask('PUT', '/data/watchlists/w', { name: 'w', identifiers: ['A', 'B'] }),
+      service.ask('POST', '/indices/validate', { id: 'X', name: 'X', calendar: 'XNYS', base_date: '2024-01-02', universe: { kind: 'named', id: 'NONE' }, pipeline: { weighting: { type: 'EqualWeight' } } }),
+    ] as const);
+    const [ready, health, prices, reference, source, coverage, estimate, watchlist, validation] = early;
+    expect([ready.status, ready.body.error.code]).toEqual([503, 'STORE_UNAVAILABLE']);
+    expect(health.body.checks.find(({ name }) => name === 'data')).toEqual({ name: 'data', ok: false, message: 'The data store held is being read after a restart.' });
+    expect(prices.status).toBe(200);
+    expect(reference.body).toMatchObject({ entries: [{ found: true, fields: { CLOSE: 11 } }] });
+    expect(source.body).toEqual({ configured: true, identifiers: 1 });
+    expect(coverage.body).toMatchObject({ identifiers_union: 1 });
+    expect(estimate.body).not.toMatchObject({ error: { code: 'NO_DATA_SOURCE' } });
+    expect(watchlist.body).toMatchObject({ unknown: ['B'] });
+    expect(JSON.stringify(validation.body)).toContain('NONE');
+    expect((await service.ask('GET', '/health/ready')).status).toBe(200);
+  });
+
+  test('the service is ready once its data is known to be unreadable, and says then that there is none', async () => {
+    const { body } = await service.ask<{ location: string }>('GET', '/data/stores/held');
+    await rename(body.location, `${body.location}.away`);
+    await service.restart();
+    expect(await service.refusal('GET', '/data/prices/A')).toMatchObject({ status: 503, code: 'NO_DATA_SOURCE' });
+    expect((await service.ask('GET', '/health/ready')).status).toBe(200);
+    expect((await service.ask('GET', '/data/stores/held')).body).toMatchObject({ status: 'error' });
+  });
+
+  test('a service that served nothing before is ready at once', async () => {
+    const empty = await runService();
+    try {
+      expect((await empty.ask('GET', '/health/ready')).status).toBe(200);
+      expect(await empty.refusal('GET', '/data/prices/A')).toMatchObject({ status: 503, code: 'NO_DATA_SOURCE' });
+    } finally {
+      await empty.close();
+    }
+  });
+});
+
+test('a request waits two seconds for data that is being read, and is then asked to come back', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const markets = createServedMarkets();
+    markets.expect('slow');
+    const api = routes({ ask: { method: 'GET', path: '/ask', scope: 'open', tag: 't', summary: 's', errors: ['NO_DATA_SOURCE'], success: { status: 200, description: 'd' } } });
+    const app = createApp({
+      api, handlers: { ask: () => ({ json: markets.require().loadedAt }) }, authenticate: () => ({ keyId: null, scopes: new Set() }), version: '1.0.0',
+      log: pino({ level: 'silent' }), dataSettled: () => markets.settled(),
+    });
+    let answer: Response | undefined;
+    const answering = Promise.resolve(app.fetch(new Request('http://localhost/ask'))).then((response) => (answer = response));
+    await vi.advanceTimersByTimeAsync(1999);
+    expect(answer).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    await answering;
+    expect([answer?.status, answer?.headers.get('retry-after')]).toEqual([503, '5']);
+    expect(await answer?.json()).toMatchObject({ error: { code: 'STORE_UNAVAILABLE', detail: { store_id: 'slow', status: 'loading' } } });
+  } finally {
+    vi.useRealTimers();
+  }
+});

@@ -2,9 +2,12 @@ import { marketOn } from '#domain/backtest/simulate/compositions.js';
 import type { RunColumns, RunHeader } from '#domain/backtest/run-file/columns.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
+import { LIMITS } from '#domain/limits.js';
 import { growthOf } from '#domain/market/growth.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
+import { Refusal } from '#domain/refusal.js';
+import { leftOutSentence } from '#domain/risk/left-out.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { riskOf, risksOf, type Positions, type RiskShares } from '#domain/risk/risk-contributions.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
@@ -49,6 +52,38 @@ export function positionsOf(sm: SessionMarket, weights: ReadonlyMap<string, numb
   return new Map([...weights].flatMap(([name, weight]): [number, number][] => (sm.columnOf(name) < 0 ? [] : [[sm.columnOf(name), weight]])));
 }
 
+/** What a run holds by column of a market. @throws Refusal RISK_INSUFFICIENT_DATA when the market has none of its names: that is no risk of 0 */
+export function heldPositions(sm: SessionMarket, own: ReadonlyMap<string, number>): Positions {
+  const positions = positionsOf(sm, own);
+  if (own.size > 0 && positions.size === 0) throw unpriced(own.keys(), 'not in the served store');
+  return positions;
+}
+
+/**
+ * That the served market has a price of one of the names between two days at least.
+ * @throws Refusal RISK_INSUFFICIENT_DATA
+ * @cost up to the first bar of the first name that has one
+ */
+export function assertPriced({ identifiers, dates, fields }: MarketData, { names, first, last }: { readonly names: readonly string[]; readonly first: Day; readonly last: Day }): void {
+  if (names.length === 0) return; // Cash has no price.
+  const closes = fields.get('CLOSE');
+  const columns = new Map(identifiers.map((name, column) => [name, column]));
+  const from = firstAtLeast(dates, first);
+  const to = lastAtMost(dates, last);
+  for (const name of names) {
+    const column = columns.get(name);
+    if (column === undefined || closes === undefined) continue;
+    for (let row = from; row <= to; row++) if (!Number.isNaN(closes[row * identifiers.length + column]!)) return;
+  }
+  throw unpriced(names, `no price from ${formatDay(first)} to ${formatDay(last)}`);
+}
+
+function unpriced(names: Iterable<string>, why: string): Refusal {
+  const excluded = new Map([...names].toSorted(compareText).map((name) => [name, why]));
+  const detail = { assets: 0, observations: 0, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS };
+  return new Refusal('RISK_INSUFFICIENT_DATA', `0 of ${excluded.size} names are covered; at least 1 name is needed. ${leftOutSentence(excluded)}`, detail);
+}
+
 export interface MeasureInput {
   readonly held: HeldRun;
   readonly market: MarketData;
@@ -60,7 +95,7 @@ export function measureRisk(engine: Engine, { held, market, benchmark }: Measure
   const window = riskWindow(held, market);
   const { sm } = window;
   const own = heldByName(held.weights);
-  const positions = positionsOf(sm, own);
+  const positions = heldPositions(sm, own);
   const span = windowDates(held);
   const { risk: total, active } = benchmark ? risksOf(engine, window, positions, positionsOf(sm, benchmark.weights)) : { risk: riskOf(engine, window, positions), active: null };
   const risk: HeldRisk = {

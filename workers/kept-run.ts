@@ -91,7 +91,7 @@ export interface GoOnOrder {
  */
 export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrder, control: TaskControl): GoneOn {
   const state = readState(kept);
-  if (state.identity !== identityOf(plan, engineVersion)) throw new CannotGoOn('definition_changed');
+  if (state.identity !== identityOf(plan, engineVersion)) throw new CannotGoOn(kept.planReason);
   if (handle.digests === undefined) throw new CannotGoOn('no_checkpoint');
   const { checkpoint } = state;
   const after = Math.min(checkpoint.since, settledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));

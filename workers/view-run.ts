@@ -20,7 +20,7 @@ import { benchmarkBook, benchmarkWeights } from './benchmark-books.js';
 import { answerBytes } from './hand-over.js';
 import { sharedHashes } from './hash-files.js';
 import { openedMarket } from './open-markets.js';
-import { heldByName, measureRisk, positionsOf, readHeld, riskWindow, uncoveredOf, windowDates } from './held-risk.js';
+import { heldByName, heldPositions, measureRisk, positionsOf, readHeld, riskWindow, uncoveredOf, windowDates } from './held-risk.js';
 import { onEngine } from './numerics.js';
 import { withRunFile } from './run-file.js';
 
@@ -125,7 +125,7 @@ function showFactorRisk({ columns, asOf, benchmark, market: handle, model, facto
     const own = heldByName(held.weights);
     const window = riskWindow(held, market);
     const { sm } = window;
-    const risk = factorRiskOf(engine, window, { weights: positionsOf(sm, own), benchmark: positionsOf(sm, compared), model, factors });
+    const risk = factorRiskOf(engine, window, { weights: heldPositions(sm, own), benchmark: positionsOf(sm, compared), model, factors });
     return riskDecomposition(risk, {
       benchmark: benchmark.indexId,
       requested_as_of: asOf,

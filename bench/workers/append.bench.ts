@@ -120,7 +120,7 @@ function keep(run: BacktestOutput, day: number, begun: readonly string[]): KeptR
     return { path, sha256: file.sha256 };
   };
   const columns = write('columns', run.columns);
-  return { columns: columns.path, checkpoint: write('checkpoint', run.checkpoint!), result: write('result', run.result).path, begunNames: [...begun, `columns-${day}`] };
+  return { columns: columns.path, checkpoint: write('checkpoint', run.checkpoint!), result: write('result', run.result).path, begunNames: [...begun, `columns-${day}`], planReason: 'definition_changed' };
 }
 
 async function timed(input: BacktestInput): Promise<{ readonly output: BacktestOutput; readonly milliseconds: number }> {

@@ -246,7 +246,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...strategyHandlers(createStrategies({ documents: store.documents, jobs, markets })),
     ...optimiseHandlers(optimise, indices),
     ...riskModelHandlers(riskModels),
-    ...rollingRiskHandlers(createRollingRisk({ documents: store.documents, artifacts: store.artifacts, jobs, views })),
+    ...rollingRiskHandlers(createRollingRisk({ documents: store.documents, artifacts: store.artifacts, jobs, markets, views })),
     ...simulationHandlers(createSimulations({ documents: store.documents, artifacts: store.artifacts, jobs, markets, calendars, kind: simulationJob })),
     ...reportHandlers(reports),
     ...derivativeHandlers(derivatives),

@@ -28,6 +28,6 @@ export const rollingRiskRoutes = routes({
       half_life: z.coerce.number().min(1).max(1e6).optional().meta({ description: 'In sessions; instead of a window.' }),
     }),
     success: { status: 200, description: 'The table; without rows when the run is shorter than the window.', schema: RollingRiskView },
-    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'],
+    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE', 'RISK_INSUFFICIENT_DATA'],
   },
 });

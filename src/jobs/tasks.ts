@@ -55,7 +55,7 @@ export interface Tasks {
   /** A market with repairs applied, written as a store of its own. */
   'repair-market': { input: RepairMarketInput; output: RepairMarketOutput };
   /** How risk moved along a stored run: a RollingRiskView as JSON. */
-  'rolling-risk': { input: { readonly columns: string; readonly runId: string; readonly memory: RiskMemory }; output: OutputBytes };
+  'rolling-risk': { input: RollingRiskInput; output: OutputBytes };
   /** What all parts of a simulation have in common. */
   'plan-simulation': { input: PlanSimulationInput; output: SimulationStart };
   /** One part of the paths, drawn into shared memory. */
@@ -292,6 +292,8 @@ export interface KeptRun {
   readonly result: string;
   /** Names that the files which its columns begin in, and at last that which they lie in, will have beside those of the new run. */
   readonly begunNames: readonly string[];
+  /** Why it is not extended where it is of another plan. */
+  readonly planReason: FullRunReason;
 }
 
 interface KeptFile {
@@ -427,6 +429,14 @@ export interface ReconcileInput {
   /** The served market and the index the run was compared with, null when there is none: what risk is told from. */
   readonly market: MarketHandle | null;
   readonly benchmark: WeightsViewInput['benchmark'];
+}
+
+export interface RollingRiskInput {
+  readonly columns: string;
+  readonly runId: string;
+  readonly memory: RiskMemory;
+  /** The served market, in which one of the run's names is to have a price; null when there is none. */
+  readonly market: MarketHandle | null;
 }
 
 export interface GroupsViewInput {

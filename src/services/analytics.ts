@@ -132,7 +132,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       return jobs.submit({
         kind,
         ident: runId,
-        payload: { plan, engine_version: engineVersion },
+        payload: { plan, ...(plan.strategy === undefined ? {} : { asked: given }), engine_version: engineVersion },
         request: plan.request,
         estimatedBytes: estimatedBytes(market),
         message: 'waiting for a worker',

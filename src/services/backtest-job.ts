@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { BacktestRequest } from '#contract/analytics.js';
+import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
+import { definitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
@@ -10,10 +13,13 @@ import type { ArtifactInset, ArtifactRef, ArtifactStore } from '#store/artifacts
 import type { DocumentStore } from '#store/documents.js';
 import { begunFiles, readRun } from './run-documents.js';
 import { assertNotDeleted } from './jobs-about.js';
+import { storedPlan, withDefaults } from './stored-plans.js';
 
 /** Everything a backtest depends on besides the market, which is the one served when an attempt starts. */
 export interface BacktestPayload {
   readonly plan: BacktestPlan;
+  /** The request as it was sent, where a strategy filled it in. */
+  readonly asked?: BacktestRequest;
   readonly engine_version: string;
 }
 
@@ -101,25 +107,46 @@ async function goneOn(attempt: Attempt, { artifacts, stored, task }: GoOnInput):
 /** The kind of job that runs backtests: results become the stored run in the transaction that ends the job. */
 export function createBacktestJob({ documents, artifacts, markets }: BacktestJobDependencies): JobKind<BacktestPayload> {
   /** The stored run to go on with; a reason when it left nothing to go on from, null when there is none. */
-  function storedRun(runId: string): Continuable | 'no_checkpoint' | null {
-    const found = documents.get('run', runId);
+  async function storedRun(payload: BacktestPayload): Promise<Continuable | 'no_checkpoint' | null> {
+    const found = documents.get('run', payload.plan.runId);
     if (found === undefined) return null;
     const run = 'unreadable' in found ? undefined : readRun(found.body);
     if (run?.artifacts.checkpoint === undefined || run.artifacts.result.inset === undefined) return 'no_checkpoint';
     const { columns, checkpoint, result } = run.artifacts;
     const files = [...begunFiles(run), columns];
     const kept = { columns: artifacts.path(columns), checkpoint: { path: artifacts.path(checkpoint), sha256: checkpoint.sha256 }, result: artifacts.path(result) };
-    return { columns: files, snapshots: run.artifacts.result.inset, kept: { ...kept, begunNames: files.map(() => artifacts.newName()) } };
+    const planReason = await planReasonOf(run, payload);
+    return { columns: files, snapshots: run.artifacts.result.inset, kept: { ...kept, planReason, begunNames: files.map(() => artifacts.newName()) } };
+  }
+
+  /** Why a stored run is not extended where it is of another plan or engine. */
+  async function planReasonOf(run: RunDocument, { plan, asked, engine_version: engineVersion }: BacktestPayload): Promise<FullRunReason> {
+    if (run.engine_version !== engineVersion) return 'definition_changed';
+    const before = await readPlan(run);
+    if (before === undefined) return 'no_checkpoint';
+    if (definitionChanges({ plan: before, asked: run.asked }, { plan, asked }).length > 0) return 'definition_changed';
+    return isSameRequest(before, plan) ? 'no_checkpoint' : 'request_changed';
+  }
+
+  /** The plan of a stored run, undefined where it cannot be read. */
+  async function readPlan(run: RunDocument): Promise<BacktestPlan | undefined> {
+    try {
+      return withDefaults(await storedPlan(artifacts, run));
+    } catch (refusal) {
+      if (refusal instanceof Refusal) return undefined;
+      throw refusal;
+    }
   }
 
   return {
     kind: 'backtest',
     lane: 'heavy',
-    async run({ plan, engine_version: engineVersion }, attempt) {
+    async run(payload, attempt) {
+      const { plan, asked, engine_version: engineVersion } = payload;
       await markets.settled(); // A run of the last process waits for the data that is on its way.
       const { handle } = markets.require();
       const task = { market: handle, plan, engineVersion };
-      const stored = storedRun(plan.runId);
+      const stored = await storedRun(payload);
       const isContinuable = stored !== null && typeof stored !== 'string';
       const { output, before } = isContinuable ? await goneOn(attempt, { artifacts, stored, task }) : { output: await attempt.compute('backtest', { ...task, kept: stored }), before: null };
       const [result, overview, columns, snapshots] = await Promise.all([
@@ -148,6 +175,7 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
         extended_from: output.extendedFrom,
         full_run_reason: output.fullRunReason,
         request: plan.request,
+        ...(asked === undefined ? {} : { asked }),
         artifacts: files,
       };
       return {

@@ -93,9 +93,9 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
       const asked = readDerivation(body());
       return documents.transaction((tx) => {
         const { document: parent } = requireIndex(tx, parentId);
+        if (tx.get('index', asked.id) !== undefined) throw new Refusal('INDEX_EXISTS', `An index is already stored under the id ${asked.id}.`, { index_id: asked.id });
         const { document, findings } = check(derivedDocument(parent, asked), tx);
         if (document === undefined) throw refuseWithFindings('request', findings);
-        if (tx.get('index', asked.id) !== undefined) throw new Refusal('INDEX_EXISTS', `An index is already stored under the id ${asked.id}.`, { index_id: asked.id });
         return { saved: { index: document, findings }, etag: tx.put('index', document.id, document) };
       });
     },

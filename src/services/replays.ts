@@ -10,6 +10,7 @@ import type { ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
 import { assertNotDeleted } from './jobs-about.js';
 import { provenanceOf, requireRun } from './run-documents.js';
+import { storedPlan, withDefaults } from './stored-plans.js';
 
 /** Everything a replay depends on besides the stored run and the market. */
 export interface ReplayPayload {
@@ -65,19 +66,12 @@ export function createReplayJob({ documents, artifacts, markets, planOf }: Repla
 
   function isRunToday(plan: BacktestPlan, { run_id: runId, request }: RunDocument): boolean {
     try {
-      return canonicalJson(planOf(runId, request)) === canonicalJson(plan);
+      return canonicalJson(planOf(runId, request)) === canonicalJson(withDefaults(plan));
     } catch (refusal) {
       if (refusal instanceof Refusal) return false;
       throw refusal;
     }
   }
-}
-
-/** The plan a run was made from. */
-async function storedPlan(artifacts: ArtifactStore, { run_id: runId, artifacts: { plan } }: RunDocument): Promise<BacktestPlan> {
-  if (plan === undefined) throw new Refusal('RUN_NOT_FOUND', `The run of ${runId} was stored without what it was made from and cannot be replayed; backtest it again.`, { index_id: runId });
-  // Kept by the job that made the run, and checked against its hash.
-  return JSON.parse(new TextDecoder().decode(await artifacts.read(plan))) as BacktestPlan;
 }
 
 export interface ReplaysDependencies {

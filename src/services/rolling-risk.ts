@@ -1,6 +1,7 @@
 import { refuseWithFindings } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { OutputBytes } from '#jobs/tasks.js';
+import type { Markets } from '#market/markets.js';
 import type { ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
 import { requireRun } from './run-documents.js';
@@ -15,7 +16,7 @@ export interface RollingRiskQuery {
 }
 
 export interface RollingRiskService {
-  /** A RollingRiskView as JSON. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, OVERLOADED */
+  /** A RollingRiskView as JSON. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, RISK_INSUFFICIENT_DATA, OVERLOADED */
   rolling(runId: string, query: RollingRiskQuery, signal: AbortSignal): Promise<OutputBytes>;
 }
 
@@ -23,10 +24,11 @@ export interface RollingRiskDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly jobs: Pick<Jobs, 'query'>;
+  readonly markets: Pick<Markets, 'served'>;
   readonly views: ViewCache;
 }
 
-export function createRollingRisk({ documents, artifacts, jobs, views }: RollingRiskDependencies): RollingRiskService {
+export function createRollingRisk({ documents, artifacts, jobs, markets, views }: RollingRiskDependencies): RollingRiskService {
   return {
     async rolling(runId, { window, half_life: halfLife }, signal) {
       const columns = artifacts.path(requireRun(documents, runId).artifacts.columns);
@@ -34,7 +36,9 @@ export function createRollingRisk({ documents, artifacts, jobs, views }: Rolling
         throw refuseWithFindings('query', [{ severity: 'error', code: 'NOT_IN_CHOICES', message: `window ${window} and half_life ${halfLife} were both given; one of them says how far back to look.`, path: 'half_life', value: halfLife }]);
       }
       const memory = halfLife === undefined ? { window: window ?? WINDOW } : { halfLife };
-      return views.get({ view: 'rolling-risk', columns, runId, memory }, () => jobs.query('rolling-risk', { columns, runId, memory }, signal));
+      const market = markets.served()?.handle ?? null;
+      const question = { view: 'rolling-risk', columns, runId, memory, market: market && [market.storeId, market.contentHash] };
+      return views.get(question, () => jobs.query('rolling-risk', { columns, runId, memory, market }, signal));
     },
   };
 }

@@ -195,6 +195,8 @@ describe('a derived index', () => {
     expect(body['index']).toMatchObject({ id: 'CORE', base_date: '2023-03-01', base_value: 100, calendar: 'XNYS', currency: 'USD', rebalance: { frequency: 'quarterly' }, pipeline: null, derivation: { source_index_id: 'BROAD', objective: 'min_tracking_error' } });
     const taken = await service.refusal('POST', '/indices/BROAD/optimise', { id: 'CORE', name: 'again' });
     expect([taken.status, taken.code]).toEqual([409, 'INDEX_EXISTS']);
+    const own = await service.refusal('POST', '/indices/BROAD/optimise', { id: 'BROAD', name: 'of itself' });
+    expect([own.status, own.code, own.detail]).toEqual([409, 'INDEX_EXISTS', { index_id: 'BROAD' }]);
     const bad = await service.refusal('POST', '/indices/BROAD/optimise', { id: 'X1', name: 'x', objective: 'max_sharpe', constraints: [{ id: 'b', type: 'Turnover', params: {} }] });
     expect(bad.detail).toMatchObject({ findings: [{ code: 'MISSING_PARAMETER', path: 'constraints[0].params.limit', row_id: 'b' }, { code: 'UNKNOWN_OBJECTIVE', path: 'objective', accepted: ['min_tracking_error'] }] });
     expect((await service.refusal('POST', '/indices/NONE/optimise', { id: 'X2', name: 'x' })).code).toBe('INDEX_NOT_FOUND');

@@ -260,7 +260,7 @@ export interface BacktestResultSummary {
   /** Last date of the stored run that this one went on with; the same numbers as running the whole. Null for a run made whole. */
   readonly extended_from: string | null;
   /** Why a run was stored but not gone on with. Null when it was, or nothing was stored. */
-  readonly full_run_reason: 'definition_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'parted' | 'rewritten' | null;
+  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'parted' | 'rewritten' | null;
 }
 
 export interface BacktestRunResult {
@@ -301,7 +301,7 @@ export interface BacktestRunResult {
   /** Last date of the stored run that this one went on with; the same numbers as running the whole. Null for a run made whole. */
   readonly extended_from: string | null;
   /** Why a run was stored but not gone on with. Null when it was, or nothing was stored. */
-  readonly full_run_reason: 'definition_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'parted' | 'rewritten' | null;
+  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'parted' | 'rewritten' | null;
 }
 
 export interface BarChartBlock {

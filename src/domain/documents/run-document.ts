@@ -23,6 +23,8 @@ export const RunDocument = z.strictObject({
   /** Why a stored run was not gone on with; null or absent when it was, or there was none. */
   full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().optional(),
   request: z.unknown(),
+  /** The request as it was sent, before a strategy filled it in; absent in runs of an index, and of strategies before it was remembered. */
+  asked: z.unknown().optional(),
   artifacts: z.strictObject({
     /** Without an inset in runs from before snapshots were kept by themselves. */
     result: z.strictObject({ ...file, inset: z.strictObject({ ...file, at: z.int().min(0) }).optional() }),

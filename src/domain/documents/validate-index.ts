@@ -48,11 +48,11 @@ export function validateIndex(body: Raw, context: IndexContext): CheckedIndex {
     ...shaped.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
     ...ownFindings(body, context),
     ...(isObject(body['pipeline']) ? pipelineFindings(body['pipeline']) : []),
-    ...(isObject(body['derivation']) ? derivationFindings(body['derivation'], body, context) : []),
+    ...(isObject(body['derivation']) ? derivationFindings(body['derivation'], body, context) : sourceDropped(body, context)),
     ...universeFindings(body, context),
     ...rebalanceFindings(body['rebalance']),
   ];
-  const document = hasErrors(findings) ? undefined : shaped.value;
+  const document = hasErrors(findings) || shaped.value === undefined ? undefined : withDefaultUniverse(shaped.value);
   if (document !== undefined) {
     findings.push(...inheritanceFindings(document, context));
     if (context.market !== undefined) findings.push(...marketFindings(document, context.market, 'warning'));
@@ -60,10 +60,15 @@ export function validateIndex(body: Raw, context: IndexContext): CheckedIndex {
   return { document, findings: orderFindings(findings) };
 }
 
-/** A stored body as a document, undefined when it does not satisfy the schema. */
+/** A stored body as a document with its defaults, undefined when it does not satisfy the schema. */
 export function readIndex(body: unknown): IndexDocument | undefined {
   const parsed = IndexDocument.safeParse(body);
-  return parsed.success ? parsed.data : undefined;
+  return parsed.success ? withDefaultUniverse(parsed.data) : undefined;
+}
+
+/** An index that selects by rules has a universe: every name unless it says otherwise. A derived one has that of its source. */
+function withDefaultUniverse(document: IndexDocument): IndexDocument {
+  return isDerivedDocument(document) || document.universe !== undefined ? document : { ...document, universe: { kind: 'all' } };
 }
 
 /** The index that a document's universe or derivation refers to. */
@@ -160,6 +165,14 @@ function derivationFindings(derivation: Raw, body: Raw, { indexOf, replaces }: I
   }
   if (Array.isArray(constraints)) findings.push(...constraintFindings(constraints));
   return findings;
+}
+
+/** A derived index stays one: its source could change by way of a document without any. */
+function sourceDropped({ id, derivation }: Raw, { replaces }: IndexContext): Finding[] {
+  const before = replaces?.derivation?.source_index_id;
+  if (before === undefined || (derivation !== undefined && derivation !== null)) return [];
+  const message = `The source of a derived index does not change: that of ${String(id)} is ${before}, and the document has no derivation. Rules need an index of another id.`;
+  return [error('IMMUTABLE_FIELD', 'derivation.source_index_id', message, { value: null })];
 }
 
 /** Rows whose shape is right keep their position, so that every path is the client's. */

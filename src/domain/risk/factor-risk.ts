@@ -63,6 +63,7 @@ export function factorRiskOf(engine: Engine, window: ReturnWindow, { weights, be
   const active = activePositions(weights, benchmark);
   const coverage = coverageOf(window, [...active.keys()]);
   assertEstimable(window, coverage);
+  if (weights.size > 0) assertEstimable(window, coverageOf(window, [...weights.keys()])); // A benchmark alone says nothing about what is held.
   const { columns, sessions, excluded } = coverage;
   const terms = { engine: engine.name, to: window.to, columns, sessions };
   const measure = <T>(of: (panel: Float64Array) => T): T =>

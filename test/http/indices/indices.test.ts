@@ -141,6 +141,25 @@ describe('storing definitions', () => {
     expect(await refused('DELETE', '/indices/FAMILY')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
   });
 
+  test('a derived index keeps its source, also when rules are to take the place of the derivation', async () => {
+    for (const id of ['FIRST', 'SECOND']) await service.ok('POST', '/indices', document(id));
+    await service.ok('POST', '/indices', child('FOLLOWS', 'FIRST'));
+    expect(findings(await refused('PUT', '/indices/FOLLOWS', document('FOLLOWS')))).toEqual(['IMMUTABLE_FIELD derivation.source_index_id']);
+    expect(findings(await refused('PUT', '/indices/FOLLOWS', child('FOLLOWS', 'SECOND')))).toEqual(['IMMUTABLE_FIELD derivation.source_index_id']);
+    expect((await service.ask('GET', '/indices/FOLLOWS')).body).toMatchObject({ derivation: { source_index_id: 'FIRST' } });
+    await service.ok('DELETE', '/indices/FOLLOWS');
+    await service.ok('POST', '/indices', child('FOLLOWS', 'SECOND'));
+  });
+
+  test('an index without a universe is shown with every name, which a derived one is not', async () => {
+    const saved = await service.ok<SavedIndex>('POST', '/indices', document('WHOLE'));
+    expect(saved.index).toMatchObject({ universe: { kind: 'all' } });
+    expect((await service.ask('GET', '/indices/WHOLE')).body).toMatchObject({ universe: { kind: 'all' } });
+    const derived = await service.ok<SavedIndex>('POST', '/indices', child('PART', 'WHOLE'));
+    expect(derived.index).not.toHaveProperty('universe');
+    expect((await service.ask('GET', '/indices/PART')).body).not.toHaveProperty('universe');
+  });
+
   test('the catalogue is served as one list for each of its halves', async () => {
     const { selection, weighting } = await service.ok<RuleTypes>('GET', '/indices/rule-types');
     expect([selection.length, weighting.length]).toEqual([22, 11]);

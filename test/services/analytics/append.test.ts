@@ -205,7 +205,9 @@ describe('a backtest after the store has grown', () => {
     await wholeRun();
     expect(await backtest()).toMatchObject({ full_run_reason: 'no_new_session' });
     await put(until(421));
-    expect(await backtest('GROWS', { ...REQUEST, transaction_cost_bps: 11 })).toMatchObject({ full_run_reason: 'definition_changed' });
+    expect(await backtest('GROWS', { ...REQUEST, transaction_cost_bps: 11 })).toMatchObject({ full_run_reason: 'request_changed' });
+    expect(await backtest('GROWS', { transaction_cost_bps: 11 })).toMatchObject({ full_run_reason: 'request_changed' });
+    await backtest('GROWS', { ...REQUEST, transaction_cost_bps: 11 });
     const changed = { ...INDEX, pipeline: { ...INDEX.pipeline, weighting: { type: 'MarketCapWeight', cap: 0.2 } } };
     expect((await service.ask('PUT', '/indices/GROWS', changed)).status).toBe(200);
     expect(await backtest('GROWS', { ...REQUEST, transaction_cost_bps: 11 })).toMatchObject({ full_run_reason: 'definition_changed' });

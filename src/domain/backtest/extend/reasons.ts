@@ -1,6 +1,7 @@
 /** Why a stored run is not gone on with and the whole is run instead. */
 export const FULL_RUN_REASONS = {
-  definition_changed: 'the index, a document it reaches, the request (but for a later end) or the engine is not that of the stored run',
+  definition_changed: 'the index, a document it reaches or the engine is not that of the stored run',
+  request_changed: 'the request differs from that of the stored run in more than a later end',
   no_checkpoint: 'what the stored run left to go on from is not there or cannot be read',
   names_changed: 'the store holds other names or fields than it did',
   history_changed: 'something that the store tells of the days up to the last one of the stored run has changed',

@@ -1,0 +1,44 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { formatDay } from '#domain/days.js';
+import { openCalendars } from '#market/calendar-files.js';
+
+/** Sessions of New York from the first of 2023 on. */
+export const SESSIONS: readonly string[] = Array.from(openCalendars().get('XNYS')!.sessions, (day) => formatDay(day))
+  .filter((day) => day >= '2023-01-03')
+  .slice(0, 90);
+
+export interface Walk {
+  readonly names: readonly string[];
+  /** Sessions told; all 90 unless given. */
+  readonly sessions?: number;
+  /** Moves every price: another value, another content. */
+  readonly seed?: number;
+}
+
+/** Closes of names on the sessions, by a congruential generator: the same for a name and a seed wherever they stand. */
+export function closesOf(name: string, { sessions = SESSIONS.length, seed = 1 }: Omit<Walk, 'names'>): number[] {
+  let state = [...name].reduce((sum, letter) => 31 * sum + letter.codePointAt(0)!, seed) % 2_147_483_647;
+  let close = 100;
+  return Array.from({ length: sessions }, () => {
+    state = (48_271 * state) % 2_147_483_647;
+    close *= 1 + 0.03 * (state / 2_147_483_647 - 0.5);
+    return Math.round(1e4 * close) / 1e4;
+  });
+}
+
+/** Writes a folder that a store can read: random walks, and a sector for each name. */
+export function writeWalks(folder: string, walk: Walk): string {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const bars = walk.names.flatMap((name) => closesOf(name, walk).map((close, t) => `${name},${SESSIONS[t]},${close}`));
+  writeFileSync(join(folder, 'market.csv'), `identifier,date,CLOSE\n${bars.join('\n')}\n`);
+  writeFileSync(join(folder, 'reference.csv'), `identifier,SECTOR\n${walk.names.map((name, i) => `${name},S${i % 2}`).join('\n')}\n`);
+  return folder;
+}
+
+/** An index over every name, or over those listed. */
+export function equalIndex(id: string, identifiers: readonly string[] | null = null, rest: object = {}): object {
+  const universe = identifiers === null ? {} : { universe: { kind: 'list', identifiers } };
+  return { id, name: id, calendar: 'XNYS', base_date: SESSIONS[0], rebalance: { frequency: 'monthly' }, ...universe, pipeline: { weighting: { type: 'EqualWeight' } }, ...rest };
+}

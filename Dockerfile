@@ -6,7 +6,7 @@ WORKDIR /divisor
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
 COPY . .
-RUN npm run build && npm prune --omit=dev --ignore-scripts && rm -rf dist/test dist/bench
+RUN npm run build && npm prune --omit=dev --ignore-scripts && rm -rf dist/test dist/bench dist/.build
 
 FROM node:24-slim
 ENV NODE_ENV=production \

@@ -1,12 +1,11 @@
 // Makes the documentation at build: dist/documentation holds each page and the contract in every coding, named by its etag,
-// and says which of them are the contract and its reference.
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+// and says which of them are the contract and its reference. A page whose bytes have not changed is not compressed again.
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { documentationHandlers } from '../../dist/src/http/routes/documentation.js';
 import { documentationSources } from '../../dist/src/cli/documentation-files.js';
 
 const folder = new URL('../../dist/documentation/', import.meta.url);
-rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 
 const sources = documentationSources();
@@ -16,11 +15,31 @@ const contract = handlers.getOpenApi(as({}));
 const reference = handlers.getDocumentation(as({}));
 const replies = [contract, reference, ...sources.guide().map(({ name }) => (name === '' ? handlers.getGuide(as({})) : handlers.getGuidePage(as({ page: name }))))];
 
-for (const { bytes, etag } of replies) {
-  const params = { [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT, [constants.BROTLI_PARAM_QUALITY]: 10, [constants.BROTLI_PARAM_LGWIN]: 22, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
-  writeFileSync(new URL(`${etag}.br`, folder), brotliCompressSync(bytes, { params }));
-  writeFileSync(new URL(`${etag}.gzip`, folder), gzipSync(bytes, { level: 9 }));
-}
+const identities = new Set([contract.etag, reference.etag]);
+const brotli = (bytes) => {
+  const params = {
+    [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+    [constants.BROTLI_PARAM_QUALITY]: 10,
+    [constants.BROTLI_PARAM_LGWIN]: 22,
+    [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+  };
+  return brotliCompressSync(bytes, { params });
+};
+const codings = { br: brotli, gzip: (bytes) => gzipSync(bytes, { level: 9 }), identity: (bytes) => bytes };
 
-for (const { bytes, etag } of [contract, reference]) writeFileSync(new URL(`${etag}.identity`, folder), bytes);
-writeFileSync(new URL('built.json', folder), JSON.stringify({ contract: contract.etag, reference: reference.etag }));
+/** Named by its content: what is there is what would be made. */
+const files = replies.flatMap(({ bytes, etag }) =>
+  Object.entries(codings)
+    .filter(([coding]) => coding !== 'identity' || identities.has(etag))
+    .map(([coding, code]) => ({ name: `${etag}.${coding}`, make: () => code(bytes) })),
+);
+const names = new Set(files.map(({ name }) => name));
+for (const name of readdirSync(folder)) if (!names.has(name)) rmSync(new URL(name, folder));
+for (const { name, make } of files) if (!existsSync(new URL(name, folder))) writeWhole(name, make());
+writeWhole('built.json', JSON.stringify({ contract: contract.etag, reference: reference.etag }));
+
+/** A build that is ended half-way leaves no half a file behind. */
+function writeWhole(name, bytes) {
+  writeFileSync(new URL(`${name}.part`, folder), bytes);
+  renameSync(new URL(`${name}.part`, folder), new URL(name, folder));
+}

@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createDivisorClient, type AnyJob, type AttributionView, type BacktestRunResult, type DivisorClient, type IndexDocumentBody, type OptimiseRequest, type OverviewView } from '#clients/typescript/divisor.js';
+import { onStopRequest } from './stop-request.js';
 import { onThrowAwayHome } from './throw-away-home.js';
 import { UsageError } from './usage-error.js';
 import { decimal, percent, right, screenOf, step, table, whole, type Screen } from './terminal.js';
@@ -27,7 +28,7 @@ export async function demo(argv: readonly string[], environment: NodeJS.ProcessE
     screen.write(`\nFiles written\n${table(files.map(({ path, what }) => [path, what]))}\n`);
     if (once) return 0;
     screen.write(`Still serving ${url} (Ctrl-C stops). Try:\n${tryThese(url)}\n`);
-    await new Promise<void>((done) => process.once('SIGINT', () => done()).once('SIGTERM', () => done()));
+    await new Promise((done) => void onStopRequest(['SIGINT', 'SIGTERM'], done));
     return 0;
   });
 }

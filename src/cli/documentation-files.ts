@@ -1,4 +1,6 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { API } from '#contract/api.js';
 import type { ExampleAnswers } from '#contract/examples.js';
 import { openApiDocument } from '#contract/openapi.js';
@@ -27,12 +29,24 @@ export function documentationSources(): DocumentationSources {
 
 const BUILT = new URL('dist/documentation/', PACKAGE_ROOT);
 
-/** Undefined where the sources were compiled since: what the build made is then of another contract. */
+/** What the contract, its reference and the guide are rendered from. */
+const RENDERED_FROM = ['dist/src/contract', 'dist/src/domain', 'dist/src/views/documentation', 'dist/guide.json', 'data/answers.json'];
+
+/** Undefined where something was compiled since: what the build made is then of another contract. */
 function builtEtags(): Readonly<Record<BuiltDocument, string>> | undefined {
   const file = new URL('built.json', BUILT);
-  const compiled = new URL('dist/src/contract/api.js', PACKAGE_ROOT);
-  if (!existsSync(file) || statSync(file).mtimeMs < statSync(compiled).mtimeMs) return undefined;
+  if (!existsSync(file)) return undefined;
+  const builtAt = statSync(file).mtimeMs;
+  if (RENDERED_FROM.some((path) => newestChange(fileURLToPath(new URL(path, PACKAGE_ROOT))) > builtAt)) return undefined;
   return JSON.parse(readFileSync(file, 'utf8')) as Readonly<Record<BuiltDocument, string>>;
+}
+
+/** Of a file, or of the files in a folder, in milliseconds since the epoch; 0 where there is none. @cost a stat per file */
+export function newestChange(path: string): number {
+  if (!existsSync(path)) return 0;
+  const itself = statSync(path);
+  if (!itself.isDirectory()) return itself.mtimeMs;
+  return Math.max(0, ...readdirSync(path).map((name) => newestChange(join(path, name))));
 }
 
 /** What a service answered to the examples of its operations, as it ships. */

@@ -3,6 +3,7 @@ import type { AnyJob, DivisorClient } from '#clients/typescript/divisor.js';
 import { readCommandLine, type FlagValues, type Grammar } from './command-line.js';
 import { connected, CONNECTION_HELP, EXIT } from './connection.js';
 import { jobScreen, type JobScreen } from './job-screen.js';
+import { onStopRequest } from './stop-request.js';
 import { table } from './terminal.js';
 
 /** A command that submits one job, follows it, and shows what came of it; `R` is the result. */
@@ -71,14 +72,14 @@ async function followed<R>(client: DivisorClient, job: AnyJob & { readonly resul
     // What goes wrong with the cancelling is told by the job itself, which is followed on.
     client.call('cancelJob', { params: { job_id: job.job_id } }).catch(() => undefined);
   };
-  process.once('SIGINT', interrupt);
+  const ignore = onStopRequest(['SIGINT'], interrupt);
   try {
     return await client.waitForJob(job, { onProgress });
   } catch (failure) {
     if (wasInterrupted) return CANCELLED;
     throw failure;
   } finally {
-    process.off('SIGINT', interrupt);
+    ignore();
   }
 }
 

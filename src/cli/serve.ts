@@ -7,6 +7,7 @@ import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '#store/start-r
 import { compose, type Service } from './compose.js';
 import { createLog } from './log.js';
 import { readSettings, type Settings } from './settings.js';
+import { onStopRequest, type StopSignal } from './stop-request.js';
 
 /** A stop that takes longer is cut: orchestrators kill after 30 s. */
 const STOP_DEADLINE_MS = 25_000;
@@ -86,17 +87,8 @@ function addressRefusal(failure: unknown, { host, port }: Settings): unknown {
   }
 }
 
-/** The first SIGTERM or SIGINT asks for a stop; a second one does not wait for it. */
-function stopSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    for (const [signal, number] of [['SIGTERM', 15], ['SIGINT', 2]] as const) {
-      process.once(signal, () => {
-        process.once(signal, () => process.exit(128 + number));
-        resolve(signal);
-      });
-    }
-  });
-}
+/** The first SIGTERM or SIGINT asks for a stop. */
+const stopSignal = () => new Promise<StopSignal>((resolve) => void onStopRequest(['SIGTERM', 'SIGINT'], resolve));
 
 /**
  * After an error nobody caught, nothing in memory can be trusted. What was acknowledged is on disk, so the process

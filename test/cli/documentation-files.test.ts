@@ -1,0 +1,22 @@
+import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { newestChange } from '#cli/documentation-files.js';
+
+test('a folder changed when the newest file anywhere in it did; what is missing never changed', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'divisor-newest-'));
+  try {
+    const files = { 'api.js': 1000, 'routes/old.js': 500, 'routes/deep/new.js': 3000 };
+    await mkdir(join(folder, 'routes/deep'), { recursive: true });
+    for (const [name, seconds] of Object.entries(files)) {
+      await writeFile(join(folder, name), '');
+      await utimes(join(folder, name), seconds, seconds);
+    }
+    expect(newestChange(folder)).toBe(3_000_000);
+    expect(newestChange(join(folder, 'api.js'))).toBe(1_000_000);
+    expect(newestChange(join(folder, 'missing'))).toBe(0);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

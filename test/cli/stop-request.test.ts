@@ -1,0 +1,36 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { onStopRequest } from '#cli/stop-request.js';
+
+let ignore = () => {};
+afterEach(() => {
+  ignore();
+  vi.restoreAllMocks();
+});
+
+/** The requests that were begun and the status the process was ended with, after signals at these milliseconds. */
+function after(...signals: readonly (readonly [number, 'SIGINT' | 'SIGTERM'])[]) {
+  const statuses: unknown[] = [];
+  vi.spyOn(process, 'exit').mockImplementation(((status: number) => void statuses.push(status)) as typeof process.exit);
+  const begun: string[] = [];
+  let clock = 0;
+  ignore = onStopRequest(['SIGINT', 'SIGTERM'], (signal) => begun.push(signal), () => clock);
+  for (const [ms, signal] of signals) {
+    clock = ms;
+    process.emit(signal, signal);
+  }
+  return { begun, statuses };
+}
+
+test('the first signal asks for the stop', () => {
+  expect(after([5, 'SIGTERM'])).toEqual({ begun: ['SIGTERM'], statuses: [] });
+});
+
+test('the same Ctrl-C, from the terminal and from npm, is one request', () => {
+  expect(after([5, 'SIGINT'], [40, 'SIGINT'])).toEqual({ begun: ['SIGINT'], statuses: [] });
+});
+
+test('a second request does not wait for the first', () => {
+  expect(after([5, 'SIGINT'], [1500, 'SIGINT'])).toEqual({ begun: ['SIGINT'], statuses: [130] });
+  ignore();
+  expect(after([5, 'SIGINT'], [1500, 'SIGTERM'])).toEqual({ begun: ['SIGINT'], statuses: [143] });
+});

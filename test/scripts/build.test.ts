@@ -1,0 +1,103 @@
+import { existsSync, statSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createProject, type Project } from './project.js';
+
+let project: Project;
+beforeAll(async () => {
+  project = await createProject();
+});
+afterAll(() => project.close());
+
+const build = async () => {
+  const { status, written } = await project.run(process.execPath, ['scripts/build.mjs']);
+  expect([status, written]).toEqual([0, '']);
+  return project.steps();
+};
+const exists = (path: string) => existsSync(join(project.folder, path));
+/** When a file was written, told apart from a later writing by a time in the past. */
+const age = (path: string) => utimesSync(join(project.folder, path), 1000, 1000);
+const wasWritten = (path: string) => statSync(join(project.folder, path)).mtimeMs !== 1_000_000;
+
+beforeEach(async () => {
+  await build();
+});
+
+test('a build with nothing changed runs nothing and writes nothing', async () => {
+  const files = ['dist/test/first.test.js', 'dist/.build/stamps.json', 'dist/src/clients/typescript/divisor.d.ts'];
+  files.forEach(age);
+  expect(await build()).toEqual([]);
+  expect(files.filter(wasWritten)).toEqual([]);
+});
+
+test('a file that was touched and has the same content runs nothing', async () => {
+  age('src/main.ts');
+  age('data/guide/build.mjs');
+  expect(await build()).toEqual([]);
+});
+
+test('a changed test is compiled, and nothing else is made again', async () => {
+  age('dist/src/main.js');
+  await project.write('test/first.test.ts', 'export const first = 2;\n');
+  expect(await build()).toEqual([]);
+  expect(await project.read('dist/test/first.test.js')).toContain('first = 2');
+  expect(wasWritten('dist/src/main.js')).toBe(false);
+});
+
+test('a changed source makes the documentation again, a changed kernel both, a page of the guide the guide alone', async () => {
+  await project.write('src/other.ts', 'export const other = 1;\n');
+  expect(await build()).toEqual(['guide', 'compress']);
+  await project.write('kernels/wasm/sum.ts', 'export const sum: f64 = 0;\n');
+  expect(await build()).toEqual(['kernels', 'guide', 'compress']);
+  age('dist/src/other.js');
+  await project.write('data/guide/README.md', '# Guide\n');
+  expect(await build()).toEqual(['guide', 'compress']);
+  expect(wasWritten('dist/src/other.js')).toBe(false);
+});
+
+test('what was compiled from a source that is gone is gone', async () => {
+  await project.write('test/second.test.ts', 'export const second = 1;\n');
+  await build();
+  expect(exists('dist/test/second.test.js')).toBe(true);
+  await project.remove('test/second.test.ts');
+  await build();
+  expect([exists('dist/test/second.test.js'), exists('dist/test/first.test.js')]).toEqual([false, true]);
+});
+
+test('a renamed source is compiled under its new name only', async () => {
+  await project.write('src/before.ts', 'export const name = 1;\n');
+  await build();
+  await project.write('src/after.ts', await project.read('src/before.ts'));
+  await project.remove('src/before.ts');
+  await build();
+  expect([exists('dist/src/before.js'), exists('dist/src/after.js')]).toEqual([false, true]);
+});
+
+test.each(['dist/src/main.js', 'dist/src/clients/typescript/divisor.d.ts', 'dist/kernels/wasm/kernels.wasm', 'dist/guide.json', 'dist/documentation/built.json'])(
+  '%s is made again where it is missing',
+  async (file) => {
+    await project.remove(file);
+    await build();
+    expect(exists(file)).toBe(true);
+  },
+);
+
+test('what the compiler made of another state in between is not taken for this one', async () => {
+  const text = await project.read('test/first.test.ts');
+  await project.write('test/first.test.ts', 'export const first = 99;\n');
+  expect((await project.run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'])).status).toBe(0);
+  await project.write('test/first.test.ts', text);
+  await build();
+  expect(await project.read('dist/test/first.test.js')).not.toContain('99');
+});
+
+test('a source that does not compile fails each build until it is mended', async () => {
+  await project.write('src/wrong.ts', "export const count: number = 'one';\n");
+  for (const _ of [1, 2]) {
+    const { status, written } = await project.run(process.execPath, ['scripts/build.mjs']);
+    expect([status, written]).toEqual([1, expect.stringContaining("src/wrong.ts(1,14): error TS2322")]);
+  }
+  await project.remove('src/wrong.ts');
+  await build();
+  expect(exists('dist/src/wrong.js')).toBe(false);
+});

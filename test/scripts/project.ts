@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+
+/** A small project in a folder of its own, with the scripts and settings of this one. */
+export interface Project {
+  readonly folder: string;
+  write(path: string, text: string): Promise<void>;
+  read(path: string): Promise<string>;
+  remove(path: string): Promise<void>;
+  /** Runs a command to its end; its status and what it wrote. */
+  run(command: string, words: readonly string[]): Promise<{ readonly status: number | null; readonly written: string }>;
+  /** The steps beside the compiler that ran since the last call. */
+  steps(): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+/** Announces itself, and says by which signal it was ended. */
+const SERVICE = `
+const alive = setInterval(() => {}, 1000);
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  process.once(signal, () => {
+    console.log('stopped by ' + signal);
+    clearInterval(alive);
+  });
+}
+console.log('listening');
+export {};
+`;
+
+/** A step that leaves its name in a log and makes its files. */
+const step = (name: string, outputs: readonly string[]) => `
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+appendFileSync('steps.log', '${name}\\n');
+for (const file of ${JSON.stringify(outputs)}) {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, '${name}');
+}
+`;
+
+const CLIENT = 'src/clients/typescript';
+
+export async function createProject(): Promise<Project> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'divisor-build-')));
+  const at = (path: string) => join(folder, path);
+  const write = async (path: string, text: string) => {
+    await mkdir(dirname(at(path)), { recursive: true });
+    await writeFile(at(path), text);
+  };
+  for (const path of ['scripts', 'package.json', 'tsconfig.json', `${CLIENT}/tsconfig.json`]) await cp(path, at(path), { recursive: true });
+  await symlink(resolve('node_modules'), at('node_modules'));
+  await write('src/main.ts', SERVICE);
+  await write('workers/main.ts', 'export const worker = 1;\n');
+  await write('test/first.test.ts', 'export const first = 1;\n');
+  await write(`${CLIENT}/divisor.ts`, 'export const client = 1;\n');
+  await write(`${CLIENT}/contract.ts`, 'export const contract = 1;\n');
+  await write('kernels/wasm/build.mjs', step('kernels', ['dist/kernels/wasm/kernels.wasm']));
+  await write('data/guide/build.mjs', step('guide', ['dist/guide.json']));
+  await write('data/guide/compress.mjs', step('compress', ['dist/documentation/built.json']));
+  return {
+    folder,
+    write,
+    read: (path) => readFile(at(path), 'utf8'),
+    remove: (path) => rm(at(path)),
+    async run(command, words) {
+      const child = spawn(command, words, { cwd: folder });
+      let written = '';
+      for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (written += text));
+      const [status] = (await once(child, 'close')) as [number | null];
+      return { status, written };
+    },
+    async steps() {
+      const log = await readFile(at('steps.log'), 'utf8').catch(() => '');
+      await rm(at('steps.log'), { force: true });
+      return log.split('\n').filter(Boolean);
+    },
+    close: () => rm(folder, { recursive: true }),
+  };
+}

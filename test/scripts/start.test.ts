@@ -1,0 +1,49 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createProject, type Project } from './project.js';
+
+let project: Project;
+beforeAll(async () => {
+  project = await createProject();
+});
+afterAll(() => project.close());
+
+/** `npm run SCRIPT` with what it has written so far, and a wait for a text in it. */
+function npm(script: string) {
+  const child = spawn('npm', ['run', script], { cwd: project.folder });
+  let out = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
+  const ended = once(child, 'close').then(() => undefined);
+  const writes = (text: string) =>
+    new Promise<void>((written, failed) => {
+      const look = () => out.includes(text) && written();
+      child.stdout.on('data', look);
+      look();
+      void ended.then(() => failed(new Error(`ended without ${text}: ${out}`)));
+    });
+  return { child, ended, writes, out: () => out };
+}
+
+test.each(['SIGTERM', 'SIGINT'] as const)('%s to the process of npm start ends the service, which says so', async (signal) => {
+  const { child, ended, writes, out } = npm('start');
+  await writes('listening');
+  child.kill(signal);
+  // The pipe closes when the last process that holds it has ended: the service among them.
+  await ended;
+  expect(out()).toContain(`stopped by ${signal}`);
+});
+
+test('npm run dev starts the service anew after a change, and leaves it alone after one that does not compile', async () => {
+  const { child, ended, writes, out } = npm('dev');
+  await writes('listening');
+  await project.write('src/wrong.ts', "export const count: number = 'one';\n");
+  await writes('TS2322');
+  await project.write('src/wrong.ts', "export const count = 1;\nconsole.log('never imported');\n");
+  await project.write('src/main.ts', `${await project.read('src/main.ts')}\nconsole.log('changed');\n`);
+  await writes('changed\n');
+  expect(out().match(/listening/g)).toHaveLength(2);
+  child.kill('SIGTERM');
+  await ended;
+  expect(out().match(/stopped by SIGTERM/g)).toHaveLength(2);
+});

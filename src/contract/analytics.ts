@@ -209,6 +209,10 @@ export const OverviewView = z
     concentration: ConcentrationPayload,
     level: SeriesPayload,
     metrics: BacktestMetrics,
+    return_variant: z
+      .enum(RETURN_VARIANTS)
+      .optional()
+      .meta({ description: 'Return that the levels have: total on prices that include dividends, whatever the treatment asks for. Absent from runs of earlier versions.' }),
     observations: z.int(),
     rebalances: z.int(),
     last_rebalance: z.string(),
@@ -544,8 +548,8 @@ export const analyticsRoutes = routes({
     tag,
     summary: 'Index levels of the latest run in any return variant, with the divisor.',
     params,
-    query: z.strictObject({ variant: z.enum(RETURN_VARIANTS).optional().meta({ description: "The index's own by default." }), ...window }),
+    query: z.strictObject({ variant: z.enum(RETURN_VARIANTS).optional().meta({ description: "The index's own by default; a run on prices that include dividends has total alone." }), ...window }),
     success: { status: 200, description: 'The levels: a window is cut, not rebased.', schema: LevelsView },
-    errors: [...runErrors, 'INVALID_RANGE'],
+    errors: [...runErrors, 'INVALID_RANGE', 'VARIANT_NOT_AVAILABLE'],
   },
 });

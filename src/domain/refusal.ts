@@ -53,6 +53,7 @@ export const ERRORS = {
   RATE_OUT_OF_RANGE: { status: 422, help: 'A rate is larger than 1 in magnitude: probably percent.' },
   INDEX_REQUIRED: { status: 422, help: 'A built-in template needs an index.' },
   TEMPLATE_BUILT_IN: { status: 422, help: 'A built-in template cannot be changed or deleted.' },
+  VARIANT_NOT_AVAILABLE: { status: 422, help: 'The run has no level of the return variant: its prices include dividends, so that there is a total return alone.' },
   TOTAL_LOSS: { status: 422, help: 'A period lost everything, so contributions cannot be linked over it.' },
   INFEASIBLE: { status: 422, help: 'The constraints cannot hold together; see detail.conflict.' },
   EMPTY_INDEX: { status: 422, help: 'Nothing survives the rules, or nothing has a weight, on the first date.' },

@@ -3,7 +3,7 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { type IndexDocument } from '#domain/documents/index-document.js';
 import { marketFindings } from '#domain/documents/index-on-market.js';
 import { DocumentQuestion, mergePatch, WhatIfQuestion } from '#domain/documents/index-questions.js';
-import { referenceOf, validateIndex } from '#domain/documents/validate-index.js';
+import { assumptionsOf, referenceOf, validateIndex } from '#domain/documents/validate-index.js';
 import { orderFindings, type Finding } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
@@ -60,7 +60,7 @@ export function createIndexQuestions({ documents, jobs, markets, calendars }: In
   function onMarket(document: IndexDocument, market: MarketData): readonly Finding[] {
     const findings = marketFindings(document, market, 'error');
     assertNoErrors('index document', findings);
-    return findings;
+    return [...findings, ...assumptionsOf(document, market, indexOf)];
   }
 
   async function preview(document: IndexDocument, asOf: string | null, signal: AbortSignal): Json {
@@ -107,7 +107,7 @@ export function createIndexQuestions({ documents, jobs, markets, calendars }: In
     },
     methodology(indexId) {
       const { document } = requireIndex(documents, indexId);
-      return { index_id: indexId, name: document.name, sentences: methodologyOf(document).map((text, i) => ({ number: i + 1, text })) };
+      return { index_id: indexId, name: document.name, sentences: methodologyOf(document, markets.served()?.market.adjustment ?? null).map((text, i) => ({ number: i + 1, text })) };
     },
   };
 }

@@ -1,6 +1,7 @@
-import type { BlockName, RunColumns } from '#domain/backtest/run-file/columns.js';
+import { VARIANT_BLOCKS, type RunColumns } from '#domain/backtest/run-file/columns.js';
 import { dayFrom } from '#domain/days.js';
-import type { ReturnVariant } from '#domain/market/market-data.js';
+import { RETURN_VARIANTS, type ReturnVariant } from '#domain/market/market-data.js';
+import { Refusal } from '#domain/refusal.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import type { JsonWriter } from './json-writer.js';
 import { daysToken, writeSeries } from './series-json.js';
@@ -20,19 +21,20 @@ export interface IndexLevels {
   readonly divisor: Float64Array;
 }
 
-const BLOCKS_OF: Record<ReturnVariant, { readonly level: BlockName; readonly divisor: BlockName }> = {
-  price: { level: 'levelPrice', divisor: 'divisorPrice' },
-  total: { level: 'levelTotal', divisor: 'divisorTotal' },
-  net: { level: 'levelNet', divisor: 'divisorNet' },
-};
-
+/** @throws Refusal VARIANT_NOT_AVAILABLE when the prices of the run cannot tell the variant */
 export function indexLevels(columns: RunColumns, { variant, start, end }: LevelsQuery): IndexLevels {
   const days = columns.i32('indexDays');
   const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));
   const to = Math.max(from, end === null ? days.length : lastAtMost(days, dayFrom(end)) + 1);
   const chosen = variant ?? columns.header.variant;
-  const { level, divisor } = BLOCKS_OF[chosen];
+  const { level, divisor } = VARIANT_BLOCKS[chosen];
+  if (!columns.has(level)) throw notAvailable(columns, chosen);
   return { indexId: columns.header.run_id, variant: chosen, days: days.subarray(from, to), levels: columns.f64(level, from, to), divisor: columns.f64(divisor, from, to) };
+}
+
+function notAvailable(columns: RunColumns, variant: ReturnVariant): Refusal {
+  const accepted = RETURN_VARIANTS.filter((known) => columns.has(VARIANT_BLOCKS[known].level));
+  return new Refusal('VARIANT_NOT_AVAILABLE', `The run of ${columns.header.run_id} has no ${variant} return: its prices include dividends, and it has ${accepted.join(', ')}.`, { variant, accepted });
 }
 
 /** A LevelsView as JSON. @throws Refusal NUMERIC_FAILURE @cost 20 ns a number */

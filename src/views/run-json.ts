@@ -132,6 +132,7 @@ export function writeOverview(run: RunSummary, level: Uint8Array): Uint8Array<Ar
   json.token(level);
   json.raw(',"metrics":');
   json.value(run.metrics);
+  json.raw(`,"return_variant":"${run.variant}"`);
   json.raw(`,"observations":${days.length},"rebalances":${run.rebalancesWithin},"last_rebalance":"${formatDay(last.date)}"`);
   json.raw(`,"start":"${formatDay(days[0]!)}","end":"${formatDay(days.at(-1)!)}"}`);
   return json.bytes();

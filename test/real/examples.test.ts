@@ -4,10 +4,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { liveService, type LiveService } from './live.js';
 import { hasSp500, SP500, writeSp500Folder } from './sp500-folder.js';
 
+interface Example {
+  readonly id: string;
+  readonly base_date: string;
+  readonly pipeline: { readonly treatment?: { readonly dividends?: string } };
+}
+
 /** The methodologies kept in data/examples, each stored, previewed and backtested as a client would. */
 const documents = readdirSync('data/examples')
   .filter((name) => name.endsWith('.json'))
-  .map((name) => ({ name, document: JSON.parse(readFileSync(`data/examples/${name}`, 'utf8')) as { id: string; base_date: string } }));
+  .map((name) => ({ name, document: JSON.parse(readFileSync(`data/examples/${name}`, 'utf8')) as Example }));
 
 if (!hasSp500) console.log(`skipped on real prices: ${SP500.closes} is not on this machine`);
 
@@ -15,11 +21,13 @@ const markets = [
   {
     market: 'a generated market',
     skipped: false,
+    isCashless: false,
     load: async (service: LiveService) => service.job('/data/synthetic', { store_id: 'generated', seed: 7, assets: 260, start: '2009-01-02', end: '2013-12-31', sectors: 11 }),
   },
   {
     market: '469 real names',
     skipped: !hasSp500,
+    isCashless: true,
     async load(service: LiveService) {
       const folder = join(service.folder, 'sp500');
       await writeSp500Folder(folder);
@@ -29,7 +37,7 @@ const markets = [
   },
 ];
 
-for (const { market, skipped, load } of markets) {
+for (const { market, skipped, isCashless, load } of markets) {
   describe.skipIf(skipped)(`on ${market}`, () => {
     let service: LiveService;
     beforeAll(async () => {
@@ -38,9 +46,11 @@ for (const { market, skipped, load } of markets) {
     });
     afterAll(() => service?.close());
 
-    test.each(documents)('$name is stored without a finding, selects and reconciles', async ({ document }) => {
-      const saved = await service.ok<{ findings: unknown[] }>('PUT', `/indices/${document.id}`, document);
-      expect(saved.findings).toEqual([]);
+    test.each(documents)('$name is stored with no finding of its own, selects and reconciles', async ({ document }) => {
+      const saved = await service.ok<{ findings: { code: string }[] }>('PUT', `/indices/${document.id}`, document);
+      // The real prices come without a single dividend, which those who ask for them are told.
+      const { dividends = 'price' } = document.pipeline.treatment ?? {};
+      expect(saved.findings.map(({ code }) => code)).toEqual(isCashless && dividends !== 'price' ? ['NO_DIVIDENDS'] : []);
       const job = await service.job<{ rebalances: { weights: Record<string, number> }[]; index_level: { data: number[] }; findings: { code: string }[] }>(`/analytics/${document.id}/backtest`, { transaction_cost_bps: 5 });
       expect(job.error).toBeNull();
       expect(job.result.findings.filter(({ code }) => code === 'REBALANCE_HELD')).toEqual([]);

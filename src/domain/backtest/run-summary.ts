@@ -1,11 +1,15 @@
 import { gapsOf, pricingOf, type RecordedGaps, type RecordedPricing } from './record/run-record.js';
 import type { Run } from './run.js';
 import type { BenchmarkRun } from './simulate/benchmark.js';
+import type { ReturnVariant } from '../market/market-data.js';
+import { variantOn } from '../market/price-basis.js';
 import { formatDay, type Day } from '../days.js';
 import { Refusal } from '../refusal.js';
 
 /** What result and overview tell of a run beside its compositions: of one that was made whole, or gone on with. */
 export interface RunSummary extends Pick<Run, 'plan' | 'days' | 'level' | 'indexLevel' | 'returns' | 'drawdown' | 'annualReturns' | 'metrics' | 'totalCosts' | 'findings' | 'rebalancesWithin'> {
+  /** Return of its index, as the prices of the market tell it. */
+  readonly variant: ReturnVariant;
   readonly benchmark: Pick<BenchmarkRun, 'reference' | 'variant' | 'relative'> | null;
   /** Whose positions the columns of the gaps are. */
   readonly identifiers: readonly string[];
@@ -20,6 +24,7 @@ export function summaryOf(run: Run): RunSummary {
   const { plan, days, level, indexLevel, returns, drawdown, annualReturns, metrics, totalCosts, findings, rebalancesWithin, benchmark, rebalances, portfolio } = run;
   return {
     plan, days, level, indexLevel, returns, drawdown, annualReturns, metrics, totalCosts, findings, rebalancesWithin, benchmark,
+    variant: variantOn(portfolio.sm.market, run.index.compositions.treatment.dividends),
     identifiers: portfolio.sm.identifiers,
     gaps: gapsOf(run),
     pricing: pricingOf(run),

@@ -2,9 +2,11 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { formatDay } from '../days.js';
+import { assumptionFindings } from '../documents/assumptions.js';
 import { isDerivedDocument, type IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
-import { RETURN_VARIANTS, type MarketData, type ReturnVariant } from '../market/market-data.js';
+import type { MarketData, ReturnVariant } from '../market/market-data.js';
+import { UNTAXED_TWINS, variantOn, variantsOn } from '../market/price-basis.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
@@ -52,12 +54,18 @@ export interface Run {
   readonly rebalancesWithin: number;
   readonly gaps: readonly Gap[];
   readonly findings: readonly Finding[];
-  /** Level of the index by return variant, on the dates of the index book. */
-  readonly variants: Readonly<Record<ReturnVariant, { readonly level: Float64Array; readonly divisor: Float64Array }>>;
+  /** Level of the index by return variant, on the dates of the index book; null where the prices of the market cannot tell it. */
+  readonly variants: Readonly<Record<ReturnVariant, VariantLevel | null>>;
   /** Level of the index on its weights before capping, on the dates of the index book; null without a cap. */
   readonly uncapped: Float64Array | null;
   /** What it takes to go on after its last date, beside the ends of its books. */
   readonly remains: RunRemains;
+}
+
+/** An index in one return variant, [B] each. */
+export interface VariantLevel {
+  readonly level: Float64Array;
+  readonly divisor: Float64Array;
 }
 
 /** What is left when a run ends, of what its results do not tell. */
@@ -128,7 +136,7 @@ export function runBacktest(input: RunInput): Run {
     totalCosts: simulated.totalCosts,
     rebalancesWithin: rebalances.filter(({ session }) => session >= from).length,
     gaps: gapsWithin([index.book, portfolio], from),
-    findings: toldFindings(findings),
+    findings: toldFindings(findings, assumptionFindings({ document, treatment: compositions.treatment, market: input.market })),
     variants,
     uncapped: uncapped && uncapped.value,
     remains: { variants: ends, uncapped: uncapped && ownEnd(uncapped), findings, solves: simulated.solves },
@@ -330,10 +338,10 @@ export function findingGroups({ decisions, solves, index, portfolio }: FindingsI
   return { decisions, solves, indexExits: exits(index), portfolioExits: exits(portfolio), rights };
 }
 
-/** Findings as they are told: each once, and so many at most. */
-export function toldFindings({ decisions, solves, indexExits, portfolioExits, rights }: FindingGroups): Finding[] {
+/** Findings as they are told: each once, and so many at most. @param assumptions of the market, told first */
+export function toldFindings({ decisions, solves, indexExits, portfolioExits, rights }: FindingGroups, assumptions: readonly Finding[]): Finding[] {
   const warnings = new Map<string, Finding>();
-  for (const finding of [...decisions, ...solves, ...indexExits, ...portfolioExits, ...rights]) warnings.set(`${finding.code} ${finding.path} ${finding.message}`, finding);
+  for (const finding of [...assumptions, ...decisions, ...solves, ...indexExits, ...portfolioExits, ...rights]) warnings.set(`${finding.code} ${finding.path} ${finding.message}`, finding);
   const all = [...warnings.values()];
   if (all.length <= FINDINGS_MAX) return all;
   const more: Finding = { severity: 'warning', code: 'MORE_FINDINGS', message: `${all.length - FINDINGS_MAX} more findings are not listed.`, path: '' };
@@ -359,22 +367,23 @@ interface Variants {
 }
 
 function variantsOf({ compositions, book }: IndexRun, to: number): Variants {
-  const { dividends: own, withholding_tax: tax } = compositions.treatment;
-  const known = new Map<ReturnVariant, Book>([[own, book]]);
+  const { treatment, sm: { market } } = compositions;
+  const own = variantOn(market, treatment.dividends);
+  const known = new Map<ReturnVariant, VariantLevel>([[own, levelOf(book)]]);
   const ends: Partial<Record<ReturnVariant, BookEnd>> = {};
-  // Without a tax the net return is the total return.
-  if (tax === 0 && own !== 'price') known.set('total', book).set('net', book);
-  const entries = RETURN_VARIANTS.map((variant) => {
-    const same = variant === 'net' && tax === 0 ? known.get('total') : known.get(variant);
-    const { value, divisor, end } = same ?? indexBook({ compositions, to, variant, isBrief: true });
-    if (!same) {
-      known.set(variant, { ...book, value, divisor });
-      ends[variant] = ownEnd({ end });
-    }
-    return [variant, { level: value, divisor }] as const;
-  });
-  // Object.fromEntries forgets that every variant is among the entries.
-  return { variants: Object.fromEntries(entries) as unknown as Run['variants'], ends };
+  for (const variant of variantsOn(market)) {
+    if (known.has(variant)) continue;
+    const twin = treatment.withholding_tax === 0 ? known.get(UNTAXED_TWINS[variant]) : undefined;
+    const other = twin === undefined ? indexBook({ compositions, to, variant, isBrief: true }) : null;
+    if (other) ends[variant] = ownEnd(other);
+    known.set(variant, twin ?? levelOf(other!)); // one of them is there
+  }
+  const levelIn = (variant: ReturnVariant): VariantLevel | null => known.get(variant) ?? null;
+  return { variants: { price: levelIn('price'), total: levelIn('total'), net: levelIn('net') }, ends };
+}
+
+function levelOf({ value: level, divisor }: Pick<Book, 'value' | 'divisor'>): VariantLevel {
+  return { level, divisor };
 }
 
 /** The end of a book that follows no other. */

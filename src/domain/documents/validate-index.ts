@@ -8,7 +8,8 @@ import { nonFiniteFindings } from '../finite.js';
 import { checkShape } from '../shape.js';
 import { SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '../rules/catalogue.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
-import { ConstraintRow, IndexDocument, isDerivedDocument, RebalanceSpec, RESERVED_INDEX_IDS } from './index-document.js';
+import { ConstraintRow, IndexDocument, isDerivedDocument, RebalanceSpec, RESERVED_INDEX_IDS, type TreatmentSpec } from './index-document.js';
+import { assumptionFindings } from './assumptions.js';
 import type { MarketData } from '../market/market-data.js';
 import { marketFindings } from './index-on-market.js';
 
@@ -55,7 +56,7 @@ export function validateIndex(body: Raw, context: IndexContext): CheckedIndex {
   const document = hasErrors(findings) || shaped.value === undefined ? undefined : withDefaultUniverse(shaped.value);
   if (document !== undefined) {
     findings.push(...inheritanceFindings(document, context));
-    if (context.market !== undefined) findings.push(...marketFindings(document, context.market, 'warning'));
+    if (context.market !== undefined) findings.push(...marketFindings(document, context.market, 'warning'), ...assumptionsOf(document, context.market, context.indexOf));
   }
   return { document, findings: orderFindings(findings) };
 }
@@ -75,6 +76,19 @@ function withDefaultUniverse(document: IndexDocument): IndexDocument {
 export function referenceOf(document: IndexDocument): string | undefined {
   if (isDerivedDocument(document)) return document.derivation.source_index_id;
   return document.universe?.kind === 'index' ? (document.universe.id ?? undefined) : undefined;
+}
+
+/** What is assumed of a market for a document; nothing where an index that it derives from is gone. */
+export function assumptionsOf(document: IndexDocument, market: MarketData, indexOf: IndexContext['indexOf']): Finding[] {
+  const treatment = treatmentOf(document, indexOf);
+  return treatment === undefined ? [] : assumptionFindings({ document, treatment, market });
+}
+
+/** The treatment of a document: a derived index has that of the index it was made from. */
+function treatmentOf({ pipeline, derivation }: IndexDocument, indexOf: IndexContext['indexOf']): TreatmentSpec | undefined {
+  if (pipeline !== null) return pipeline.treatment;
+  const source = derivation === null ? undefined : indexOf(derivation.source_index_id);
+  return source && treatmentOf(source, indexOf);
 }
 
 const isObject = (value: unknown): value is Raw => typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -108,7 +108,13 @@ export function openMarketSince(handle: MarketHandle, after: number): MarketData
   const first = places.length === 0 ? bytes.length : places[2]! - ACTIONS_HEAD.length;
   const last = places.length === 0 ? bytes.length : places.at(2 - PLACE_WIDTH)! + places.at(3 - PLACE_WIDTH)! + 3;
   const opened = openMarket({ ...handle, tables: joined(bytes.subarray(0, first), bytes.subarray(last)) });
-  return { ...opened, actions: actionsSince(handle, after), settledTo: after };
+  return { ...opened, actions: actionsSince(handle, after), settledTo: after, settledCash: hasSettled(places, after) };
+}
+
+/** Whether cash was paid on an ex day up to one. */
+function hasSettled(places: Int32Array, after: number): boolean {
+  for (let p = 0; p < places.length; p += PLACE_WIDTH) if (places[p + 1] === 1 && places[p]! <= after) return true;
+  return false;
 }
 
 /** The actions of a handle without the cash that was paid on ex days up to one. @cost of those that are not left out */

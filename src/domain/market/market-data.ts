@@ -27,6 +27,8 @@ export interface MarketData {
   readonly actions: readonly CorporateAction[];
   /** Last ex day of the cash that has been left out of the actions; absent when all of them are there. */
   readonly settledTo?: number;
+  /** Whether any cash has been left out. */
+  readonly settledCash?: boolean;
   /** In the order of universe, identifier, start. */
   readonly universes: readonly Membership[];
 }

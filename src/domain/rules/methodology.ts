@@ -1,8 +1,12 @@
 import { isDerivedDocument, isRuleDocument, type IndexDocument, type RebalanceSpec, type TreatmentSpec, type UniverseSpec } from '../documents/index-document.js';
+import type { Adjustment } from '../market/market-data.js';
 import { bindPipeline } from './bound-pipeline.js';
 
-/** The definition of an index in English sentences, every parameter in them, in the order in which they are applied. */
-export function methodologyOf(document: IndexDocument): string[] {
+/**
+ * The definition of an index in English sentences, every parameter in them, in the order in which they are applied.
+ * @param adjustment price basis of the store it is computed on; null where none is served
+ */
+export function methodologyOf(document: IndexDocument, adjustment: Adjustment | null = null): string[] {
   const { id, name, description, calendar, base_date, base_value, currency } = document;
   return [
     `${name} (${id}) is an index in ${currency} on the sessions of the exchange calendar ${calendar}.${description === null || description === '' ? '' : ` ${description}`}`,
@@ -10,7 +14,7 @@ export function methodologyOf(document: IndexDocument): string[] {
     ...(isRuleDocument(document) ? ruleSentences(document.pipeline, document.universe) : []),
     ...(isDerivedDocument(document) ? derivationSentences(document.derivation) : []),
     ...rebalanceSentences(document.rebalance),
-    ...(isRuleDocument(document) ? treatmentSentences(document.pipeline.treatment) : ['Corporate actions, dividends and missing prices are treated as in the parent index.']),
+    ...(isRuleDocument(document) ? treatmentSentences(document.pipeline.treatment, adjustment) : inheritedSentences(adjustment)),
   ];
 }
 
@@ -91,7 +95,19 @@ function anchorText({ anchor, nth, weekday, day }: Pick<RebalanceSpec, 'anchor' 
   }
 }
 
-function treatmentSentences(treatment: TreatmentSpec): string[] {
+/** Whether prices are on one share basis already. */
+function isSplitFree(adjustment: Adjustment | null): boolean {
+  return adjustment === 'splits' || adjustment === 'total';
+}
+
+/** What prices that include dividends make of every treatment of them. */
+const TOTAL_BASIS = 'Prices include dividends of every kind, so that it is a total return index whatever its treatment of dividends.';
+
+function inheritedSentences(adjustment: Adjustment | null): string[] {
+  return ['Corporate actions, dividends and missing prices are treated as in the parent index.', ...(adjustment === 'total' ? [TOTAL_BASIS] : [])];
+}
+
+function treatmentSentences(treatment: TreatmentSpec, adjustment: Adjustment | null): string[] {
   const { dividends, withholding_tax, special_dividends, splits, delisting, spin_offs, missing_prices, max_stale_sessions } = treatment;
   const variant = {
     price: 'Ordinary dividends are not reinvested (price return).',
@@ -109,8 +125,8 @@ function treatmentSentences(treatment: TreatmentSpec): string[] {
     fail: 'A missing price of a constituent fails the calculation.',
   }[missing_prices];
   return [
-    `${variant} Special dividends are ${special_dividends === 'reinvest' ? 'reinvested' : 'ignored'}.`,
-    `Splits are ${splits === 'apply' ? 'applied' : 'ignored, because the prices are adjusted already'}. Spin-offs ${spin_offs === 'zero_price' ? 'enter at a price of zero and leave at the next rebalance unless selected' : 'are ignored'}. ${leaving}`,
+    adjustment === 'total' ? TOTAL_BASIS : `${variant} Special dividends are ${special_dividends === 'reinvest' ? 'reinvested' : 'ignored'}.`,
+    `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are adjusted already' : 'applied'}. Spin-offs ${spin_offs === 'zero_price' && adjustment !== 'total' ? 'enter at a price of zero and leave at the next rebalance unless selected' : 'are ignored'}. ${leaving}`,
     `${gaps} A name whose latest price is more than ${max_stale_sessions} sessions old cannot be selected.`,
   ];
 }

@@ -204,7 +204,8 @@ describe('on random markets', () => {
 
   test('a fictitious split with matching prices changes no level', () => {
     fc.assert(
-      fc.property(randomMarket, randomDocument, randomRequest, fc.integer({ min: 5, max: 20 }), fc.nat(7), ({ market }, document, request, row, column) => {
+      fc.property(randomMarket, randomDocument, randomRequest, fc.integer({ min: 5, max: 20 }), fc.nat(7), ({ market: drawn }, document, request, row, column) => {
+        const market: MarketData = { ...drawn, adjustment: 'none' }; // on adjusted prices a split changes nothing
         const names = market.identifiers.length;
         const identifier = market.identifiers[column]!;
         if (identifier === 'EURUSD' || market.actions.some((action) => action.identifier === identifier || action.related === identifier)) return;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { formatDay, dayFrom, weekdayOf } from '#domain/days.js';
-import type { ActionType, MarketData } from '#domain/market/market-data.js';
+import type { ActionType, Adjustment, MarketData } from '#domain/market/market-data.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 
 /** A small market with every kind of corporate action, gaps, late listings, two exchanges and two currencies. */
@@ -24,6 +24,7 @@ interface Choices {
   readonly actions: readonly { readonly name: number; readonly type: ActionType; readonly at: number; readonly size: number }[];
   readonly listings: readonly number[];
   readonly endings: readonly number[];
+  readonly adjustment: Adjustment;
 }
 
 const TYPES: readonly ActionType[] = [
@@ -45,10 +46,11 @@ export function randomMarketOver(sessions: fc.Arbitrary<number>): fc.Arbitrary<R
     ),
     listings: fc.array(fc.integer({ min: 0, max: 20 }), { minLength: NAMES.length, maxLength: NAMES.length }),
     endings: fc.array(fc.integer({ min: 5, max: 70 }), { minLength: NAMES.length, maxLength: NAMES.length }),
+    adjustment: fc.constantFrom('none', 'none', 'none', 'splits', 'total'),
   }).map(sketch);
 }
 
-function sketch({ sessions, steps, gaps, actions, listings, endings }: Choices): RandomMarket {
+function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment }: Choices): RandomMarket {
   const closed = new Set(HOLIDAYS);
   const dates: string[] = [];
   for (let day = dayFrom(FIRST_DAY); dates.length < sessions; day++) {
@@ -81,6 +83,7 @@ function sketch({ sessions, steps, gaps, actions, listings, endings }: Choices):
       close,
       fields: { SHARES_OUTSTANDING: shares },
       actions: placed,
+      adjustment,
       reference: Object.fromEntries(NAMES.map((name) => [name, { CURRENCY: FOREIGN.has(name) ? 'EUR' : 'USD', EXCHANGE: FOREIGN.has(name) ? 'OTHER' : 'MAIN', SECTOR: name < 'DD' ? 'S1' : 'S2' }])),
     }),
   };

@@ -1,7 +1,8 @@
 import type { RelativeMetrics } from '../../analytics/relative.js';
 import { exchangeRates } from '../../market/exchange-rates.js';
 import { effectTable, type EffectTable } from '../../market/growth.js';
-import { RETURN_VARIANTS, type ReturnVariant } from '../../market/market-data.js';
+import type { ReturnVariant } from '../../market/market-data.js';
+import { UNTAXED_TWINS, variantOn, variantsOn } from '../../market/price-basis.js';
 import { placeActions } from '../../market/session-actions.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import { lastAtMost } from '../../search.js';
@@ -13,7 +14,7 @@ import { foreignRates } from '../run-file/foreign-rates.js';
 import { CannotGoOn, type Continuation } from './resume.js';
 import { indexTerms } from '../simulate/index-run.js';
 import { kindOf, type Numbers } from '../record/record-columns.js';
-import { createColumns, type BlockName, type ColumnsHeader, type ColumnsWriter, type JoinedName, type RunColumns, type RunHeader } from '../run-file/columns.js';
+import { createColumns, VARIANT_BLOCKS, type BlockName, type ColumnsHeader, type ColumnsWriter, type JoinedName, type RunColumns, type RunHeader } from '../run-file/columns.js';
 import { costsOf, labelsOn, rebalanceRows, scatter, slotsOf } from '../run-file/write.js';
 import type { Trades } from '../simulate/trades.js';
 
@@ -113,18 +114,12 @@ export function extendColumns(write: ExtendColumnsInput): WrittenColumns {
 
 const NONE = new Float64Array(0);
 
-const VARIANT_BLOCKS = {
-  price: { level: 'levelPrice', divisor: 'divisorPrice' },
-  total: { level: 'levelTotal', divisor: 'divisorTotal' },
-  net: { level: 'levelNet', divisor: 'divisorNet' },
-} as const;
-
-/** The book of each variant, as the whole run tells them. */
+/** The book of each variant, as the whole run tells them: those that nothing was simulated for are the index's own, or an untaxed twin. */
 function variantsAfter({ index, variants }: Continuation): { readonly variant: ReturnVariant; readonly book: Book }[] {
-  const { dividends: own, withholding_tax: tax } = index.treatment;
-  const total = own !== 'price' && tax === 0 ? index.book : (variants.total ?? index.book);
-  const bookOf = (variant: ReturnVariant): Book => (variant === own ? index.book : variant === 'net' && tax === 0 ? total : variant === 'total' ? total : variants[variant]!);
-  return RETURN_VARIANTS.map((variant) => ({ variant, book: bookOf(variant) }));
+  const { treatment, sm: { market } } = index;
+  const own = variantOn(market, treatment.dividends);
+  const bookOf = (variant: ReturnVariant): Book => (variant === own ? index.book : (variants[variant] ?? bookOf(UNTAXED_TWINS[variant])));
+  return variantsOn(market).map((variant) => ({ variant, book: bookOf(variant) }));
 }
 
 interface BlocksBehind {

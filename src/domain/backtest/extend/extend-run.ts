@@ -1,7 +1,9 @@
 import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf } from '../../analytics/series.js';
 import { relativeMetrics } from '../../analytics/relative.js';
 import { dayFrom, formatDay, type Day } from '../../days.js';
+import { assumptionFindings } from '../../documents/assumptions.js';
 import type { CorporateAction } from '../../market/market-data.js';
+import { variantOn } from '../../market/price-basis.js';
 import type { Book, Gap } from '../simulate/book.js';
 import { CHECKPOINT_FORMAT, keptBook, marksOf, recentOf, sinceOf, type KeptBook, type RunCheckpoint } from './checkpoint.js';
 import type { Composition } from '../simulate/compositions.js';
@@ -66,7 +68,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const trades = tradesOf(portfolio);
   const gaps = newGaps(continuation);
   const remains = remainsOf(input, continuation);
-  const findings = toldFindings(remains.findings);
+  const findings = toldFindings(remains.findings, assumptionFindings({ document: index.document, treatment: index.treatment, market: input.market }));
   const next = checkpointAfter(input, continuation, remains);
   const record = extendRecord({
     stored, continuation, trades, gaps,
@@ -93,7 +95,8 @@ export function extendRun(input: ExtendInput): ExtendedRun {
       annualReturns: annualReturns(days, level),
       totalCosts: costs.reduce((sum, cost) => sum + cost, 0),
       rebalancesWithin: rebalancesTold.filter(({ at }) => at >= 0).length,
-      benchmark: relative && { relative, reference: plan.request.benchmark!, variant: benchmark ? benchmark.treatment.dividends : continuation.series!.variant },
+      benchmark: relative && { relative, reference: plan.request.benchmark!, variant: benchmark ? variantOn(benchmark.sm.market, benchmark.treatment.dividends) : continuation.series!.variant },
+      variant: variantOn(index.sm.market, index.treatment.dividends),
       identifiers: record.identifiers,
       gaps: record.gaps,
       pricing: record.pricing,

@@ -1,4 +1,5 @@
 import type { TreatmentSpec } from '../../documents/index-document.js';
+import type { ReturnVariant } from '../../market/market-data.js';
 import { Refusal } from '../../refusal.js';
 import { filesOf, laterThan, PANELS, renamed, stretchesOf, widened, type Later, type Stretch } from './segments.js';
 
@@ -17,8 +18,8 @@ export interface RunHeader {
   readonly calendar: string;
   /** How the returns of the index are made from prices and actions. */
   readonly treatment: Pick<TreatmentSpec, 'special_dividends' | 'splits'>;
-  /** Return variant of the index. */
-  readonly variant: 'price' | 'total' | 'net';
+  /** Return variant of the index, as the prices of the market tell it. */
+  readonly variant: ReturnVariant;
   readonly store_content_hash: string;
   /** Names held, ascending, [H]. */
   readonly names: readonly string[];
@@ -112,6 +113,13 @@ export const BLOCKS = {
   recordU8: 'marks of the record',
 } as const;
 export type BlockName = keyof typeof BLOCKS;
+
+/** Blocks of the index in each return variant; absent where the prices of the market could not tell it. */
+export const VARIANT_BLOCKS = {
+  price: { level: 'levelPrice', divisor: 'divisorPrice' },
+  total: { level: 'levelTotal', divisor: 'divisorTotal' },
+  net: { level: 'levelNet', divisor: 'divisorNet' },
+} as const satisfies Record<ReturnVariant, { readonly level: BlockName; readonly divisor: BlockName }>;
 
 /** Of files that others begin; of those that one begins in another form; a file that is whole is as it was in version 1. */
 const VERSION = 3;

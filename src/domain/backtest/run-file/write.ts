@@ -2,15 +2,16 @@ import { formatDay } from '../../days.js';
 import { exchangeRates } from '../../market/exchange-rates.js';
 import { effectTable } from '../../market/growth.js';
 import type { Day } from '../../days.js';
-import { referenceAt, type MarketData } from '../../market/market-data.js';
+import { referenceAt, RETURN_VARIANTS, type MarketData, type ReturnVariant } from '../../market/market-data.js';
+import { variantOn } from '../../market/price-basis.js';
 import type { Book } from '../simulate/book.js';
 import { foreignRates } from './foreign-rates.js';
 import { indexTerms } from '../simulate/index-run.js';
-import type { Run } from '../run.js';
+import type { Run, VariantLevel } from '../run.js';
 import { packRecord } from '../record/record-columns.js';
 import { recordOf } from '../record/run-record.js';
 import { EFFECT_WIDTH } from './segments.js';
-import { createColumns, type BlockName, type ColumnsWriter, type RunLabels } from './columns.js';
+import { createColumns, VARIANT_BLOCKS, type BlockName, type ColumnsWriter, type RunLabels } from './columns.js';
 
 export interface ColumnsOptions {
   readonly contentHash: string;
@@ -35,6 +36,7 @@ export function runToColumns(run: Run, { contentHash, inPlace = false }: Columns
     [run.days, 'days'], [portfolio.value, 'value'], [portfolio.cash, 'cash'],
     [index.days, 'indexDays'], [index.book.value, 'indexLevel'], [index.book.divisor, 'divisor'],
   ]));
+  const variantSeries = RETURN_VARIANTS.flatMap((variant) => seriesOf(variant, variants[variant]));
   const T = portfolio.length;
   const H = names.length;
   const R = rebalances.length;
@@ -49,7 +51,7 @@ export function runToColumns(run: Run, { contentHash, inPlace = false }: Columns
       currency: document.currency,
       calendar: document.calendar,
       treatment: { special_dividends: index.compositions.treatment.special_dividends, splits: index.compositions.treatment.splits },
-      variant: index.compositions.treatment.dividends,
+      variant: variantOn(portfolio.sm.market, index.compositions.treatment.dividends),
       store_content_hash: contentHash,
       names: Array.from(names, (column) => identifiers[column]!),
       dates: T,
@@ -71,7 +73,7 @@ export function runToColumns(run: Run, { contentHash, inPlace = false }: Columns
       price: f64(H * T), effects: f64(effects.length),
       ...(rates.length > 0 ? { rates: f64(rates.length * T) } : {}),
       indexDays: { type: 'i32', length: B }, indexLevel: f64(B), divisor: f64(B),
-      levelPrice: f64(B), divisorPrice: f64(B), levelTotal: f64(B), divisorTotal: f64(B), levelNet: f64(B), divisorNet: f64(B),
+      ...Object.fromEntries(variantSeries.map(([name]) => [name, f64(B)])),
       ...(uncapped ? { uncapped: f64(B) } : {}),
       ...(benchmark ? { benchmarkDays: { type: 'i32', length: benchmark.relative.days.length }, benchmarkLevel: f64(benchmark.relative.days.length) } : {}),
       labels: { type: 'u8', length: labels.length },
@@ -95,13 +97,8 @@ export function runToColumns(run: Run, { contentHash, inPlace = false }: Columns
   columns.f64('effects').set(effects);
   rates.forEach((series, row) => columns.f64('rates').set(series.subarray(portfolio.from, portfolio.from + T), row * T));
   columns.i32('indexDays').set(index.days);
-  const series: [BlockName, Float64Array][] = [
-    ['indexLevel', index.book.value], ['divisor', index.book.divisor],
-    ['levelPrice', variants.price.level], ['divisorPrice', variants.price.divisor],
-    ['levelTotal', variants.total.level], ['divisorTotal', variants.total.divisor],
-    ['levelNet', variants.net.level], ['divisorNet', variants.net.divisor],
-  ];
-  for (const [name, values] of series) columns.f64(name).set(values);
+  const series: [BlockName, Float64Array][] = [['indexLevel', index.book.value], ['divisor', index.book.divisor]];
+  for (const [name, values] of [...series, ...variantSeries]) columns.f64(name).set(values);
   if (uncapped) columns.f64('uncapped').set(uncapped);
   if (benchmark) {
     columns.i32('benchmarkDays').set(benchmark.relative.days);
@@ -113,6 +110,12 @@ export function runToColumns(run: Run, { contentHash, inPlace = false }: Columns
   record.i32.writeTo(columns.i32('recordI32'));
   record.u8.writeTo(columns.u8('recordU8'));
   return columns.bytes;
+}
+
+/** Blocks of the index in a return variant; none where the market cannot tell it. */
+function seriesOf(variant: ReturnVariant, level: VariantLevel | null): [BlockName, Float64Array][] {
+  const blocks = VARIANT_BLOCKS[variant];
+  return level === null ? [] : [[blocks.level, level.level], [blocks.divisor, level.divisor]];
 }
 
 /** Columns of the market that the run held or was asked to hold, ascending. */

@@ -1,5 +1,6 @@
 import { growthOf } from '../../market/growth.js';
 import type { ReturnVariant } from '../../market/market-data.js';
+import { variantOn } from '../../market/price-basis.js';
 import { panelRow, type SessionMarket } from '../../market/session-market.js';
 import { Refusal } from '../../refusal.js';
 import { relativeMetrics, type DatedSeries, type RelativeMetrics } from '../../analytics/relative.js';
@@ -55,7 +56,7 @@ export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
   const series = { days: bookDays(book), values: book.value };
   const { sm } = compositions;
   const coverage = coverageOf(sm.calendar, sm.market.dates, range);
-  return { reference, variant: compositions.treatment.dividends, relative: relativeMetrics(level, series), level: series, end: null, index: { compositions, book, coverage } };
+  return { reference, variant: variantOn(sm.market, compositions.treatment.dividends), relative: relativeMetrics(level, series), level: series, end: null, index: { compositions, book, coverage } };
 }
 
 /** CLOSE grows by the index's own return variant; any other column is taken as it stands. */
@@ -84,7 +85,7 @@ export function bareSeries(index: Pick<Compositions, 'sm' | 'treatment' | 'docum
   const known = [...levels.keys()].filter((at) => levels[at] === levels[at]);
   const first = begin.first === begin.first ? begin.first : (levels[known[0] ?? 0] ?? Number.NaN);
   const series: DatedSeries = { days: Int32Array.from(known, (at) => sm.sessions[from + at]!), values: Float64Array.from(known, (at) => (100 * levels[at]!) / first) };
-  return { series, end: { level, first }, variant: isClose ? treatment.dividends : ('raw' as const) };
+  return { series, end: { level, first }, variant: isClose ? variantOn(sm.market, treatment.dividends) : ('raw' as const) };
 }
 
 interface Span {

@@ -1,0 +1,28 @@
+import type { Finding } from '../findings.js';
+import type { MarketData } from '../market/market-data.js';
+import { hasCash, variantsOn } from '../market/price-basis.js';
+import { isDerivedDocument, type IndexDocument, type TreatmentSpec } from './index-document.js';
+
+/** A definition, the treatment that it has or inherits, and the market it is computed on. */
+export interface Assumed {
+  readonly document: IndexDocument;
+  readonly treatment: TreatmentSpec;
+  readonly market: MarketData;
+}
+
+/** What is assumed of a market so that a definition can be computed on it: warnings of validation, preview and run alike. */
+export function assumptionFindings(assumed: Assumed): Finding[] {
+  return basisFindings(assumed);
+}
+
+/** Where the returns cannot be those that the treatment asks for. @cost O(A) */
+function basisFindings({ document, treatment: { dividends }, market }: Assumed): Finding[] {
+  const path = isDerivedDocument(document) ? 'derivation.source_index_id' : 'pipeline.treatment.dividends';
+  if (!variantsOn(market).includes(dividends)) {
+    const message = `The treatment asks for the ${dividends} return; the prices of the data store include dividends (adjustment total), so that every level is a total return.`;
+    return [{ severity: 'warning', code: 'PRICE_BASIS', path, message, value: dividends }];
+  }
+  if (dividends === 'price' || market.adjustment === 'total' || hasCash(market)) return [];
+  const message = `The treatment asks for the ${dividends} return; the data store has 0 cash actions (adjustment ${market.adjustment}), so that every level is a price return.`;
+  return [{ severity: 'warning', code: 'NO_DIVIDENDS', path, message, value: dividends }];
+}

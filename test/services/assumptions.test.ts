@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { OverviewView } from '#contract/analytics.js';
+import type { Methodology, PreviewResponse, WhatIfResponse } from '#contract/indices.js';
+import type { Finding } from '#domain/findings.js';
+import { readPdf } from '../views/report/read-pdf.js';
+import { runService, type RunningService } from './running-service.js';
+
+/** What is assumed of a store is told wherever a definition meets it. */
+let service: RunningService;
+beforeAll(async () => {
+  service = await runService();
+});
+afterAll(() => service.close());
+
+const DAYS = Array.from({ length: 30 }, (_, i) => new Date(Date.UTC(2024, 0, 2 + i))).filter((day) => day.getUTCDay() % 6 !== 0).map((day) => day.toISOString().slice(0, 10));
+const market = (names: Readonly<Record<string, (t: number) => number>>) => ({
+  index: DAYS.flatMap((_, t) => Object.keys(names).map((__, n) => 10 * t + n)),
+  columns: ['identifier', 'date', 'CLOSE'],
+  data: DAYS.flatMap((day, t) => Object.entries(names).map(([name, priceAt]) => [name, day, priceAt(t)])),
+});
+const TWO = { A: (t: number) => 100 + t, B: (t: number) => 50 + (t % 5) };
+const INDEX = { id: 'X', name: 'X', calendar: 'XNYS', base_date: '2024-01-02', rebalance: { frequency: 'none' }, pipeline: { treatment: { dividends: 'price' }, weighting: { type: 'EqualWeight' } } };
+
+async function serve(store: object): Promise<void> {
+  const { status, body } = await service.ask('POST', '/data/import', { store_id: 'prices', name: 'prices', on_exists: 'replace', activate: true, ...store });
+  expect(status, JSON.stringify(body)).toBe(201);
+}
+
+async function run(indexId: string): Promise<readonly Finding[]> {
+  const { status, body } = await service.ask('POST', `/analytics/${indexId}/backtest`);
+  expect(status, JSON.stringify(body)).toBe(202);
+  const job = await service.finished(`backtest:${indexId}`);
+  expect(job.error).toBeNull();
+  return (job.result as { findings: Finding[] }).findings;
+}
+
+const ASSUMPTIONS: ReadonlySet<string> = new Set(['PRICE_BASIS', 'NO_DIVIDENDS', 'CURRENCY_ASSUMED']);
+
+/** Assumptions by the place that told them. */
+async function toldOf(document: Readonly<Record<string, unknown>> & { readonly id: string }) {
+  const codes = (findings: readonly Finding[]) => findings.filter(({ code }) => ASSUMPTIONS.has(code)).map(({ code, path }) => `${code} ${path}`);
+  expect((await service.ask('PUT', `/indices/${document.id}`, document)).status).toBe(200);
+  return {
+    validate: codes((await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', document)).body.findings),
+    preview: codes((await service.ask<PreviewResponse>('POST', `/indices/${document.id}/preview`, { as_of: '2024-01-10' })).body.findings as Finding[]),
+    whatIf: codes((await service.ask<WhatIfResponse>('POST', '/indices/whatif', { index_id: document.id, patch: { name: 'Y' }, as_of: '2024-01-10' })).body.findings as Finding[]),
+    run: codes(await run(document.id)),
+  };
+}
+const everywhere = (...codes: string[]) => ({ validate: codes, preview: codes, whatIf: codes, run: codes });
+
+describe('the price basis', () => {
+  test('of prices that include dividends is told by every view of an index, and of one derived from it', async () => {
+    await serve({ adjustment: 'total', tables: { market: market(TWO), reference: { index: [0, 1], columns: ['identifier', 'CURRENCY'], data: [['A', 'USD'], ['B', 'USD']] } } });
+    expect(await toldOf(INDEX)).toEqual(everywhere('PRICE_BASIS pipeline.treatment.dividends'));
+    const { body: saved } = await service.ask<{ index: Readonly<Record<string, unknown>> & { id: string } }>('POST', '/indices/X/optimise', { id: 'CHILD', name: 'Child' });
+    expect(await toldOf(saved.index)).toEqual(everywhere('PRICE_BASIS derivation.source_index_id'));
+
+    expect((await service.ask<OverviewView>('GET', '/analytics/X/overview')).body.return_variant).toBe('total');
+    expect((await service.ask('GET', '/analytics/X/levels')).body).toMatchObject({ variant: 'total' });
+    expect(await service.refusal('GET', '/analytics/X/levels?variant=price')).toMatchObject({ status: 422, code: 'VARIANT_NOT_AVAILABLE', detail: { variant: 'price', accepted: ['total'] } });
+    expect((await service.ask<{ reconciles: boolean }>('GET', '/analytics/X/reconcile')).body.reconciles).toBe(true);
+    for (const id of ['X', 'CHILD']) {
+      const sentences = (await service.ask<Methodology>('GET', `/indices/${id}/methodology`)).body.sentences.map(({ text }) => text).join(' ');
+      expect(sentences).toContain('Prices include dividends of every kind, so that it is a total return index');
+      expect(sentences).not.toContain('price return');
+    }
+  });
+
+  test('is printed on the factsheet', async () => {
+    const { body } = await service.ask<{ job_id: string }>('POST', '/reports/render', { template_id: 'FACTSHEET-A4', index_id: 'X' });
+    const job = await service.finished(body.job_id);
+    const { render_id } = job.result as { render_id: string };
+    const pages = readPdf(new Uint8Array(await (await service.download(`/reports/renders/${render_id}`)).arrayBuffer())).pages;
+    expect(pages[0]!.texts.map(({ text }) => text).join(' ')).toContain('USD, total return');
+  });
+
+  test('of a store without a dividend is told to an index that asks for them', async () => {
+    await serve({ adjustment: 'splits', tables: { market: market(TWO), reference: { index: [0, 1], columns: ['identifier', 'CURRENCY'], data: [['A', 'USD'], ['B', 'USD']] } } });
+    expect(await toldOf(INDEX)).toEqual(everywhere());
+    const pipeline = { ...INDEX.pipeline, treatment: { dividends: 'net', withholding_tax: 0.15 } };
+    expect(await toldOf({ ...INDEX, pipeline })).toEqual(everywhere('NO_DIVIDENDS pipeline.treatment.dividends'));
+  });
+});

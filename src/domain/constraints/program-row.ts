@@ -8,6 +8,16 @@ export interface Limit {
   readonly parameter: string | null;
   /** Change of `value` per unit of the parameter. */
   readonly slope: number;
+  /** Further parameters behind the limit. */
+  readonly further?: FurtherParameters;
+}
+
+/** Parameters that move a limit beside the one that states it. */
+export interface FurtherParameters {
+  /** Change of the value per unit of each. */
+  readonly slopes: Readonly<Record<string, number>>;
+  /** Value of the limit under the parameters of its row. */
+  readonly valueOf: (params: Readonly<Record<string, unknown>>) => number;
 }
 
 /** What a row is about when it expands: a group or an identifier; null for a row that does not. */
@@ -33,9 +43,17 @@ export interface LinearRow {
   readonly member: Member;
   /**
    * Present where the client's bound multiplies the invested weight: the client's value is
-   * numerator'w / denominator'w, and the row compares (numerator - bound * denominator)'w with nought.
+   * numerator'w / denominator'w, and the row compares (numerator - bound * scale * denominator)'w with nought.
+   * The slopes of its limits are those of a weight of one: the bound moves the coefficients and leaves the value.
    */
-  readonly average?: { readonly numerator: Float64Array; readonly denominator: Float64Array; readonly scale: number };
+  readonly average?: Average;
+}
+
+/** A ratio of weighted sums, [N] each; the client's bound counts `scale` times. */
+export interface Average {
+  readonly numerator: Float64Array;
+  readonly denominator: Float64Array;
+  readonly scale: number;
 }
 
 /** One-way distance from a portfolio: 0.5 * (sum |w - reference| + fixed) <= limit. */

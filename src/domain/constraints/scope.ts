@@ -1,6 +1,6 @@
 import { compareText } from '../findings.js';
 import type { RowContext } from './constraint-class.js';
-import type { NameRow } from './program-row.js';
+import type { FurtherParameters, Limit, NameRow } from './program-row.js';
 
 /** Positions of the names a row covers, ascending: all of them for null; identifiers outside the problem are left out. */
 export function namesInScope(identifiers: readonly string[] | null, context: RowContext): number[] {
@@ -48,15 +48,18 @@ interface Trade {
   readonly parameter: string;
   /** Change of `room` per unit of the parameter. */
   readonly slope: number;
+  /** Other parameters of the room. */
+  readonly further?: FurtherParameters;
 }
 
 /** Bounds of one weight that may move by `room` either way. */
-export function tradeBounds({ name, from, room, parameter, slope }: Trade, { identifiers }: RowContext): NameRow {
-  return {
-    form: 'name',
-    name,
-    lower: { value: from - room, parameter, slope: -slope },
-    upper: { value: from + room, parameter, slope },
-    member: identifiers[name]!,
-  };
+export function tradeBounds(trade: Trade, { identifiers }: RowContext): NameRow {
+  return { form: 'name', name: trade.name, lower: tradeLimit(trade, -1), upper: tradeLimit(trade, 1), member: identifiers[trade.name]! };
+}
+
+function tradeLimit({ from, room, parameter, slope, further }: Trade, side: 1 | -1): Limit {
+  const limit: Limit = { value: from + side * room, parameter, slope: side * slope };
+  if (further === undefined) return limit;
+  const slopes = Object.fromEntries(Object.entries(further.slopes).map(([name, value]) => [name, side * value]));
+  return { ...limit, further: { slopes, valueOf: (params) => from + side * further.valueOf(params) } };
 }

@@ -1,6 +1,7 @@
 import { metricDiagonal } from '#kernels/optimisation/metric.js';
 import type { Kink, Norm, Program } from '#kernels/optimisation/program.js';
 import type { Limit, LinearRow, NormRow } from '../constraints/program-row.js';
+import { coefficientsAt, type AverageViews } from './averages.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 
 /** Share of the mean variance added to the objective per squared active weight, so that every problem has one answer. */
@@ -18,6 +19,8 @@ export interface Assembly {
   readonly restriction?: Restriction | undefined;
   /** Whether limits on the tracking error are rows: not while it is what is minimised. */
   readonly withTracking?: boolean;
+  /** Values from which averages are seen; elsewhere their coefficients follow their bounds. */
+  readonly views?: AverageViews | undefined;
   /** Radii of soft norms by origin, wider than the client's. */
   readonly radii?: ReadonlyMap<Origin, number>;
 }
@@ -89,7 +92,8 @@ function restricted(assembled: Assembled, restriction: Restriction | undefined):
   };
 }
 
-function addRow(parts: Parts, placed: PlacedRow, { changes, withTracking = false, radii }: Assembly): void {
+function addRow(parts: Parts, placed: PlacedRow, assembly: Assembly): void {
+  const { changes, withTracking = false, radii } = assembly;
   const { origin, row } = placed;
   const moved = (limit: Limit | null): number | undefined => (limit === null ? undefined : movedValue(limit, origin, changes));
   switch (row.form) {
@@ -97,7 +101,8 @@ function addRow(parts: Parts, placed: PlacedRow, { changes, withTracking = false
       parts.addBounds(placed, row.name, moved(row.lower), moved(row.upper));
       break;
     case 'linear':
-      parts.addLinear(placed, linearCoefficients(row, origin, changes), moved(row.lower), moved(row.upper));
+      if (row.average === undefined) parts.addLinear(placed, row.coefficients, moved(row.lower), moved(row.upper));
+      else addAverage(parts, placed, row, assembly);
       break;
     case 'distance': {
       const sides = { left: new Float64Array(row.reference.length).fill(-1), right: new Float64Array(row.reference.length).fill(1) };
@@ -127,6 +132,10 @@ export function movedTo(origin: Origin, parameter: string | null, changes: reado
 }
 
 function movedValue(limit: Limit, origin: Origin, changes: readonly Change[] | undefined): number {
+  const own = changes?.filter((change) => change.origin === origin) ?? [];
+  if (limit.further !== undefined && own.length > 0) {
+    return limit.further.valueOf({ ...origin.params, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) });
+  }
   const to = movedTo(origin, limit.parameter, changes);
   if (to === undefined) return limit.value;
   const from = origin.params[limit.parameter!] as number; // Parameters behind limits are numbers.
@@ -138,11 +147,23 @@ export function movedRadius(row: NormRow, origin: Origin, changes: readonly Chan
   return to === undefined ? row.limit.value : row.radiusOf(to);
 }
 
-/** Coefficients of a row; those of an average contain its bound. */
-function linearCoefficients({ coefficients, average, lower, upper }: LinearRow, origin: Origin, changes: readonly Change[] | undefined): Float64Array {
-  const to = movedTo(origin, (lower ?? upper)?.parameter ?? null, changes);
-  if (average === undefined || to === undefined) return coefficients;
-  return average.numerator.map((value, i) => value - to * average.scale * average.denominator[i]!);
+/** An average, whose coefficients contain its bound: moved with it, or seen from one of its values. */
+function addAverage(parts: Parts, placed: PlacedRow, row: LinearRow, { changes, views }: Assembly): void {
+  const { coefficients, lower, upper } = row;
+  const average = row.average!; // Called with averages only.
+  const parameter = parameterOf(row);
+  const to = movedTo(placed.origin, parameter, changes);
+  const view = views?.get(row);
+  if (view === undefined) {
+    parts.addLinear(placed, to === undefined ? coefficients : coefficientsAt(average, to), lower?.value, upper?.value);
+    return;
+  }
+  const value = ((to ?? (placed.origin.params[parameter!] as number)) - view.at) * view.invested; // Bounds of averages are numbers.
+  parts.addLinear(placed, coefficientsAt(average, view.at), lower === null ? undefined : value, upper === null ? undefined : value);
+}
+
+function parameterOf({ lower, upper }: LinearRow): string | null {
+  return (lower ?? upper)?.parameter ?? null;
 }
 
 /** Gathers the parts of a program. */

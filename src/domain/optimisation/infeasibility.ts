@@ -1,7 +1,9 @@
 import type { Origin, Problem } from './problem.js';
 import { nonConvexRows } from './problem.js';
 import { conflictRows, findConflict, type ConflictRow } from './proof.js';
-import { jointRelaxation, movableIn, roundedOutward, singleRelaxations, type Move, type Relaxation } from './relaxation.js';
+import { jointRelaxation } from './joint-relaxation.js';
+import { movableIn } from './movables.js';
+import { roundedOutward, singleRelaxations, type Move, type Relaxation } from './relaxation.js';
 import { EXACT_NAMES_MAX, solveProblem, type Solvers } from './search.js';
 
 /** Why a problem has no answer: the detail of the error INFEASIBLE. */
@@ -87,12 +89,13 @@ function irreducibleChoice(solvers: Solvers, problem: Problem): Origin[] {
 }
 
 /** How far each parameter of a non-convex row may be moved, and in which direction it gives way. */
-const WAYS: Readonly<Record<string, { readonly end: (names: number) => number; readonly isWhole: boolean }>> = {
+const WAYS: Readonly<Record<string, { readonly end: (names: number, params: Origin['params']) => number; readonly isWhole: boolean }>> = {
   minimum: { end: () => 0, isWhole: true },
   maximum: { end: (names) => names, isWhole: true },
   threshold: { end: () => 1e-9, isWhole: false },
   single: { end: () => 1, isWhole: false },
-  trigger: { end: () => 1, isWhole: false },
+  // A trigger lies at most at the single limit, as the class wants it.
+  trigger: { end: (_, { single }) => single as number, isWhole: false },
   aggregate: { end: () => 1, isWhole: false },
 };
 
@@ -114,7 +117,7 @@ function waysOf(problem: Problem): Way[] {
   return [...origins].flatMap((origin) =>
     origin.priority === 0 ? [] : Object.entries(WAYS).flatMap(([parameter, { end, isWhole }]) => {
       const from = origin.params[parameter];
-      const to = end(problem.index.length);
+      const to = end(problem.index.length, origin.params);
       return typeof from === 'number' && from !== to ? [{ origin, parameter, from, end: to, isWhole }] : [];
     }),
   );

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { explainChoice, explainInfeasibility, infeasibilitySentence } from '#domain/optimisation/infeasibility.js';
 import { findConflict, proofOf } from '#domain/optimisation/proof.js';
-import { movableIn } from '#domain/optimisation/relaxation.js';
+import { movableIn } from '#domain/optimisation/movables.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';
 import { smallProblem, solvers } from './small-problems.js';

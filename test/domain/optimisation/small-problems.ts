@@ -16,7 +16,7 @@ export interface SmallMarket {
   readonly hasPrevious?: boolean;
 }
 
-/** A problem on a factor covariance with five sectors `S0` to `S4` by turns, and one numeric datapoint. */
+/** A problem on a factor covariance with five sectors `S0` to `S4` by turns, and one numeric datapoint, of which `GAPS` lacks every fourth. */
 export function smallProblem({ names: n, seed, rows, hasPrevious = false }: SmallMarket): Problem {
   const random = seeded(seed);
   const k = Math.min(10, n);
@@ -31,6 +31,7 @@ export function smallProblem({ names: n, seed, rows, hasPrevious = false }: Smal
   }
   const index = normalised(Array.from({ length: n }, () => random() ** 3 + 0.01));
   const values = Float64Array.from({ length: n }, () => 100 * random());
+  const gaps = values.map((value, i) => (i % 4 === 3 ? Number.NaN : value));
   const previous = normalised(Array.from({ length: n }, () => random()));
   const identifiers = Array.from({ length: n }, (_, i) => `N${String(i).padStart(3, '0')}`);
   return createProblem({
@@ -39,7 +40,7 @@ export function smallProblem({ names: n, seed, rows, hasPrevious = false }: Smal
     previous: hasPrevious ? { weights: previous, outside: 0 } : null,
     metric: denseMetric(matrix, n),
     rows: rows.map((row) => ConstraintRow.parse(row)),
-    datapoints: { numbers: () => values, categories: () => identifiers.map((_, i) => `S${i % 5}`), medianValueTraded: () => values.map((value) => 1e6 * value) },
+    datapoints: { numbers: (field) => (field === 'GAPS' ? gaps : values), categories: () => identifiers.map((_, i) => `S${i % 5}`), medianValueTraded: () => values.map((value) => 1e6 * value) },
   });
 }
 

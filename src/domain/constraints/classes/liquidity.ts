@@ -20,12 +20,33 @@ export const liquidity = constraintClass({
   toRows: ({ notional, participation, days, window }, context) => {
     const traded = context.medianValueTraded(window);
     return context.identifiers.map((_, name) => {
-      const median = traded[name]!;
-      const slope = Number.isNaN(median) ? 0 : (days * median) / notional;
+      const median = Number.isNaN(traded[name]!) ? 0 : traded[name]!;
+      const slope = (days * median) / notional;
       return tradeBounds(
-        { name, from: context.reference('previous')[name]!, room: participation * slope, parameter: 'participation', slope },
+        {
+          name,
+          from: context.reference('previous')[name]!,
+          room: participation * slope,
+          parameter: 'participation',
+          slope,
+          further: {
+            slopes: { days: (participation * median) / notional, notional: (-participation * slope) / notional },
+            valueOf: (params) => roomOf(median, params as unknown as Room), // The parameters of this class.
+          },
+        },
         context,
       );
     });
   },
 });
+
+interface Room {
+  readonly notional: number;
+  readonly participation: number;
+  readonly days: number;
+}
+
+/** Largest change of a weight whose value traded has a median. */
+function roomOf(median: number, { notional, participation, days }: Room): number {
+  return participation * ((days * median) / notional);
+}

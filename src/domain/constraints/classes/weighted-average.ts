@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, datapoint, notEmpty, notVacuous } from '../parameters.js';
-import type { LinearRow } from '../program-row.js';
+import { stated, type LinearRow } from '../program-row.js';
 
 const side = z.number().nullable().default(null);
 
@@ -31,8 +31,8 @@ export const weightedAverage = constraintClass({
     const row = (bound: number, parameter: 'lower' | 'upper'): LinearRow => ({
       form: 'linear',
       coefficients: numerator.map((value, i) => value - bound * scale * denominator[i]!),
-      lower: parameter === 'lower' ? { value: 0, parameter, slope: 0 } : null,
-      upper: parameter === 'upper' ? { value: 0, parameter, slope: 0 } : null,
+      lower: parameter === 'lower' ? stated(0, parameter, scale) : null,
+      upper: parameter === 'upper' ? stated(0, parameter, scale) : null,
       member: null,
       average: { numerator, denominator, scale },
     });

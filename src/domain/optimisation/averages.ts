@@ -1,0 +1,57 @@
+import type { Average, LinearRow } from '../constraints/program-row.js';
+import type { Movable } from './movables.js';
+
+/**
+ * A weighted average seen from one value of its bound: there its row is (numerator - at * scale * denominator)'w against
+ * nought, and near it the bound moves that nought by the invested weight. Exact at `at`; a sequence of views converges as
+ * Newton's method for ratios does.
+ *
+ * @source Dinkelbach (1967), On nonlinear fractional programming, Management Science 13(7).
+ */
+export interface AverageView {
+  readonly at: number;
+  /** Change of the value compared per unit of the bound. */
+  readonly invested: number;
+}
+
+export type AverageViews = ReadonlyMap<LinearRow, AverageView>;
+
+/** Views of the averages that movables move. */
+export function viewsOf(movables: readonly Movable[], weights: Float64Array, toOf: (movable: Movable) => number): AverageViews {
+  return new Map(movables.flatMap((movable) => (movable.average === null ? [] : [[movable.average.row, { at: toOf(movable), invested: investedIn(movable.average.average, weights) }] as const])));
+}
+
+function investedIn({ denominator, scale }: Average, weights: Float64Array): number {
+  return denominator.reduce((sum, value, i) => sum + value * weights[i]!, 0) * scale;
+}
+
+/** Coefficients of an average with its bound at a value. */
+export function coefficientsAt({ numerator, denominator, scale }: Average, at: number): Float64Array {
+  return numerator.map((value, i) => value - at * scale * denominator[i]!);
+}
+
+/** Views this close, relative to one and the bound, end the search: the next would differ by the square of that. */
+const SAME = 1e-8;
+
+/** Rounds of views: each about doubles the digits that are right. */
+const VIEWS_MAX = 12;
+
+export interface Viewed {
+  readonly weights: Float64Array;
+}
+
+/**
+ * Searches from ever better views of the averages until the values found are those viewed from; once where nothing moves an average.
+ * @param search  What is looked for; undefined ends it.
+ * @param toOf    Value of a movable in what was found.
+ */
+export function fromBestViews<F extends Viewed>(movables: readonly Movable[], index: Float64Array, search: (views: AverageViews) => F | undefined, toOf: (found: F, movable: Movable) => number): F | undefined {
+  let views = viewsOf(movables, index, ({ from }) => from);
+  for (let round = 0; ; round++) {
+    const found = search(views);
+    if (found === undefined || views.size === 0 || round === VIEWS_MAX) return found;
+    const next = viewsOf(movables, found.weights, (movable) => toOf(found, movable));
+    if ([...next].every(([row, { at }]) => Math.abs(at - views.get(row)!.at) <= SAME * (1 + Math.abs(at)))) return found;
+    views = next;
+  }
+}

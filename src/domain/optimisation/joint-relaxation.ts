@@ -1,0 +1,205 @@
+import { NO_ROWS } from '#kernels/optimisation/program.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import { assembleProgram, type Change } from './assemble.js';
+import { fromBestViews, type AverageViews } from './averages.js';
+import { movableIn, type Movable } from './movables.js';
+import type { Problem } from './problem.js';
+import { ownGapOf, proofOf, proofsByName, type Proof } from './proof.js';
+import { standingAt, type Move } from './relaxation.js';
+import type { Solvers } from './search.js';
+import { solveConvex } from './solve-convex.js';
+
+/** Rounds of the joint relaxation: each adds certificates that the next moves have to void. */
+const ROUNDS_MAX = 100;
+
+/** Halvings towards the least of a sufficient move, where the rounds end without one. */
+const HALVINGS = 100;
+
+/** Moves closer than this, relative to one and the move, are the same. */
+const CLOSE = 1e-12;
+
+/**
+ * The least total change of parameters that restores feasibility, rows of higher priority giving way first: the sum of the moves of the
+ * lowest priority is made as small as it can be, then that of the next. Moves have to void every certificate met so far, until none is left.
+ *
+ * @returns  undefined when no moves of the rows that may give way are enough.
+ */
+export function jointRelaxation({ solver }: Solvers, problem: Problem): Move[] | undefined {
+  const movables = oneWay(movableIn(problem, problem.origins));
+  if (movables.length === 0) return undefined;
+  const valueIn = ({ moved }: Joint, movable: Movable) => movable.from + movable.direction * moved[movables.indexOf(movable)]!;
+  const joint = fromBestViews(movables, problem.index, (views) => leastJoint(solver, { problem, movables, views }), valueIn);
+  return joint === undefined ? undefined : toMoves(movables, joint.moved);
+}
+
+interface JointSearch {
+  readonly problem: Problem;
+  readonly movables: readonly Movable[];
+  readonly views: AverageViews;
+}
+
+interface Joint {
+  /** By movable. */
+  readonly moved: Float64Array;
+  /** Weights with these moves. */
+  readonly weights: Float64Array;
+}
+
+function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
+  const { problem, movables, views } = search;
+  const whole = Float64Array.from(movables, ({ room }) => room);
+  if (proofOf(solver, problem, { changes: toChanges(movables, whole), views }) !== null) return undefined;
+  const nudged = (moved: Float64Array, nudge: number) => moved.map((value, k) => (value > 0 ? Math.min(value + nudge, whole[k]!) : 0));
+  const weightsAt = (tried: Float64Array) => solveConvex(solver, problem, { changes: toChanges(movables, tried), views })?.weights;
+  const cuts: Cut[] = [];
+  let moved: Float64Array = new Float64Array(movables.length);
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const at = moved;
+    const standing = standingAt(solver, problem, (step) => toChanges(movables, nudged(at, step)), views);
+    const tried = nudged(at, standing.nudge);
+    if (standing.kind === 'feasible') {
+      // The cuts of a move that is out of proportion to its effect ask for too much of it.
+      const isLeast = movables.every(({ isLinear }, k) => isLinear || tried[k] === 0);
+      return isLeast ? { moved: tried, weights: standing.weights } : shrunk(movables, { wanted: tried, whole }, weightsAt);
+    }
+    const found = standing.kind === 'undecided' ? [] : proofsByName(standing.proof).flatMap((each) => cutOf(search, each, tried) ?? []);
+    cuts.push(...found);
+    const next = found.length === 0 ? undefined : leastMoves(solver, movables, cuts);
+    if (next === undefined) break;
+    moved = next;
+  }
+  return weightsAt(whole) === undefined ? undefined : shrunk(movables, { wanted: moved, whole }, weightsAt);
+}
+
+/** Movables without those that take a parameter the other way than an earlier one. */
+function oneWay(movables: readonly Movable[]): Movable[] {
+  const taken = new Set<string>();
+  return movables.filter(({ origin, parameter }) => {
+    const key = `${origin.index} ${parameter}`;
+    const isNew = !taken.has(key);
+    taken.add(key);
+    return isNew;
+  });
+}
+
+type WeightsAt = (moved: Float64Array) => Float64Array | undefined;
+
+interface Span {
+  readonly wanted: Float64Array;
+  /** All of the room: enough. */
+  readonly whole: Float64Array;
+}
+
+/** Sufficient moves none of which can be less: from all of them, first together towards the wanted ones, then those of the lowest priority first. */
+function shrunk(movables: readonly Movable[], { wanted, whole }: Span, weightsAt: WeightsAt): Joint | undefined {
+  let moved = nearest(wanted, whole, weightsAt);
+  const order = Array.from(movables.keys()).toSorted((a, b) => movables[a]!.origin.priority - movables[b]!.origin.priority || a - b);
+  for (const k of order) {
+    const without = moved.slice();
+    without[k] = 0;
+    moved = nearest(without, moved, weightsAt);
+  }
+  const weights = weightsAt(moved);
+  return weights === undefined ? undefined : { moved, weights };
+}
+
+/** The point nearest to `from` on the way to `to` that is enough, as `to` is. */
+function nearest(from: Float64Array, to: Float64Array, weightsAt: WeightsAt): Float64Array {
+  const at = (share: number) => from.map((value, k) => value + share * (to[k]! - value));
+  if (weightsAt(from) !== undefined) return from;
+  const length = from.reduce((most, value, k) => Math.max(most, Math.abs(to[k]! - value)), 0);
+  let near = 0;
+  let far = 1;
+  for (let step = 0; step < HALVINGS && (far - near) * length > CLOSE * Math.max(1, far * length); step++) {
+    const middle = (near + far) / 2;
+    if (weightsAt(at(middle)) === undefined) near = middle;
+    else far = middle;
+  }
+  return at(far);
+}
+
+function toChanges(movables: readonly Movable[], moved: Float64Array): Change[] {
+  return movables.flatMap(({ origin, parameter, from, direction }, k) => (moved[k] === 0 ? [] : [{ origin, parameter, to: from + direction * moved[k]! }]));
+}
+
+/** Moves up to this are rounding. */
+const NO_MOVE = 5e-10;
+
+function toMoves(movables: readonly Movable[], moved: Float64Array): Move[] {
+  return movables.flatMap((movable, k) => (moved[k]! > NO_MOVE ? [{ movable, to: movable.from + movable.direction * moved[k]! }] : []));
+}
+
+/** slopes' moved >= least voids a certificate; slopes are not negative. */
+interface Cut {
+  readonly slopes: Float64Array;
+  readonly least: number;
+}
+
+/** Share of the steepest slope of a certificate below which a move is rounding. */
+const SLOPE_MIN = 1e-7;
+
+function cutOf({ problem, movables, views }: JointSearch, proof: Proof, moved: Float64Array): Cut | undefined {
+  const gapAt = (at: Float64Array) => ownGapOf(proof, assembleProgram(problem, { changes: toChanges(movables, at), views, withTracking: true }));
+  const here = gapAt(moved);
+  const slopes = Float64Array.from(movables, ({ from, room }, k) => {
+    if (moved[k]! >= room) return 0;
+    const step = Math.min(1e-6 * Math.max(Math.abs(from), 1e-2), room - moved[k]!);
+    const there = moved.slice();
+    there[k]! += step;
+    const slope = (here - gapAt(there)) / step;
+    return Number.isFinite(slope) ? Math.max(slope, 0) : 0;
+  });
+  const steepest = slopes.reduce((most, slope) => Math.max(most, slope), 0);
+  if (!(steepest > 0)) return undefined;
+  const clean = slopes.map((slope) => (slope < SLOPE_MIN * steepest ? 0 : slope / steepest));
+  return { slopes: clean, least: here / steepest + clean.reduce((sum, slope, k) => sum + slope * moved[k]!, 0) };
+}
+
+/** The moves that void every cut, priority by priority from the lowest: each sum as small as those before it leave it. */
+function leastMoves(solver: Solver, movables: readonly Movable[], cuts: readonly Cut[]): Float64Array | undefined {
+  const levels = [...new Set(movables.map(({ origin }) => origin.priority))].toSorted((a, b) => a - b);
+  const settled: { readonly members: Float64Array; readonly most: number }[] = [];
+  let moved: Float64Array | undefined;
+  for (const level of levels) {
+    const members = Float64Array.from(movables, ({ origin }) => (origin.priority === level ? 1 : 0));
+    moved = cheapest(solver, movables, cuts, members, settled);
+    if (moved === undefined) return undefined;
+    settled.push({ members, most: moved.reduce((sum, value, k) => sum + members[k]! * value, 0) });
+  }
+  return moved;
+}
+
+/** The moves of least cost under cuts and sums already settled, by a linear programme. */
+function cheapest(solver: Solver, movables: readonly Movable[], cuts: readonly Cut[], cost: Float64Array, settled: readonly { readonly members: Float64Array; readonly most: number }[]): Float64Array | undefined {
+  const n = movables.length;
+  const count = cuts.length + settled.length;
+  const coefficients = new Float64Array(count * n);
+  cuts.forEach(({ slopes }, r) => coefficients.set(slopes, r * n));
+  settled.forEach(({ members }, r) => coefficients.set(members, (cuts.length + r) * n));
+  // The largest need of a cut bounds what any move can be good for.
+  const reach = 2 * cuts.reduce((most, { least, slopes }) => Math.max(most, least / slopes.reduce((low, slope) => (slope > 0 ? Math.min(low, slope) : low), 1)), 0);
+  const { point, status } = solver.solve({
+    n,
+    metric: null,
+    curvature: 0,
+    ridge: 0,
+    centre: new Float64Array(n),
+    linear: cost,
+    lower: new Float64Array(n),
+    upper: Float64Array.from(movables, ({ room }) => Math.min(room, Math.max(reach, 1e-6))),
+    rows: {
+      ...NO_ROWS,
+      count,
+      coefficients,
+      lower: Float64Array.of(...cuts.map(({ least }) => least), ...settled.map(() => -Infinity)),
+      upper: Float64Array.of(...cuts.map(() => Infinity), ...settled.map(({ most }) => most + SETTLED)),
+      penalty: new Float64Array(count).fill(Infinity),
+    },
+    kinks: [],
+    norms: [],
+  });
+  return status === 'solved' ? point.x.map((value) => Math.max(value, 0)) : undefined;
+}
+
+/** Room left to a sum that is settled: rounding of the linear programme that settled it. */
+const SETTLED = 1e-11;

@@ -1,0 +1,94 @@
+import { findConstraintClass } from '../constraints/catalogue.js';
+import type { Average, Limit, LinearRow, ProgramRow } from '../constraints/program-row.js';
+import type { Change } from './assemble.js';
+import type { Origin, Problem } from './problem.js';
+
+/** A parameter of a row that a relaxation may move. */
+export interface Movable {
+  readonly origin: Origin;
+  readonly parameter: string;
+  readonly from: number;
+  /** The way in which the row gives way. */
+  readonly direction: 1 | -1;
+  /** How far the class lets it move. */
+  readonly room: number;
+  /** Whether the rows of a program follow the parameter in proportion, whatever the others are. */
+  readonly isLinear: boolean;
+  /** The row whose weighted average the parameter bounds, null for other limits. */
+  readonly average: { readonly row: LinearRow; readonly average: Average } | null;
+}
+
+/** The parameters behind the convex limits of some rows; those of soft rows and of rows of priority 0 are left alone. */
+export function movableIn({ rows }: Problem, origins: readonly Origin[]): Movable[] {
+  const found = new Map<string, Movable>();
+  for (const { origin, row } of rows) {
+    if (!origins.includes(origin) || origin.priority === 0 || origin.soft !== null) continue;
+    for (const { limit, side } of limitsOf(row)) {
+      for (const [parameter, slope] of slopesOf(limit)) {
+        const direction = slope > 0 === (side === 'upper') ? 1 : -1;
+        const key = `${origin.index} ${parameter} ${direction}`;
+        if (slope === 0 || found.has(key)) continue;
+        const from = origin.params[parameter] as number; // Parameters behind limits are numbers.
+        const reach = ROOM_MAX * Math.max(1, Math.abs(from), largestIn(row));
+        const average = row.form === 'linear' && row.average !== undefined ? { row, average: row.average } : null;
+        found.set(key, { origin, parameter, from, direction, room: roomOf({ origin, parameter, to: from }, direction, reach), isLinear: limit.further === undefined, average });
+      }
+    }
+  }
+  return [...found.values()];
+}
+
+/** The parameters behind a limit with the change of its value per unit of each. */
+function slopesOf({ parameter, slope, further }: Limit): readonly (readonly [string, number])[] {
+  return [...(parameter === null ? [] : [[parameter, slope] as const]), ...Object.entries(further?.slopes ?? {})];
+}
+
+interface SidedLimit {
+  readonly limit: Limit;
+  readonly side: 'lower' | 'upper';
+}
+
+function limitsOf(row: ProgramRow): SidedLimit[] {
+  switch (row.form) {
+    case 'name':
+    case 'linear':
+      return [...(row.lower === null ? [] : [{ limit: row.lower, side: 'lower' as const }]), ...(row.upper === null ? [] : [{ limit: row.upper, side: 'upper' as const }])];
+    case 'distance':
+    case 'norm':
+      // A larger radius gives way, whichever side of the parameter that is.
+      return [{ limit: row.limit, side: 'upper' }];
+    default:
+      return [];
+  }
+}
+
+/** A move beyond this many times its size and that of its row's values is no relaxation of a row but its absence. */
+const ROOM_MAX = 1e4;
+
+/** Largest value that a row weighs; one where it weighs the weights themselves. */
+function largestIn(row: ProgramRow): number {
+  if (row.form !== 'linear') return 1;
+  return (row.average?.numerator ?? row.coefficients).reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+}
+
+/** How far a parameter may move from a value before its class refuses it, at most `reach`. */
+function roomOf({ origin, parameter, to: from }: Change, direction: 1 | -1, reach: number): number {
+  const accepts = (move: number) => isAccepted(origin, parameter, from + direction * move);
+  if (accepts(reach)) return reach;
+  let near = 0;
+  let far = reach;
+  for (let step = 0; step < 100 && far - near > 1e-12; step++) {
+    const middle = (near + far) / 2;
+    if (accepts(middle)) near = middle;
+    else far = middle;
+  }
+  // Limits of classes are round numbers, which halving only approaches.
+  const round = Math.round((from + direction * near) * 1e6) / 1e6;
+  return accepts(Math.abs(round - from)) && Math.abs(round - from) > near ? Math.abs(round - from) : near;
+}
+
+/** Whether the class takes the value. */
+export function isAccepted({ type, params }: Origin, parameter: string, to: number): boolean {
+  const entry = findConstraintClass(type);
+  return entry !== undefined && entry.params.safeParse({ ...params, [parameter]: to }).success;
+}

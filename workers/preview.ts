@@ -1,8 +1,8 @@
-import { dayFrom } from '#domain/days.js';
+import { dayFrom, type Day } from '#domain/days.js';
 import { assumptionFindings } from '#domain/documents/assumptions.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
 import { orderFindings } from '#domain/findings.js';
-import { previewDerived } from '#domain/optimisation/preview.js';
+import { previewDerived, previewFirst } from '#domain/optimisation/preview.js';
 import { previewRules } from '#domain/rules/preview.js';
 import type { Task } from '#jobs/tasks.js';
 import { toDerivedPreview } from '#views/optimisation.js';
@@ -12,15 +12,16 @@ import { composerFor } from './index-composer.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 
-/** What an index would consist of on a day, as a PreviewResponse. */
-export const preview: Task<'preview'> = ({ market: handle, documents, indexId, asOf }, control) =>
+/** What an index would consist of on a day, as a PreviewResponse; without a day on its base date, a derived one at its first rebalance. */
+export const preview: Task<'preview'> = ({ market: handle, documents, indexId, asOf: asked }, control) =>
   onEngine((engine) => {
     const market = openedMarket(handle);
-    const until = dayFrom(asOf);
-    const composer = composerFor({ market, documents, until, engine }, control);
-    const answer = isDerivedDocument(composer.document(indexId))
-      ? toDerivedPreview(previewDerived(composer, indexId, { asOf: until, engine }), { indexId, asOf })
-      : toPreviewResponse(previewRules(composer, indexId, until), { indexId, asOf });
+    const composerUntil = (until: Day) => composerFor({ market, documents, until, engine }, control);
+    const asOf = asked ?? documents[indexId]!.base_date; // Reached documents include the index itself.
+    const day = dayFrom(asOf);
+    const composer = composerUntil(day);
+    const derived = () => (asked === null ? previewFirst({ composerUntil, indexId, engine }) : previewDerived(composer, indexId, { asOf: day, engine }));
+    const answer = isDerivedDocument(composer.document(indexId)) ? toDerivedPreview(derived(), { indexId, asOf }) : toPreviewResponse(previewRules(composer, indexId, day), { indexId, asOf });
     const assumptions = assumptionFindings({ document: composer.document(indexId), treatment: composer.treatment(indexId), market });
     return answerBytes(JSON.stringify({ ...answer, findings: orderFindings([...assumptions, ...answer.findings]) }));
   });

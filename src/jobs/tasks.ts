@@ -39,7 +39,7 @@ export interface Tasks {
   /** Index levels of a stored run. */
   'run-levels': { input: { readonly columns: string }; output: RunLevels };
   /** What an index would consist of on a day: a PreviewResponse as JSON. */
-  preview: { input: IndexQuestion & { readonly asOf: string }; output: AnswerBytes };
+  preview: { input: IndexQuestion & { readonly asOf: string | null }; output: AnswerBytes };
   /** The chain behind one weight, on the store's last day when none is given: an IndexExplanation as JSON. */
   explain: { input: IndexQuestion & { readonly identifier: string; readonly asOf: string | null }; output: AnswerBytes };
   /** What a change of a definition would change, on the store's last day when none is given: a WhatIfResponse as JSON. */

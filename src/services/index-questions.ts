@@ -66,7 +66,7 @@ export function createIndexQuestions({ documents, jobs, markets, calendars }: In
   async function preview(document: IndexDocument, asOf: string | null, signal: AbortSignal): Json {
     const { handle, market } = markets.require();
     onMarket(document, market);
-    const question = { market: handle, documents: reachedBy(document, indexOf), indexId: document.id, asOf: asOf ?? document.base_date };
+    const question = { market: handle, documents: reachedBy(document, indexOf), indexId: document.id, asOf };
     const { bytes } = await jobs.query('preview', question, signal);
     return bytes;
   }

@@ -187,6 +187,7 @@ describe('a derived index', () => {
     { id: 'pos', type: 'PositionBounds', params: { upper: 0.15 } },
     { id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'previous' } },
   ];
+  const loose = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.2 } }];
   const derive = (id: string, body: object = {}) => service.ask('POST', '/indices/BROAD/optimise', { id, name: id, constraints, ...body });
 
   test('inherits from its parent, and an id is taken once', async () => {
@@ -231,8 +232,40 @@ describe('a derived index', () => {
     expect(held.length).toBeGreaterThan(2);
     expect(held.every(({ severity }) => severity === 'warning')).toBe(true);
     const { error } = await run('NEVER');
-    expect(error).toMatchObject({ code: 'EMPTY_INDEX' });
-    expect(error!.message).toContain('Row pos and the full-investment budget cannot hold together');
+    expect(error).toMatchObject({
+      code: 'INFEASIBLE',
+      message: 'The index NEVER has no composition on its first date 2023-03-01: Row pos and the full-investment budget cannot hold together.',
+      detail: { proven: true, conflict: [{ id: 'pos', index: 0 }, { id: '', type: 'FullInvestment' }], relaxations: [{ id: 'pos', parameter: 'upper', from: 0.05, to: 0.090909091 }] },
+    });
+  });
+
+  test('without a date is previewed at its first rebalance, also where the base date is a holiday', async () => {
+    // 2023-05-27 to 29 is the weekend before Memorial Day and the day itself: the first session is the 30th.
+    expect((await service.ask('POST', '/indices', { ...parent, id: 'HOLIDAY', base_date: '2023-05-28' })).status).toBe(200);
+    expect((await service.ask('POST', '/indices/HOLIDAY/optimise', { id: 'HOLIDAY-CORE', name: 'x', constraints: loose })).status).toBe(200);
+    const first = await service.ask<PreviewResponse>('POST', '/indices/HOLIDAY-CORE/preview', {});
+    expect(first.status, JSON.stringify(first.body)).toBe(200);
+    expect(first.body).toMatchObject({ as_of: '2023-05-28', resolved_date: '2023-05-30', solve: { rebalance_date: '2023-05-30' } });
+    const onIt = await service.ask<PreviewResponse>('POST', '/indices/HOLIDAY-CORE/preview', { as_of: '2023-05-30' });
+    expect(first.body.weights).toEqual(onIt.body.weights);
+    expect(first.body.total_weight).toBeCloseTo(1, 12);
+  });
+
+  test('has no preview before its first rebalance, and says from when there is one', async () => {
+    const at = async (asOf: string) => {
+      const { status, code, message, detail } = await service.refusal('POST', '/indices/HOLIDAY-CORE/preview', { as_of: asOf });
+      return { status, code, message, detail };
+    };
+    expect(await at('2023-05-29')).toEqual({
+      status: 422, code: 'NO_DATA_AT_DATE', detail: { as_of: '2023-05-29' },
+      message: 'The parent HOLIDAY has no rebalance on or before 2023-05-29: from its base date 2023-05-28 to that day the store holds no price of its universe.',
+    });
+    expect(await at('2023-04-03')).toMatchObject({ code: 'NO_DATA_AT_DATE', message: 'The parent HOLIDAY has no rebalance on or before 2023-04-03: its base date is 2023-05-28.' });
+    // Prices that begin later than the base date: the first rebalance is theirs.
+    expect((await service.ask('POST', '/indices', { ...parent, id: 'EARLY', base_date: '2020-01-01' })).status).toBe(200);
+    expect((await service.ask('POST', '/indices/EARLY/optimise', { id: 'EARLY-CORE', name: 'x', constraints: loose })).status).toBe(200);
+    const early = await service.ask<PreviewResponse>('POST', '/indices/EARLY-CORE/preview', {});
+    expect(early.body).toMatchObject({ as_of: '2020-01-01', solve: { rebalance_date: '2023-01-03' } });
   });
 
   test('whose rows cannot hold is refused as a preview with its conflict', async () => {

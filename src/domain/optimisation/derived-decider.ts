@@ -1,13 +1,12 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Composer, Composition } from '../backtest/simulate/compositions.js';
-import type { Decider, Decision, Undecided } from '../backtest/simulate/decider.js';
+import type { Decider, Decision } from '../backtest/simulate/decider.js';
 import { formatDay } from '../days.js';
 import type { DerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { LIMITS } from '../limits.js';
 import { createDerivedSolver, type DerivedSolve, type SolvedWeights } from './derived-solve.js';
-import { infeasibilitySentence } from './infeasibility.js';
-import { conflictRows, findConflict } from './proof.js';
+import { refused, unsolved } from './unsolved.js';
 
 export interface DerivedDeciderInput {
   readonly document: DerivedDocument;
@@ -31,7 +30,7 @@ export function createDerivedDecider({ document, composer, engine }: DerivedDeci
     },
     decide(session) {
       const parent = composer.decidedOn(parentId, session);
-      if (parent === undefined) return undecided('EMPTY_INDEX', `the parent ${parentId} has no composition yet.`);
+      if (parent === undefined) return refused('EMPTY_INDEX', `the parent ${parentId} has no composition yet.`);
       const previous = solved.findLast((entry) => entry.session < session)?.weights ?? null;
       const solve = solver.solve(parent, previous);
       if (solve.outcome.kind !== 'solved') return unsolved(solver.solvers, solve);
@@ -57,18 +56,6 @@ export function heldWeights({ parent, outcome }: DerivedSolve): SolvedWeights {
 
 function decided({ columns, weights }: SolvedWeights, findings: readonly Finding[]): Decision {
   return { kind: 'decided', columns, weights, uncapped: weights, cap: null, capped: new Int32Array(0), redistributed: 0, findings };
-}
-
-function undecided(code: Undecided['code'], message: string): Undecided {
-  return { kind: 'refused', code, finding: { severity: 'error', code: 'REBALANCE_HELD', message, path: 'derivation.constraints' } };
-}
-
-/** Why there are no weights: the rows in conflict where that can be proven. */
-export function unsolved(solvers: { solver: Parameters<typeof findConflict>[0] }, { problem, outcome }: DerivedSolve): Undecided {
-  if (outcome.kind === 'no-choice') return undecided('INFEASIBLE', 'no choice of names satisfies the constraints.');
-  const conflict = findConflict(solvers.solver, problem);
-  if (conflict === null) return undecided('SOLVER_FAILED', 'the solver found no weights and no proof that there are none.');
-  return undecided('INFEASIBLE', infeasibilitySentence({ conflict: conflictRows(problem, conflict) }));
 }
 
 /** Warnings of one solve. */

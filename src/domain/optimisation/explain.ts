@@ -12,9 +12,9 @@ import { createDerivedSolver, type DerivedSolve } from './derived-solve.js';
 import { fieldsRead } from './field-uses.js';
 import { metricProduct } from './metric-product.js';
 import type { PlacedRow, Problem } from './problem.js';
-import { refusalOf } from './preview.js';
 import { rowSides, type RowSide } from './report.js';
 import type { Solution } from './search.js';
+import { refusalOf } from './unsolved.js';
 
 /** The chain behind one weight of a derived index: that of its parent, and the optimisation that moved it. */
 export interface DerivedExplanation extends Holding {

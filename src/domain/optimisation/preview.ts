@@ -1,16 +1,15 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { inForce, type Composer, type Composition } from '../backtest/simulate/compositions.js';
-import { formatDay, type Day } from '../days.js';
-import { isDerivedDocument, type DerivedDocument } from '../documents/index-document.js';
+import { dayFrom, formatDay, type Day } from '../days.js';
+import { isDerivedDocument, type DerivedDocument, type IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { Refusal } from '../refusal.js';
+import { Refusal, type ErrorCode } from '../refusal.js';
 import { sessionWithData, type RulePreview } from '../rules/preview.js';
 import { findingsOf, heldWeights } from './derived-decider.js';
-import { createDerivedSolver, type DerivedSolve, type SolvedWeights } from './derived-solve.js';
-import { explainChoice, explainInfeasibility, infeasibilitySentence } from './infeasibility.js';
+import { createDerivedSolver, type SolvedWeights } from './derived-solve.js';
 import { rowSides, type RowSide } from './report.js';
-import type { Solvers } from './search.js';
+import { refusalOf } from './unsolved.js';
 
 /** What a derived index would consist of: the optimisation at the parent's rebalance in force. */
 export interface DerivedPreview {
@@ -30,18 +29,79 @@ export interface DerivedPreview {
  * @throws Refusal NO_DATA_AT_DATE, INFEASIBLE, SOLVER_FAILED, and what the parent's rules refuse
  */
 export function previewDerived(composer: Composer, indexId: string, { asOf, engine }: { readonly asOf: Day; readonly engine: Engine }): DerivedPreview {
+  const parentId = parentOf(composer, indexId);
+  const session = sessionWithData(composer.market(parentId), asOf);
+  const list = session < 0 ? [] : rebalancesOf(composer, parentId);
+  const parent = inForce(list, session);
+  if (parent === undefined) throw noneUntil(composer.document(parentId), asOf);
+  return previewAt(composer, indexId, { session, parent, isFirst: parent === list[0], engine });
+}
+
+export interface FirstPreview {
+  /** A composer that knows of nothing after a day. */
+  readonly composerUntil: (until: Day) => Composer;
+  readonly indexId: string;
+  readonly engine: Engine;
+}
+
+/** Days after the base date within which a first rebalance is looked for; the next search is four times as long. */
+const FIRST_SPAN = 14;
+
+/**
+ * Optimises a derived index at the first rebalance of its parent, which is the first session with a price from the base date on.
+ * @throws Refusal NO_DATA_AT_DATE when the store holds no such session, and those of any preview
+ */
+export function previewFirst({ composerUntil, indexId, engine }: FirstPreview): DerivedPreview {
+  let composer = composerUntil(0);
+  const parent = composer.document(parentOf(composer, indexId));
+  const last = composer.market(parent.id).market.dates.at(-1) ?? 0;
+  for (let span = FIRST_SPAN; ; span *= 4) {
+    const until = Math.min(dayFrom(parent.base_date) + span, last);
+    composer = composerUntil(until);
+    const [first] = rebalancesOf(composer, parent.id);
+    if (first !== undefined) return previewAt(composer, indexId, { session: first.session, parent: first, isFirst: true, engine });
+    if (until === last) throw noneUntil(parent, last);
+  }
+}
+
+function parentOf(composer: Composer, indexId: string): string {
   const document = composer.document(indexId);
   if (!isDerivedDocument(document)) throw new Error(`the index ${indexId} is not derived`);
-  const parentId = document.derivation.source_index_id;
-  const sm = composer.market(parentId);
-  const session = sessionWithData(sm, asOf);
-  const { list } = session < 0 ? { list: [] } : composer.compositions(parentId);
-  const parent = inForce(list, session);
-  if (parent === undefined) throw new Refusal('NO_DATA_AT_DATE', `The parent ${parentId} has no rebalance on or before ${formatDay(asOf)}.`);
+  return document.derivation.source_index_id;
+}
+
+/** Rebalances of an index as far as its composer knows; none where its universe has no price yet. */
+function rebalancesOf(composer: Composer, indexId: string): readonly Composition[] {
+  try {
+    return composer.compositions(indexId).list;
+  } catch (failure) {
+    if (failure instanceof Refusal && failure.code === 'NO_DATA_IN_RANGE') return [];
+    throw failure;
+  }
+}
+
+/** The refusal of a day before the first rebalance of a parent. */
+function noneUntil({ id, base_date }: IndexDocument, asOf: Day): Refusal {
+  const day = formatDay(asOf);
+  const why = base_date > day ? `its base date is ${base_date}` : `from its base date ${base_date} to that day the store holds no price of its universe`;
+  return new Refusal('NO_DATA_AT_DATE', `The parent ${id} has no rebalance on or before ${day}: ${why}.`, { as_of: day });
+}
+
+interface PreviewedRebalance {
+  readonly session: number;
+  readonly parent: Composition;
+  readonly isFirst: boolean;
+  readonly engine: Engine;
+}
+
+function previewAt(composer: Composer, indexId: string, { session, parent, isFirst, engine }: PreviewedRebalance): DerivedPreview {
+  const document = composer.document(indexId);
+  if (!isDerivedDocument(document)) throw new Error(`the index ${indexId} is not derived`);
   const solver = createDerivedSolver({ document, composer, engine });
-  const previous = solver.remembers ? previousWeights(composer, indexId, parent) : null;
+  const previous = isFirst || !solver.remembers ? null : previousWeights(composer, indexId, parent);
   const solve = solver.solve(parent, previous);
   if (solve.outcome.kind !== 'solved') throw refusalOf(solver.solvers, solve);
+  const sm = composer.market(document.derivation.source_index_id);
   return { sm, document, session, parent, held: heldWeights(solve), sides: rowSides(solve.problem, solve.outcome.solution), findings: findingsOf(solve) };
 }
 
@@ -52,17 +112,13 @@ function previousWeights(composer: Composer, indexId: string, parent: Compositio
     return list.findLast(({ decision }) => decision < parent.decision) ?? null;
   } catch (failure) {
     // An index without a first composition has no previous weights; the preview shows what the rows make of the day nevertheless.
-    if (failure instanceof Refusal && (failure.code === 'EMPTY_INDEX' || failure.code === 'NO_DATA_IN_RANGE')) return null;
+    if (failure instanceof Refusal && UNBEGUN.has(failure.code)) return null;
     throw failure;
   }
 }
 
-/** The refusal of a problem that has no answer, with its explanation. */
-export function refusalOf(solvers: Solvers, { problem, outcome }: Pick<DerivedSolve, 'problem' | 'outcome'>): Refusal {
-  const detail = outcome.kind === 'no-choice' ? explainChoice(solvers, problem, outcome.isProven) : explainInfeasibility(solvers, problem);
-  if (detail === undefined) return new Refusal('SOLVER_FAILED', 'The solver found no weights, and no proof that there are none.');
-  return new Refusal('INFEASIBLE', infeasibilitySentence(detail), { ...detail });
-}
+/** Why an index may have no first composition. */
+const UNBEGUN: ReadonlySet<ErrorCode> = new Set(['EMPTY_INDEX', 'NO_DATA_IN_RANGE', 'INFEASIBLE', 'SOLVER_FAILED']);
 
 /** A derived preview as one by rules without rules: what comparisons of weights look at. */
 export function asRulePreview({ sm, session, held, findings }: DerivedPreview): RulePreview {

@@ -18,10 +18,10 @@ import { identifiersOf } from './derived-solve.js';
 import { frontierOf, type Frontier } from './frontier.js';
 import { metricProduct } from './metric-product.js';
 import { createProblem, nonConvexRows, type Problem } from './problem.js';
-import { refusalOf } from './preview.js';
 import { distanceOf, rowSides, type RowSide } from './report.js';
 import { restrictionOf, supportOf } from './restriction.js';
 import { solveProblem, type Solution } from './search.js';
+import { refusalOf } from './unsolved.js';
 
 export interface OptimisationInput {
   readonly composer: Composer;

@@ -4,9 +4,10 @@ import type { DecisionMemory } from '../backtest/simulate/decider.js';
 import { formatDay } from '../days.js';
 import type { ConstraintRow, DerivedDocument, IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
-import { findingsOf, heldWeights, unsolved } from '../optimisation/derived-decider.js';
+import { findingsOf, heldWeights } from '../optimisation/derived-decider.js';
 import { createDerivedSolver, type SolvedWeights } from '../optimisation/derived-solve.js';
-import { ERRORS, Refusal, type ErrorCode } from '../refusal.js';
+import { refusalOf, unsolved } from '../optimisation/unsolved.js';
+import { Refusal } from '../refusal.js';
 
 export interface ConstrainInput {
   /** Index that the strategy follows. */
@@ -48,8 +49,8 @@ export function constrainRebalances({ document, rows, rebalances, composer, engi
     tick?.(i / rebalances.length);
     const solve = solver.solve(rebalance, latest);
     if (solve.outcome.kind !== 'solved') {
-      const { code, finding } = unsolved(solver.solvers, solve);
-      if (latest === null) throw new Refusal(isErrorCode(code) ? code : 'SOLVER_FAILED', `The constraint set leaves no weights on ${formatDay(rebalance.date)}: ${finding.message}`);
+      if (latest === null) throw noneToBeginWith(rebalance, refusalOf(solver.solvers, solve));
+      const { finding } = unsolved(solver.solvers, solve);
       findings.push({ ...finding, severity: 'warning', path: PATH, message: `The rebalance of ${formatDay(rebalance.date)} kept the weights before it: ${finding.message}` });
       return;
     }
@@ -66,8 +67,8 @@ export function constrainRebalances({ document, rows, rebalances, composer, engi
 /** Where findings of a strategy's constraints belong. */
 const PATH = 'constraint_set_id';
 
-function isErrorCode(code: string): code is ErrorCode {
-  return code in ERRORS;
+function noneToBeginWith({ date }: Composition, { code, message, detail }: Refusal): Refusal {
+  return new Refusal(code, `The constraint set leaves no weights on ${formatDay(date)}: ${message}`, detail);
 }
 
 function assertLong({ date }: Composition, { weights }: SolvedWeights): void {

@@ -172,7 +172,10 @@ describe('a constraint set', () => {
     near(moneyAt(found, 1), [400, 100, 100, 0]);
   });
 
-  test('that cannot be met on the first date fails the run', () => {
-    expect(() => runCase({ close: THREE, index: 'none', terms: { constraints: [row('PositionBounds', { upper: 0.2 })] }, capital: 300 })).toThrow(expect.objectContaining({ code: 'INFEASIBLE' }));
+  test('that cannot be met on the first date fails the run with its conflict and what would resolve it', () => {
+    const detail = { proven: true, conflict: [{ type: 'PositionBounds' }, { type: 'FullInvestment' }], relaxations: [{ index: 0, parameter: 'upper', from: 0.2, to: 0.333333334 }] };
+    expect(() => runCase({ close: THREE, index: 'none', terms: { constraints: [row('PositionBounds', { upper: 0.2 })] }, capital: 300 })).toThrow(
+      expect.objectContaining({ code: 'INFEASIBLE', message: expect.stringContaining('cannot hold together'), detail: expect.objectContaining({ conflict: detail.conflict.map((each) => expect.objectContaining(each)), relaxations: detail.relaxations.map((each) => expect.objectContaining(each)) }) }),
+    );
   });
 });

@@ -234,7 +234,7 @@ function compose(composer: Composer, { indexId, until, tick }: ComposeInput): Co
   const sm = composer.market(indexId);
   const treatment = composer.treatment(indexId);
   const last = lastAtMost(sm.sessions, until);
-  const first = firstPriced(composer, { indexId, last });
+  const first = firstPriced(composer, { indexId, until });
   const { list, findings } = decideAll(composer, { indexId, due: dueRebalances(document, sm, { first, last }), before: [], tick });
   return { document, treatment, sm, first, list, findings, memory: composer.decider(indexId).memory?.() ?? null };
 }
@@ -262,7 +262,10 @@ interface DueInput {
   readonly tick?: ((fraction: number) => void) | undefined;
 }
 
-/** Decides rebalances one after the other. @throws Refusal EMPTY_INDEX when nothing was before a rebalance and nothing comes of it */
+/**
+ * Decides rebalances one after the other.
+ * @throws Refusal EMPTY_INDEX, or what the decider explains, when nothing was before a rebalance and nothing comes of it
+ */
 function decideAll(composer: Composer, { indexId, due, before, tick }: DueInput): Pick<Compositions, 'list' | 'findings'> {
   const sm = composer.market(indexId);
   const list: Composition[] = [];
@@ -288,15 +291,18 @@ function decideAll(composer: Composer, { indexId, due, before, tick }: DueInput)
 }
 
 /** The first session on or after the base date with a bar of a name of the universe. */
-function firstPriced(composer: Composer, { indexId, last }: { readonly indexId: string; readonly last: number }): number {
+function firstPriced(composer: Composer, { indexId, until }: Pick<ComposeInput, 'indexId' | 'until'>): number {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
+  const last = lastAtMost(sm.sessions, until);
   for (let session = firstAtLeast(sm.sessions, dayFrom(document.base_date)); session <= last; session++) {
     if (sm.rowOf[session]! < 0) continue;
     const bars = panelRow(sm, session);
     for (const column of composer.universe(indexId, session)) if (sm.lastBar[bars + column] === session) return session;
   }
-  throw new Refusal('NO_DATA_IN_RANGE', `The store holds no price of the universe of ${indexId} from ${document.base_date} on.`);
+  const day = formatDay(until);
+  const why = day < document.base_date ? `The base date ${document.base_date} of ${indexId} is after ${day}` : `The store holds no price of the universe of ${indexId} from ${document.base_date} to ${day}`;
+  throw new Refusal('NO_DATA_IN_RANGE', `${why}.`);
 }
 
 export interface DueRebalance {
@@ -395,11 +401,12 @@ interface Undone {
   readonly decision: Decided | Undecided;
 }
 
+/** Why an index has nothing to begin with: its own refusal where the decider has one. */
 function emptyIndex(indexId: string, sm: SessionMarket, { rebalance, decision }: Undone): Refusal {
-  const day = formatDay(sm.sessions[rebalance.session]!);
-  return new Refusal('EMPTY_INDEX', `The index ${indexId} has no composition on its first date ${day}: ${reasonOf(decision)}`, {
-    findings: decision.kind === 'decided' ? [] : [decision.finding],
-  });
+  const first = `The index ${indexId} has no composition on its first date ${formatDay(sm.sessions[rebalance.session]!)}`;
+  const explained = decision.kind === 'decided' ? undefined : decision.explain?.();
+  if (explained !== undefined) return new Refusal(explained.code, `${first}: ${explained.message}`, explained.detail);
+  return new Refusal('EMPTY_INDEX', `${first}: ${reasonOf(decision)}`, { findings: decision.kind === 'decided' ? [] : [decision.finding] });
 }
 
 function held(rebalance: DueRebalance, decision: Decided | Undecided): Finding {

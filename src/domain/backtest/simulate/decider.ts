@@ -1,7 +1,7 @@
 import type { GramHistory } from '#kernels/moments/rolling-gram.js';
 import type { ActiveState } from '#kernels/optimisation/active-state.js';
 import type { Finding, FindingCode } from '../../findings.js';
-import type { ErrorCode } from '../../refusal.js';
+import type { ErrorCode, Refusal } from '../../refusal.js';
 
 /** Decides the composition of an index on a session from data dated on or before it. */
 export interface Decider {
@@ -47,4 +47,6 @@ export interface Undecided {
   readonly kind: 'empty' | 'refused';
   readonly code: ErrorCode | FindingCode;
   readonly finding: Finding;
+  /** The refusal with all that is to be said, worked out when nothing came before it; absent where the finding is all. */
+  readonly explain?: () => Refusal;
 }

@@ -66,7 +66,8 @@ export function createReplayJob({ documents, artifacts, markets, planOf }: Repla
 
   function isRunToday(plan: BacktestPlan, { run_id: runId, request }: RunDocument): boolean {
     try {
-      return canonicalJson(planOf(runId, request)) === canonicalJson(withDefaults(plan));
+      const today = canonicalJson(planOf(runId, request));
+      return today === canonicalJson(plan) || today === canonicalJson(withDefaults(plan));
     } catch (refusal) {
       if (refusal instanceof Refusal) return false;
       throw refusal;

@@ -61,13 +61,13 @@ const submit = (engine: JobEngine, ident: string, payload: Payload) =>
 
 function until(engine: JobEngine, jobId: string, isReached: (status: JobStatus | undefined) => boolean): Promise<void> {
   return new Promise((resolve) => {
-    const look = (): void => {
-      if (!isReached(engine.get(jobId))) return;
+    const look = async (): Promise<void> => {
+      if (!isReached(await engine.get(jobId))) return;
       unwatch();
       resolve();
     };
     const unwatch = engine.watch(jobId, look);
-    look();
+    void look();
   });
 }
 

@@ -46,15 +46,15 @@ console.log(`block and fdatasync, one writer  ${await measureWriters(1, async ()
 await floor.close();
 for (const writers of [1, 16, 64]) console.log(`documents, ${String(writers).padStart(2)} writers           ${await measureWriters(writers, put)}`);
 
-await store.documents.transaction((tx) => {
-  for (let i = 0; i < DOCUMENTS; i++) tx.put('run', `doc-${i}`, { serial: i, text: TEXT });
+await store.documents.transaction(async (tx) => {
+  for (let i = 0; i < DOCUMENTS; i++) await tx.put('run', `doc-${i}`, { serial: i, text: TEXT });
 });
 let begun = performance.now();
 let sink = 0;
-for (let i = 0; i < DOCUMENTS; i++) sink += JSON.stringify(store.documents.get('run', `doc-${(i * 7919) % DOCUMENTS}`)).length;
+for (let i = 0; i < DOCUMENTS; i++) sink += JSON.stringify(await store.documents.get('run', `doc-${(i * 7919) % DOCUMENTS}`)).length;
 console.log(`reads with checksum              ${(DOCUMENTS / ((performance.now() - begun) / 1000)).toFixed(0).padStart(7)} /s   ${sink > 0}`);
 begun = performance.now();
-const { documents } = store.documents.list('run', (body) => body);
+const { documents } = await store.documents.list('run', (body) => body);
 console.log(`listing of ${documents.length}                 ${(performance.now() - begun).toFixed(0).padStart(7)} ms`);
 await store.close();
 await home.close();

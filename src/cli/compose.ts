@@ -181,7 +181,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   open.push({ close: async () => warmUp?.close() });
 
   // Services, one per route family. Each registers its kinds of job before the engine starts.
-  const keys = createKeys({ documents: store.documents, environment: settings.apiKeys, now: Date.now });
+  const keys = await createKeys({ documents: store.documents, environment: settings.apiKeys, now: Date.now });
   open.push(await openKeyDoor(home.path, keys));
   const changelog = createChangelog({ text: readFileSync(new URL('CHANGELOG.md', PACKAGE_ROOT), 'utf8'), version });
   const health = createHealth({
@@ -196,7 +196,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
 
   const calendarViews = createCalendarViews({
     calendars,
-    indexOf: (indexId) => requireIndex(store.documents, indexId).document,
+    indexOf: async (indexId) => (await requireIndex(store.documents, indexId)).document,
     today: () => Math.floor(Date.now() / MS_PER_DAY),
   });
   const indices = createIndices({ documents: store.documents, jobs, markets, calendars });

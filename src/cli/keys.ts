@@ -87,7 +87,7 @@ async function ask(folder: string, command: KeyCommand): Promise<KeyAnswer> {
       },
     });
     try {
-      return await obey(createKeys({ documents, environment: [], now: Date.now }), command);
+      return await obey(await createKeys({ documents, environment: [], now: Date.now }), command);
     } finally {
       await close();
     }

@@ -134,7 +134,8 @@ export function createDispatcher({ book, kinds, artifacts, pool, clock, limits, 
     const { job_id: jobId, kind: name } = job.identity;
     const number = job.life.attempt;
     const kind = kinds.get(name);
-    const input = book.payload(jobId);
+    const input = await book.payload(jobId);
+    if (job.life.status !== 'running' || job.life.attempt !== number) return undefined; // Cancelled or released meanwhile.
     if (kind !== undefined && input !== undefined) return startAttempt({ kind, jobId, number, payload: input.payload }, { pool, artifacts });
     const refusal =
       kind === undefined

@@ -54,7 +54,7 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log, on
     const liveHash = before?.inputHash ?? book.live(jobId)?.identity.input_hash;
     if (liveHash !== undefined) {
       if (liveHash !== inputHash) throw new Refusal('JOB_RUNNING', `The job ${jobId} runs with a different request.`, { job_id: jobId });
-      return before === undefined ? requireStatus(jobId) : before.durable;
+      return before === undefined ? await requireStatus(jobId) : before.durable;
     }
     const owner = submission.origin?.owner ?? '';
     admit(submission.estimatedBytes, owner);
@@ -97,13 +97,13 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log, on
     const { kind, payload, request, estimatedBytes, message, origin } = submission;
     const identity = { job_id: jobId, kind: kind.kind, input_hash: inputHash, estimated_bytes: estimatedBytes, owner: origin?.owner ?? '', request_id: origin?.requestId ?? null, trace_id: origin?.traceId ?? null };
     const job = await book.add({ identity, life: newLife(message), request, payload });
-    const status = requireStatus(jobId);
+    const status = await requireStatus(jobId);
     dispatcher.enqueue(job);
     return status;
   }
 
-  function requireStatus(jobId: string): JobStatus {
-    const found = book.find(jobId);
+  async function requireStatus(jobId: string): Promise<JobStatus> {
+    const found = await book.find(jobId);
     if (found === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
     return found.status;
   }
@@ -119,7 +119,7 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log, on
   }
 
   async function start(): Promise<void> {
-    const left = book.load();
+    const left = await book.load();
     const lost = left.filter(({ life }) => life.status === 'running');
     for (const job of left) if (job.life.status === 'pending') dispatcher.enqueue(job);
     const cause = 'the service ended while the job ran';
@@ -153,7 +153,7 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log, on
     start,
     submit,
     find: book.find,
-    get: (jobId) => book.find(jobId)?.status,
+    get: async (jobId) => (await book.find(jobId))?.status,
     list: book.list,
     cancel,
     ids: book.ids,

@@ -26,7 +26,7 @@ export type Consequence = Pick<Completion, 'effect' | 'committed'>;
  */
 export interface JobBook {
   /** Reads the stored jobs; returns those that are not over, oldest first. */
-  load(): LiveJob[];
+  load(): Promise<LiveJob[]>;
   /** Writes a new job, in place of an ended one of the same id; the oldest ended ones beyond the limit are forgotten with it. */
   add(job: NewJob): Promise<LiveJob>;
   /**
@@ -42,11 +42,11 @@ export interface JobBook {
   live(jobId: string): LiveJob | undefined;
   liveJobs(): LiveJob[];
   /** The payload of a live job; undefined when it cannot be read. */
-  payload(jobId: string): { readonly payload: unknown } | undefined;
-  find(jobId: string): FoundJob | undefined;
+  payload(jobId: string): Promise<{ readonly payload: unknown } | undefined>;
+  find(jobId: string): Promise<FoundJob | undefined>;
   /** Jobs of a kind, oldest first. */
   ids(kind: JobKindName): string[];
-  list(query: JobQuery): JobStatus[];
+  list(query: JobQuery): Promise<JobStatus[]>;
   counts(): JobCounts;
   watch(jobId: string, listener: () => void): () => void;
 }
@@ -108,8 +108,8 @@ export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChan
     history.set(jobId, { kind, sequence, status, revision });
   }
 
-  function load(): LiveJob[] {
-    const records = [...store.list('job', readJobRecord).documents].sort((a, b) => a.sequence - b.sequence);
+  async function load(): Promise<LiveJob[]> {
+    const records = [...(await store.list('job', readJobRecord)).documents].sort((a, b) => a.sequence - b.sequence);
     nextSequence = (records.at(-1)?.sequence ?? 0) + 1;
     const adopted: LiveJob[] = [];
     for (const record of records) {
@@ -124,10 +124,10 @@ export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChan
     const identity: JobIdentity = { ...given, created_at: timestamp(), sequence: nextSequence++ };
     const jobId = identity.job_id;
     const surplus = endedSurplus();
-    await store.transaction((tx) => {
-      for (const { id, sequence } of surplus) if (isEndedIn(tx, id, sequence)) tx.delete('job', id);
-      tx.put('job', jobId, { ...identity, ...life, request } satisfies JobRecord);
-      tx.put('job-input', jobId, { payload });
+    await store.transaction(async (tx) => {
+      for (const { id, sequence } of surplus) if (await isEndedIn(tx, id, sequence)) await tx.delete('job', id);
+      await tx.put('job', jobId, { ...identity, ...life, request } satisfies JobRecord);
+      await tx.put('job-input', jobId, { payload });
     });
     for (const { id, sequence } of surplus) if (history.get(id)?.sequence === sequence) history.delete(id);
     const entry = adopt(identity, life);
@@ -217,14 +217,14 @@ export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChan
     if (entry.life.progress !== progress || entry.life.message !== message) notify(jobId);
   }
 
-  function find(jobId: string): FoundJob | undefined {
+  async function find(jobId: string): Promise<FoundJob | undefined> {
     const own = history.get(jobId)?.revision ?? revision;
     const entry = live.get(jobId);
     if (entry !== undefined) {
       refresh(entry);
-      return { status: toStatus(entry.identity, entry.life, requestIn(store, jobId)), artifact: null, revision: own };
+      return { status: toStatus(entry.identity, entry.life, await requestIn(store, jobId)), artifact: null, revision: own };
     }
-    const stored = store.get('job', jobId);
+    const stored = await store.get('job', jobId);
     if (stored === undefined) return undefined;
     const record = 'unreadable' in stored ? undefined : readJobRecord(stored.body, jobId);
     if (record === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The stored status of ${jobId} cannot be read.`);
@@ -240,21 +240,21 @@ export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChan
     isSettling: (job) => (job as Entry).isSettling,
     live: (jobId) => live.get(jobId),
     liveJobs: () => [...live.values()],
-    payload(jobId) {
-      const stored = store.get('job-input', jobId);
+    async payload(jobId) {
+      const stored = await store.get('job-input', jobId);
       // Written by `add` and sealed by the store.
       return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as { readonly payload: unknown });
     },
     find,
     ids: (kind) => [...history].flatMap(([jobId, entry]) => (entry.kind === kind ? [jobId] : [])),
-    list({ kind, statuses, limit, before }) {
+    async list({ kind, statuses, limit, before }) {
       const end = before === undefined ? Infinity : (history.get(before)?.sequence ?? 0);
       const listed: JobStatus[] = [];
       for (const [jobId, entry] of [...history].reverse()) {
         if (listed.length >= limit) break;
         if (entry.sequence >= end || (kind !== undefined && entry.kind !== kind)) continue;
         if (statuses !== undefined && !statuses.includes(entry.status)) continue;
-        const status = readable(() => find(jobId)?.status);
+        const status = await readable(async () => (await find(jobId))?.status);
         if (status !== undefined) listed.push({ ...status, result: null });
       }
       return listed;
@@ -274,31 +274,31 @@ export function createJobBook({ store, clock, attemptsMax, endedMax, log, onChan
 }
 
 /** Whether the ended job of this submission is still the stored one: its id may have been submitted again meanwhile. */
-function isEndedIn(tx: DocumentTransaction, jobId: string, sequence: number): boolean {
-  const stored = tx.get('job', jobId);
+async function isEndedIn(tx: DocumentTransaction, jobId: string, sequence: number): Promise<boolean> {
+  const stored = await tx.get('job', jobId);
   if (stored === undefined || 'unreadable' in stored) return stored !== undefined;
   const record = readJobRecord(stored.body, jobId);
   return record === undefined || (record.sequence === sequence && isTerminal(record.status));
 }
 
 /** The end of a job is one transaction: its effect, its terminal state, and the payload it needs no more. */
-function writeLife(tx: DocumentTransaction, identity: JobIdentity, life: Life, effect: Consequence['effect']): void {
-  effect?.(tx);
-  tx.put('job', identity.job_id, { ...identity, ...life, request: requestIn(tx, identity.job_id) } satisfies JobRecord);
-  if (isTerminal(life.status)) tx.delete('job-input', identity.job_id);
+async function writeLife(tx: DocumentTransaction, identity: JobIdentity, life: Life, effect: Consequence['effect']): Promise<void> {
+  await effect?.(tx);
+  await tx.put('job', identity.job_id, { ...identity, ...life, request: await requestIn(tx, identity.job_id) } satisfies JobRecord);
+  if (isTerminal(life.status)) await tx.delete('job-input', identity.job_id);
 }
 
 /** The body as accepted stays on disk only: ten thousand waiting jobs must not hold theirs in memory. */
-function requestIn(store: Pick<DocumentStore, 'get'>, jobId: string): unknown {
-  const stored = store.get('job', jobId);
+async function requestIn(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<unknown> {
+  const stored = await store.get('job', jobId);
   if (stored === undefined || 'unreadable' in stored) return null;
   return (stored.body as { readonly request?: unknown }).request ?? null;
 }
 
 /** A listing leaves out what cannot be read. */
-function readable<T>(read: () => T): T | undefined {
+async function readable<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
-    return read();
+    return await read();
   } catch (thrown) {
     if (thrown instanceof Refusal) return undefined;
     throw thrown;

@@ -10,9 +10,9 @@ export interface JobEngine extends Jobs {
   /** Reads the stored jobs, queues what the last process left and begins to work. Nothing is submitted before. */
   start(): Promise<void>;
   /** @throws Refusal DOCUMENT_UNREADABLE */
-  find(jobId: string): FoundJob | undefined;
+  find(jobId: string): Promise<FoundJob | undefined>;
   /** Newest first, results null. */
-  list(query: JobQuery): JobStatus[];
+  list(query: JobQuery): Promise<JobStatus[]>;
   /** Calls after every change of a job's status, progress included (at most four times a second); returns how to stop. */
   watch(jobId: string, listener: () => void): () => void;
   counts(): JobCounts;

@@ -45,7 +45,7 @@ export interface Completion {
    * Written in the transaction that ends the job: all or nothing. A Refusal thrown here fails the job and writes nothing.
    * Artifacts that no document names any more are removed after the commit without being listed.
    */
-  readonly effect?: (tx: DocumentTransaction) => void;
+  readonly effect?: (tx: DocumentTransaction) => Promise<void>;
   /**
    * Called once all of it is on disk and before anybody sees the job succeeded: for what lies in memory and must agree
    * with the effect. Must not throw.
@@ -77,7 +77,7 @@ export interface Jobs {
    */
   submit<P>(submission: Submission<P>): Promise<JobStatus>;
   /** The status as it is now; `result` is null when the result is an artifact. */
-  get(jobId: string): JobStatus | undefined;
+  get(jobId: string): Promise<JobStatus | undefined>;
   /** Cancels: terminal statuses come back unchanged. @throws Refusal JOB_NOT_FOUND */
   cancel(jobId: string): Promise<JobStatus>;
   /** Every job of a kind that is remembered, oldest first. @cost one pass over all jobs */

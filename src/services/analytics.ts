@@ -79,16 +79,16 @@ export interface FactorRiskQuery {
 /** Backtests and the views over their stored runs. Views are made by workers from stored columns. */
 export interface Analytics {
   /** @throws Refusal INDEX_NOT_FOUND */
-  assertSubject(runId: string): void;
+  assertSubject(runId: string): Promise<void>;
   /**
    * Queues a backtest after every check that needs no run.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND, JOB_RUNNING,
    * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
   start(runId: string, request: BacktestRequest, origin: Origin | null): Promise<JobStatus>;
-  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): BacktestRecordCollection;
+  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<BacktestRecordCollection>;
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; so do all that follow */
-  record(runId: string): RunRecordReader;
+  record(runId: string): Promise<RunRecordReader>;
   overview(runId: string): Promise<StoredBytes | CheckedBytes>;
   /** @throws Refusal PRECONDITION_FAILED */
   remove(runId: string, ifMatch: Precondition | undefined): Promise<void>;
@@ -101,7 +101,7 @@ export interface Analytics {
   factorRisk(runId: string, query: FactorRiskQuery, signal: AbortSignal): Promise<AnswerBytes>;
   levels(runId: string, query: DateWindow & { readonly variant?: ReturnVariant | undefined }, signal: AbortSignal): Promise<AnswerBytes>;
   /** What would be run under an id, with a request as a run stored it. @throws Refusal as `start` does */
-  planOf(runId: string, request: unknown): BacktestPlan;
+  planOf(runId: string, request: unknown): Promise<BacktestPlan>;
   /** Largest memory a backtest on the served market needs. @throws Refusal NO_DATA_SOURCE */
   estimatedBytes(): number;
   /** Index points of the latest run, for services that price on them. */
@@ -117,7 +117,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
   const plans = createBacktestPlans(documents);
   const stored = (ref: ArtifactRef): StoredBytes => ({ length: ref.bytes, etag: ref.sha256, open: () => artifacts.stream(ref) });
   const records = createRunRecords({ artifacts, jobs });
-  const columnsOf = (runId: string): string => artifacts.path(requireRun(documents, runId).artifacts.columns);
+  const columnsOf = async (runId: string): Promise<string> => artifacts.path((await requireRun(documents, runId)).artifacts.columns);
   const make = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> => jobs.query('view-run', input, signal);
   const view = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> => views.get(questionOf(input), () => make(input, signal));
 
@@ -125,8 +125,8 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     assertSubject: (runId) => assertSubject(documents, runId),
 
     async start(runId, given, origin) {
-      assertSubject(documents, runId);
-      const plan = plans.planOf(runId, given);
+      await assertSubject(documents, runId);
+      const plan = await plans.planOf(runId, given);
       const { market } = markets.require();
       assertRunnable(plan, { market, calendars });
       return jobs.submit({
@@ -140,93 +140,93 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       });
     },
 
-    list({ limit, after }) {
-      const { documents: runs, skipped, skipped_causes } = documents.list('run', readRun);
+    async list({ limit, after }) {
+      const { documents: runs, skipped, skipped_causes } = await documents.list('run', readRun);
       const rows = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
       return { backtests: rows.map(({ run_id, run_at }) => ({ index_id: run_id, run_at })), skipped, skipped_causes };
     },
 
-    record(runId) {
-      const run = requireRun(documents, runId);
+    async record(runId) {
+      const run = await requireRun(documents, runId);
       return { etag: recordEtag(run), read: () => records.read(run) };
     },
     async overview(runId) {
-      const { overview } = requireRun(documents, runId).artifacts;
+      const { overview } = (await requireRun(documents, runId)).artifacts;
       if (overview.bytes > CHECKED_BYTES_MAX) return stored(overview);
       // Damage is told before an answer has begun.
       return { bytes: new Uint8Array(await artifacts.read(overview)), etag: overview.sha256 };
     },
 
     async remove(runId, ifMatch) {
-      await documents.transaction((tx) => {
-        assertSubject(tx, runId);
-        const found = tx.get('run', runId);
+      await documents.transaction(async (tx) => {
+        await assertSubject(tx, runId);
+        const found = await tx.get('run', runId);
         if (found === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
         const run = 'unreadable' in found ? undefined : readRun(found.body);
         const etag = run && recordEtag(run);
         if (ifMatch !== undefined && !(ifMatch === '*' || (etag !== undefined && ifMatch.includes(etag)))) {
           throw new Refusal('PRECONDITION_FAILED', `If-Match names another record than the stored one, whose etag is ${etag ?? 'unknown'}.`, { etag: etag ?? null });
         }
-        tx.delete('run', runId);
+        await tx.delete('run', runId);
       });
     },
 
     async attribution(runId, { start = null, end = null }, signal) {
-      const columns = columnsOf(runId);
+      const columns = await columnsOf(runId);
       assertOrder({ start, end });
       return view({ view: 'attribution', columns, start, end }, signal);
     },
     async groups(runId, { by, benchmark = null, start = null, end = null }, signal) {
-      const columns = columnsOf(runId);
+      const columns = await columnsOf(runId);
       assertOrder({ start, end });
-      const compared = benchmark === null ? null : { indexId: benchmark, documents: plans.benchmarkDocuments(benchmark) };
+      const compared = benchmark === null ? null : { indexId: benchmark, documents: await plans.benchmarkDocuments(benchmark) };
       const { handle, market } = markets.require();
       assertReferenceColumn(market, by);
       return view({ view: 'groups', columns, start, end, by, benchmark: compared, market: handle }, signal);
     },
     async reconcile(runId, signal) {
-      const { artifacts: stored, request } = requireRun(documents, runId);
+      const { artifacts: stored, request } = await requireRun(documents, runId);
       const { benchmark } = BacktestFields.parse(request);
-      const isIndex = benchmark?.kind === 'index' && documents.get('index', benchmark.id) !== undefined;
+      const isIndex = benchmark?.kind === 'index' && await documents.get('index', benchmark.id) !== undefined;
       const { begun = [], ...others } = stored;
       const named = [...Object.entries({ ...others, snapshots: stored.result.inset }), ...begun.map((ref, i) => [`columns begun in file ${i + 1}`, ref] as const)];
       const files = named.flatMap(([name, ref]) => (ref === undefined ? [] : [{ name, path: artifacts.path(ref), sha256: ref.sha256 }]));
       const cells = newHashCells(files.length);
-      const compared = isIndex ? { indexId: benchmark.id, documents: plans.benchmarkDocuments(benchmark.id) } : null;
+      const compared = isIndex ? { indexId: benchmark.id, documents: await plans.benchmarkDocuments(benchmark.id) } : null;
       // Told from the files as they are now. Their hashes take as long as everything else: another thread may take them.
       const view = make({ view: 'reconcile', columns: artifacts.path(stored.columns), files, cells, market: markets.current()?.handle ?? null, benchmark: compared }, signal);
       jobs.help('hash-files', { paths: files.map(({ path }) => path), cells });
       return view;
     },
     async asset(runId, identifier, signal) {
-      return view({ view: 'asset', columns: columnsOf(runId), identifier }, signal);
+      return view({ view: 'asset', columns: await columnsOf(runId), identifier }, signal);
     },
     async compare(runIds, signal) {
       if (runIds.length < 2) {
         throw refuseWithFindings('query', [{ severity: 'error', code: 'OUT_OF_RANGE', message: `ids has ${runIds.length} id; 2 to ${LIMITS.MAX_COMPARE_IDS} are compared.`, path: 'ids' }]);
       }
-      return view({ view: 'compare', columns: runIds.map(columnsOf) }, signal);
+      return view({ view: 'compare', columns: await Promise.all(runIds.map(columnsOf)) }, signal);
     },
     async weights(runId, { as_of: asOf = null, benchmark = null, risk }, signal) {
-      const columns = columnsOf(runId);
-      const compared = benchmark === null ? null : { indexId: benchmark, documents: plans.benchmarkDocuments(benchmark) };
+      const columns = await columnsOf(runId);
+      const compared = benchmark === null ? null : { indexId: benchmark, documents: await plans.benchmarkDocuments(benchmark) };
       const served = compared || risk ? markets.require() : markets.served();
       return view({ view: 'weights', columns, asOf, risk, benchmark: compared, market: served?.handle ?? null }, signal);
     },
     async factorRisk(runId, { as_of: asOf = null, benchmark, model, factors }, signal) {
-      const columns = columnsOf(runId);
-      const compared = { indexId: benchmark, documents: plans.benchmarkDocuments(benchmark) };
+      const columns = await columnsOf(runId);
+      const compared = { indexId: benchmark, documents: await plans.benchmarkDocuments(benchmark) };
       return view({ view: 'factor-risk', columns, asOf, benchmark: compared, market: markets.require().handle, model, factors }, signal);
     },
     async levels(runId, { variant = null, start = null, end = null }, signal) {
-      const columns = columnsOf(runId);
+      const columns = await columnsOf(runId);
       assertOrder({ start, end });
       return view({ view: 'levels', columns, variant, start, end }, signal);
     },
     planOf: (runId, request) => plans.planOf(runId, BacktestFields.parse(request)),
     estimatedBytes: () => estimatedBytes(markets.require().market),
     async levelsOf(runId) {
-      return jobs.query('run-levels', { columns: columnsOf(runId) });
+      return jobs.query('run-levels', { columns: await columnsOf(runId) });
     },
   };
 }

@@ -108,7 +108,7 @@ async function goneOn(attempt: Attempt, { artifacts, stored, task }: GoOnInput):
 export function createBacktestJob({ documents, artifacts, markets }: BacktestJobDependencies): JobKind<BacktestPayload> {
   /** The stored run to go on with; a reason when it left nothing to go on from, null when there is none. */
   async function storedRun(payload: BacktestPayload): Promise<Continuable | 'no_checkpoint' | null> {
-    const found = documents.get('run', payload.plan.runId);
+    const found = await documents.get('run', payload.plan.runId);
     if (found === undefined) return null;
     const run = 'unreadable' in found ? undefined : readRun(found.body);
     if (run?.artifacts.checkpoint === undefined || run.artifacts.result.inset === undefined) return 'no_checkpoint';
@@ -180,9 +180,9 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
       };
       return {
         result: { artifact: files.result },
-        effect(tx) {
-          assertNotDeleted(tx, plan.runId, 'backtest');
-          tx.put('run', plan.runId, document);
+        async effect(tx) {
+          await assertNotDeleted(tx, plan.runId, 'backtest');
+          await tx.put('run', plan.runId, document);
         },
       };
     },

@@ -17,18 +17,18 @@ import { findConstraintSet, requireStrategy } from './stored-strategies.js';
 /** What a request for a backtest comes to, by the documents that are stored. */
 export interface BacktestPlans {
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND */
-  planOf(runId: string, given: BacktestRequest): BacktestPlan;
+  planOf(runId: string, given: BacktestRequest): Promise<BacktestPlan>;
   /** A benchmark index with every document it reaches. @throws Refusal BENCHMARK_NOT_FOUND, DOCUMENT_UNREADABLE */
-  benchmarkDocuments(benchmarkId: string): Record<string, IndexDocument>;
+  benchmarkDocuments(benchmarkId: string): Promise<Record<string, IndexDocument>>;
 }
 
 export function createBacktestPlans(documents: DocumentStore): BacktestPlans {
   const indexOf = (indexId: string) => findIndex(documents, indexId);
 
   /** What is run, with every document it reaches: an index, or a strategy on its own terms, of which the request overrides some. */
-  function planOf(runId: string, given: BacktestRequest): BacktestPlan {
-    const strategy = documents.get('strategy', runId) === undefined ? undefined : requireStrategy(documents, runId).strategy;
-    const { document } = strategy === undefined ? requireIndex(documents, runId) : { document: followedIndex(strategy) };
+  async function planOf(runId: string, given: BacktestRequest): Promise<BacktestPlan> {
+    const strategy = await documents.get('strategy', runId) === undefined ? undefined : (await requireStrategy(documents, runId)).strategy;
+    const { document } = strategy === undefined ? await requireIndex(documents, runId) : { document: await followedIndex(strategy) };
     const request = filledIn(given, strategy);
     assertOrder(request);
     if (strategy === undefined) assertForeign(document, request);
@@ -36,31 +36,31 @@ export function createBacktestPlans(documents: DocumentStore): BacktestPlans {
       runId,
       name: (strategy ?? document).name,
       indexId: document.id,
-      documents: { ...reachedBy(document, indexOf), ...(request.benchmark?.kind === 'index' ? benchmarkDocuments(request.benchmark.id) : {}) },
+      documents: { ...(await reachedBy(documents, document)), ...(request.benchmark?.kind === 'index' ? await benchmarkDocuments(request.benchmark.id) : {}) },
       request,
-      ...(strategy === undefined ? {} : { strategy: termsOf(strategy) }),
+      ...(strategy === undefined ? {} : { strategy: await termsOf(strategy) }),
     };
   }
 
   /** @throws Refusal VALIDATION_FAILED when the constraint set is gone or cannot be read */
-  function termsOf({ rebalance, drift_tolerance, exposure, constraint_set_id: setId }: StrategyDocument): StrategyTerms {
+  async function termsOf({ rebalance, drift_tolerance, exposure, constraint_set_id: setId }: StrategyDocument): Promise<StrategyTerms> {
     const terms = { rebalance, drift_tolerance, exposure };
     if (setId === null) return terms;
-    const set = findConstraintSet(documents, setId);
+    const set = await findConstraintSet(documents, setId);
     if (set !== undefined) return { ...terms, constraints: set.constraints };
     throw refuseWithFindings('strategy document', [{ severity: 'error', code: 'CONSTRAINT_SET_NOT_FOUND', path: 'constraint_set_id', message: `No constraint set is stored under ${setId}.`, value: setId }]);
   }
 
   /** @throws Refusal VALIDATION_FAILED when the index is gone or cannot be read */
-  function followedIndex({ index_id: id }: StrategyDocument): IndexDocument {
-    const document = indexOf(id);
+  async function followedIndex({ index_id: id }: StrategyDocument): Promise<IndexDocument> {
+    const document = await indexOf(id);
     if (document !== undefined) return document;
     throw refuseWithFindings('strategy document', [{ severity: 'error', code: 'UNKNOWN_INDEX', path: 'index_id', message: `No index is stored under ${id}.`, value: id }]);
   }
 
-  function benchmarkDocuments(benchmarkId: string): Record<string, IndexDocument> {
-    if (documents.get('index', benchmarkId) === undefined) throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${benchmarkId} is no stored index.`, { benchmark: benchmarkId });
-    return reachedBy(requireIndex(documents, benchmarkId).document, indexOf);
+  async function benchmarkDocuments(benchmarkId: string): Promise<Record<string, IndexDocument>> {
+    if (await documents.get('index', benchmarkId) === undefined) throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${benchmarkId} is no stored index.`, { benchmark: benchmarkId });
+    return reachedBy(documents, (await requireIndex(documents, benchmarkId)).document);
   }
 
   return { planOf, benchmarkDocuments };

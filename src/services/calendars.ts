@@ -12,7 +12,7 @@ const DEFAULT_CALENDAR = 'XNYS';
 export interface CalendarsDependencies {
   readonly calendars: Calendars;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
-  readonly indexOf: (indexId: string) => IndexDocument;
+  readonly indexOf: (indexId: string) => Promise<IndexDocument>;
   /** The current day in UTC. */
   readonly today: () => Day;
 }
@@ -20,16 +20,16 @@ export interface CalendarsDependencies {
 /** What clients see of calendars and schedules. */
 export interface CalendarViews {
   list(): CalendarList;
-  schedule(indexId: string, query: ScheduleQuery): ScheduleView;
+  schedule(indexId: string, query: ScheduleQuery): Promise<ScheduleView>;
 }
 
 export function createCalendarViews({ calendars, indexOf, today }: CalendarsDependencies): CalendarViews {
   const listing: CalendarList = { calendars: calendars.list().map(toOption), default: DEFAULT_CALENDAR };
   return {
     list: () => listing,
-    schedule(indexId, query) {
+    async schedule(indexId, query) {
       const asOf = asOfDay(query) ?? today();
-      const { calendar: code, rebalance, base_date } = indexOf(indexId);
+      const { calendar: code, rebalance, base_date } = await indexOf(indexId);
       const calendar = calendars.get(code);
       if (calendar === undefined) throw new Error(`the index ${indexId} uses the calendar ${code}, which is not known`);
       const { recent, upcoming, lookaheadEnd } = scheduleAround({ rebalance, calendar, baseDay: dayFrom(base_date), asOf, limit: query.limit });

@@ -25,7 +25,7 @@ export interface DataDependencies {
   readonly markets: Markets;
   readonly jobs: Pick<Jobs, 'query'>;
   /** What is known of the served store besides its values. */
-  readonly served: () => ServedStore | undefined;
+  readonly served: () => Promise<ServedStore | undefined>;
   /** ms since 1970. */
   readonly now: () => number;
 }
@@ -39,7 +39,7 @@ export interface Data {
   referenceBatch(query: BatchQuery): BatchReferenceResponse;
   /** @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND, INVALID_RANGE */
   corporateActions(identifier: string, query: ActionsQuery): CorporateActionsResponse;
-  coverage(): CoverageResponse;
+  coverage(): Promise<CoverageResponse>;
   source(): DataSourceStatus;
   /** @throws Refusal NO_DATA_SOURCE */
   search(query: SearchQuery): IdentifierSearch;
@@ -120,9 +120,9 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
     };
   }
 
-  function coverage(): CoverageResponse {
+  async function coverage(): Promise<CoverageResponse> {
     const current = markets.current();
-    const about = served();
+    const about = await served();
     if (current === undefined) {
       return { datasets: [unconfigured('market'), unconfigured('reference')], identifiers_union: 0, cache_size_bytes: null };
     }

@@ -11,8 +11,8 @@ import { methodologyOf } from '#domain/rules/methodology.js';
 import { checkShape } from '#domain/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/markets.js';
-import type { DocumentStore } from '#store/documents.js';
-import { findIndex, requireIndex } from './stored-indices.js';
+import type { DocumentReader, DocumentStore } from '#store/documents.js';
+import { findIndex, requireIndex, storedIndices } from './stored-indices.js';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -30,7 +30,7 @@ export interface IndexQuestions {
   /** An IndexExplanation. @throws Refusal INDEX_NOT_FOUND, IDENTIFIER_NOT_FOUND, NO_DATA_AT_DATE beside those of a preview */
   explain(question: ExplainQuestion, signal: AbortSignal): Json;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
-  methodology(indexId: string): Methodology;
+  methodology(indexId: string): Promise<Methodology>;
 }
 
 export interface ExplainQuestion {
@@ -47,11 +47,11 @@ export interface IndexQuestionsDependencies {
 }
 
 export function createIndexQuestions({ documents, jobs, markets, calendars }: IndexQuestionsDependencies): IndexQuestions {
-  const indexOf = (indexId: string): IndexDocument | undefined => findIndex(documents, indexId);
+  const reached = (document: IndexDocument) => reachedBy(documents, document);
 
   /** A document fit to be computed, with the warnings about it. */
-  function checked(body: Body): { readonly document: IndexDocument; readonly findings: readonly Finding[] } {
-    const { document, findings } = validateIndex(body, { calendars: calendars.list(), indexOf });
+  async function checked(body: Body): Promise<{ readonly document: IndexDocument; readonly findings: readonly Finding[] }> {
+    const { document, findings } = await storedIndices(documents).answer((indexOf) => validateIndex(body, { calendars: calendars.list(), indexOf }));
     if (document === undefined) throw refuseWithFindings('index document', findings);
     return { document, findings };
   }
@@ -66,47 +66,47 @@ export function createIndexQuestions({ documents, jobs, markets, calendars }: In
   async function preview(document: IndexDocument, asOf: string | null, signal: AbortSignal): Json {
     const { handle, market } = markets.require();
     onMarket(document, market);
-    const question = { market: handle, documents: reachedBy(document, indexOf), indexId: document.id, asOf };
+    const question = { market: handle, documents: await reached(document), indexId: document.id, asOf };
     const { bytes } = await jobs.query('preview', question, signal);
     return bytes;
   }
 
   return {
     async previewStored(indexId, request, signal) {
-      const { document } = requireIndex(documents, indexId);
+      const { document } = await requireIndex(documents, indexId);
       const { as_of } = request();
-      return preview(checked(document).document, as_of, signal);
+      return preview((await checked(document)).document, as_of, signal);
     },
     async previewDocument(body, signal) {
       const { value, findings } = checkShape(DocumentQuestion, body);
       if (value === undefined) throw refuseWithFindings('body', findings);
-      return preview(checked(value.document).document, value.as_of, signal);
+      return preview((await checked(value.document)).document, value.as_of, signal);
     },
     async whatIf(body, signal) {
       const { value, findings } = checkShape(WhatIfQuestion, body);
       if (value === undefined) throw refuseWithFindings('body', findings);
-      const base = value.index_id === null ? value.document! : requireIndex(documents, value.index_id).document;
-      const before = checked(base as Body).document;
-      const after = checked((value.changed ?? mergePatch(before, value.patch)) as Body);
+      const base = value.index_id === null ? value.document! : (await requireIndex(documents, value.index_id)).document;
+      const before = (await checked(base as Body)).document;
+      const after = await checked((value.changed ?? mergePatch(before, value.patch)) as Body);
       const { handle, market } = markets.require();
       onMarket(before, market);
       const warnings = orderFindings([...after.findings, ...onMarket(after.document, market)]);
-      const question = (document: IndexDocument) => ({ documents: reachedBy(document, indexOf), indexId: document.id });
-      const { bytes } = await jobs.query('whatIf', { market: handle, before: question(before), after: question(after.document), asOf: value.as_of, findings: warnings }, signal);
+      const question = async (document: IndexDocument) => ({ documents: await reached(document), indexId: document.id });
+      const { bytes } = await jobs.query('whatIf', { market: handle, before: await question(before), after: await question(after.document), asOf: value.as_of, findings: warnings }, signal);
       return bytes;
     },
     async explain({ indexId, identifier, asOf }, signal) {
-      const { document } = requireIndex(documents, indexId);
+      const { document } = await requireIndex(documents, indexId);
       const { handle, market } = markets.require();
       if (!market.identifiers.includes(identifier)) throw new Refusal('IDENTIFIER_NOT_FOUND', `The served store does not hold ${identifier}.`, { identifier });
-      checked(document);
+      await checked(document);
       onMarket(document, market);
-      const question = { market: handle, documents: reachedBy(document, indexOf), indexId, identifier, asOf: asOf ?? null };
+      const question = { market: handle, documents: await reached(document), indexId, identifier, asOf: asOf ?? null };
       const { bytes } = await jobs.query('explain', question, signal);
       return bytes;
     },
-    methodology(indexId) {
-      const { document } = requireIndex(documents, indexId);
+    async methodology(indexId) {
+      const { document } = await requireIndex(documents, indexId);
       return { index_id: indexId, name: document.name, sentences: methodologyOf(document, markets.served()?.market.adjustment ?? null).map((text, i) => ({ number: i + 1, text })) };
     },
   };
@@ -116,12 +116,12 @@ export function createIndexQuestions({ documents, jobs, markets, calendars }: In
  * A document and every document it reaches through universes and derivations, by id.
  * @throws Refusal VALIDATION_FAILED when one of them is gone
  */
-export function reachedBy(document: IndexDocument, indexOf: (id: string) => IndexDocument | undefined): Record<string, IndexDocument> {
+export async function reachedBy(reader: Pick<DocumentReader, 'get'>, document: IndexDocument): Promise<Record<string, IndexDocument>> {
   const reached: Record<string, IndexDocument> = { [document.id]: document };
   for (let at = document; ; ) {
     const next = referenceOf(at);
     if (next === undefined || reached[next] !== undefined) return reached;
-    const found = indexOf(next);
+    const found = await findIndex(reader, next);
     if (found === undefined) {
       const message = `The index ${at.id} refers to ${next}, which is not stored.`;
       throw refuseWithFindings('index document', [{ severity: 'error', code: 'UNKNOWN_INDEX', path: at.derivation === null ? 'universe.id' : 'derivation.source_index_id', message, value: next }]);

@@ -10,7 +10,7 @@ import type { Markets } from '#market/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from './jobs-about.js';
 import { assertPrecondition, type Precondition } from './preconditions.js';
-import { childrenOf, findIndex, requireIndex, type StoredIndex } from './stored-indices.js';
+import { childrenOf, findIndex, requireIndex, storedIndices, type StoredIndex } from './stored-indices.js';
 
 /** A JSON object as a client sent it. */
 type Body = Readonly<Record<string, unknown>>;
@@ -21,9 +21,9 @@ export interface SavedIndex {
 }
 
 export interface Indices {
-  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): IndexCollection;
+  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<IndexCollection>;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
-  get(indexId: string): StoredIndex;
+  get(indexId: string): Promise<StoredIndex>;
   /** @throws Refusal VALIDATION_FAILED */
   create(body: Body): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
   /** A new index that optimises another. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INDEX_EXISTS */
@@ -33,7 +33,7 @@ export interface Indices {
   /** The index, its optimised children and everything computed from them. @throws Refusal INDEX_NOT_FOUND, PRECONDITION_FAILED */
   remove(indexId: string, ifMatch: Precondition | undefined): Promise<IndexDeletion>;
   /** @throws Refusal VALIDATION_FAILED when there is no calendar */
-  validate(body: Body): { readonly valid: boolean; readonly findings: readonly Finding[] };
+  validate(body: Body): Promise<{ readonly valid: boolean; readonly findings: readonly Finding[] }>;
   ruleTypes(): RuleTypes;
 }
 
@@ -47,56 +47,56 @@ export interface IndicesDependencies {
 export function createIndices({ documents, jobs, markets, calendars }: IndicesDependencies): Indices {
   const catalogue = ruleTypes() as RuleTypes; // read-only lists on the one side, plain ones on the other
 
-  function check(body: Body, reader: Pick<DocumentStore | DocumentTransaction, 'get'>): CheckedIndex {
+  async function check(body: Body, reader: Pick<DocumentStore | DocumentTransaction, 'get'>): Promise<CheckedIndex> {
     const id = body['id'];
-    const { document, findings } = validateIndex(body, {
-      calendars: calendars.list(),
-      indexOf: (indexId) => findIndex(reader, indexId),
-      replaces: typeof id === 'string' ? findIndex(reader, id) : undefined,
-      market: markets.current()?.market,
-    });
-    if (typeof id !== 'string' || reader.get('strategy', id) === undefined) return { document, findings };
+    const replaces = typeof id === 'string' ? await findIndex(reader, id) : undefined;
+    const market = markets.current()?.market;
+    const { document, findings } = await storedIndices(reader).answer((indexOf) =>
+      validateIndex(body, { calendars: calendars.list(), indexOf, replaces, market }),
+    );
+    if (typeof id !== 'string' || await reader.get('strategy', id) === undefined) return { document, findings };
     const message = `A strategy is stored under the id ${id}; an index needs an id of its own.`;
     return { document: undefined, findings: orderFindings([...findings, { severity: 'error', code: 'DUPLICATE_ID', path: 'id', message, value: id }]) };
   }
 
   /** The one place where a definition is written: checked against the documents of the same transaction. */
-  async function save(body: Body, allow: (tx: DocumentTransaction) => readonly Finding[]) {
-    return documents.transaction((tx) => {
-      const own = allow(tx);
-      const { document, findings } = check(body, tx);
+  async function save(body: Body, allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>) {
+    return documents.transaction(async (tx) => {
+      const own = await allow(tx);
+      const { document, findings } = await check(body, tx);
       const all = orderFindings([...own, ...findings]);
       if (document === undefined || hasErrors(all)) throw refuseWithFindings('index document', all);
-      return { saved: { index: document, findings: all }, etag: tx.put('index', document.id, document) };
+      return { saved: { index: document, findings: all }, etag: await tx.put('index', document.id, document) };
     });
   }
 
   return {
-    list({ limit, after }) {
-      const { documents: all, skipped, skipped_causes } = documents.list('index', readIndex);
+    async list({ limit, after }) {
+      const { documents: all, skipped, skipped_causes } = await documents.list('index', readIndex);
       const wanted = after === undefined ? all : all.filter(({ id }) => id > after);
+      const page = wanted.slice(0, limit ?? wanted.length);
       return {
-        indices: wanted.slice(0, limit ?? wanted.length).map((document) => toSummary(document, documents)),
+        indices: await Promise.all(page.map((document) => toSummary(document, documents))),
         skipped,
         skipped_causes: { ...skipped_causes },
       };
     },
     get: (indexId) => requireIndex(documents, indexId),
     create: (body) =>
-      save(body, (tx) => {
+      save(body, async (tx) => {
         const id = body['id'];
-        if (typeof id !== 'string' || tx.get('index', id) === undefined) return [];
+        if (typeof id !== 'string' || await tx.get('index', id) === undefined) return [];
         return [{ severity: 'error', code: 'DUPLICATE_ID', path: 'id', message: `An index is already stored under the id ${id}; replacing it is done with PUT.`, value: id }];
       }),
     async derive(parentId, body) {
-      requireIndex(documents, parentId);
+      await requireIndex(documents, parentId);
       const asked = readDerivation(body());
-      return documents.transaction((tx) => {
-        const { document: parent } = requireIndex(tx, parentId);
-        if (tx.get('index', asked.id) !== undefined) throw new Refusal('INDEX_EXISTS', `An index is already stored under the id ${asked.id}.`, { index_id: asked.id });
-        const { document, findings } = check(derivedDocument(parent, asked), tx);
+      return documents.transaction(async (tx) => {
+        const { document: parent } = await requireIndex(tx, parentId);
+        if ((await tx.get('index', asked.id)) !== undefined) throw new Refusal('INDEX_EXISTS', `An index is already stored under the id ${asked.id}.`, { index_id: asked.id });
+        const { document, findings } = await check(derivedDocument(parent, asked), tx);
         if (document === undefined) throw refuseWithFindings('request', findings);
-        return { saved: { index: document, findings }, etag: tx.put('index', document.id, document) };
+        return { saved: { index: document, findings }, etag: await tx.put('index', document.id, document) };
       });
     },
     replace(indexId, body, ifMatch) {
@@ -105,24 +105,26 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
         const message = `The id ${id} in the body is not the id ${indexId} in the path.`;
         throw new Refusal('ID_MISMATCH', message, { findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }] });
       }
-      return save(body, (tx) => {
-        assertPrecondition(tx, 'index', indexId, ifMatch);
+      return save(body, async (tx) => {
+        await assertPrecondition(tx, 'index', indexId, ifMatch);
         return [];
       });
     },
     async remove(indexId, ifMatch) {
-      requireStored(documents, indexId);
-      await cancelJobsAbout(jobs, familyOf(documents, indexId, null).map(({ id }) => id));
-      return documents.transaction((tx) => {
-        requireStored(tx, indexId);
-        assertPrecondition(tx, 'index', indexId, ifMatch);
-        const family = familyOf(tx, indexId, null);
-        const forgotten = forgetJobsAbout(tx, jobs, family.map(({ id }) => id));
-        return { deleted: family.map((member) => removeIn(tx, member, forgotten.get(member.id) ?? 0)) };
+      await requireStored(documents, indexId);
+      await cancelJobsAbout(jobs, (await familyOf(documents, indexId, null)).map(({ id }) => id));
+      return documents.transaction(async (tx) => {
+        await requireStored(tx, indexId);
+        await assertPrecondition(tx, 'index', indexId, ifMatch);
+        const family = await familyOf(tx, indexId, null);
+        const forgotten = await forgetJobsAbout(tx, jobs, family.map(({ id }) => id));
+        const deleted: IndexDeletion['deleted'] = [];
+        for (const member of family) deleted.push(await removeIn(tx, member, forgotten.get(member.id) ?? 0));
+        return { deleted };
       });
     },
-    validate(body) {
-      const { document, findings } = check(body, documents);
+    async validate(body) {
+      const { document, findings } = await check(body, documents);
       if (body['calendar'] === undefined || body['calendar'] === null) throw refuseWithFindings('index document', findings);
       return { valid: document !== undefined, findings };
     },
@@ -130,8 +132,8 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
   };
 }
 
-function requireStored(reader: Pick<DocumentStore | DocumentTransaction, 'get'>, indexId: string): void {
-  if (reader.get('index', indexId) === undefined) throw new Refusal('INDEX_NOT_FOUND', `No index is stored under the id ${indexId}.`, { index_id: indexId });
+async function requireStored(reader: Pick<DocumentStore | DocumentTransaction, 'get'>, indexId: string): Promise<void> {
+  if (await reader.get('index', indexId) === undefined) throw new Refusal('INDEX_NOT_FOUND', `No index is stored under the id ${indexId}.`, { index_id: indexId });
 }
 
 interface Member {
@@ -140,20 +142,22 @@ interface Member {
 }
 
 /** An index and everything derived from it, depth first in the order of ids. */
-function familyOf(reader: DocumentStore | DocumentTransaction, id: string, derivedFrom: string | null): Member[] {
-  return [{ id, derivedFrom }, ...childrenOf(reader, id).flatMap((child) => familyOf(reader, child, id))];
+async function familyOf(reader: DocumentStore | DocumentTransaction, id: string, derivedFrom: string | null): Promise<Member[]> {
+  const family: Member[] = [{ id, derivedFrom }];
+  for (const child of await childrenOf(reader, id)) family.push(...(await familyOf(reader, child, id)));
+  return family;
 }
 
 /** Forgets one index: its definition and its record. Their artifacts go with the last document that names them. */
-function removeIn(tx: DocumentTransaction, { id, derivedFrom }: Member, jobsForgotten: number): IndexDeletion['deleted'][number] {
-  tx.delete('index', id);
-  const hadRecord = tx.delete('run', id);
+async function removeIn(tx: DocumentTransaction, { id, derivedFrom }: Member, jobsForgotten: number): Promise<IndexDeletion['deleted'][number]> {
+  await tx.delete('index', id);
+  const hadRecord = await tx.delete('run', id);
   return { index_id: id, backtest_record_deleted: hadRecord, backtest_results_deleted: Number(hadRecord) + jobsForgotten, derived_from: derivedFrom };
 }
 
-function toSummary(document: IndexDocument, documents: DocumentStore): IndexCollection['indices'][number] {
+async function toSummary(document: IndexDocument, documents: DocumentStore): Promise<IndexCollection['indices'][number]> {
   const { id, name, calendar, currency, base_date } = document;
-  const run = documents.get('run', id);
+  const run = await documents.get('run', id);
   const isDerived = isDerivedDocument(document);
   return {
     id,

@@ -9,26 +9,32 @@ export type JobsAbout = Pick<Jobs, 'isLive' | 'cancel' | 'get' | 'ids'>;
  * Jobs about each of some indices or strategies: its backtest, its replay, its simulation, and the sweeps of which it is the base.
  * @cost a look at every stored sweep
  */
-function jobsAbout(jobs: JobsAbout, runIds: readonly string[]): ReadonlyMap<string, readonly string[]> {
+async function jobsAbout(jobs: JobsAbout, runIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
   const about = new Map(runIds.map((id) => [id, ['backtest', 'replay', 'simulate'].map((kind) => `${kind}:${id}`)]));
-  for (const jobId of jobs.ids('sweep')) about.get(baseOf(jobs, jobId) ?? '')?.push(jobId);
+  for (const jobId of jobs.ids('sweep')) about.get((await baseOf(jobs, jobId)) ?? '')?.push(jobId);
   return about;
 }
 
 /** Cancels those of them that wait or run. */
 export async function cancelJobsAbout(jobs: JobsAbout, runIds: readonly string[]): Promise<void> {
-  for (const jobIds of jobsAbout(jobs, runIds).values()) {
+  for (const jobIds of (await jobsAbout(jobs, runIds)).values()) {
     for (const jobId of jobIds) if (jobs.isLive(jobId)) await jobs.cancel(jobId);
   }
 }
 
 /** Forgets all of them in the transaction that deletes what they are about; their artifacts go with them. @returns how many there were, by id */
-export function forgetJobsAbout(tx: DocumentTransaction, jobs: JobsAbout, runIds: readonly string[]): ReadonlyMap<string, number> {
-  const forget = (jobId: string): boolean => {
-    tx.delete('job-input', jobId);
+export async function forgetJobsAbout(tx: DocumentTransaction, jobs: JobsAbout, runIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const forget = async (jobId: string): Promise<boolean> => {
+    await tx.delete('job-input', jobId);
     return tx.delete('job', jobId);
   };
-  return new Map([...jobsAbout(jobs, runIds)].map(([id, jobIds]) => [id, jobIds.filter(forget).length]));
+  const forgotten = new Map<string, number>();
+  for (const [id, jobIds] of await jobsAbout(jobs, runIds)) {
+    let count = 0;
+    for (const jobId of jobIds) if (await forget(jobId)) count++;
+    forgotten.set(id, count);
+  }
+  return forgotten;
 }
 
 /**
@@ -36,15 +42,15 @@ export function forgetJobsAbout(tx: DocumentTransaction, jobs: JobsAbout, runIds
  * @param what  as a sentence names the work: `backtest`
  * @throws Refusal INDEX_DELETED
  */
-export function assertNotDeleted(reader: Pick<DocumentStore | DocumentTransaction, 'get'>, runId: string, what: string): void {
-  if (reader.get('index', runId) !== undefined || reader.get('strategy', runId) !== undefined) return;
+export async function assertNotDeleted(reader: Pick<DocumentStore | DocumentTransaction, 'get'>, runId: string, what: string): Promise<void> {
+  if (await reader.get('index', runId) !== undefined || await reader.get('strategy', runId) !== undefined) return;
   throw new Refusal('INDEX_DELETED', `${runId} was deleted while its ${what} waited or ran.`, { index_id: runId });
 }
 
 /** Index that the request of a stored sweep names; undefined when it has a document of its own, or cannot be read. */
-function baseOf(jobs: JobsAbout, jobId: string): string | undefined {
+async function baseOf(jobs: JobsAbout, jobId: string): Promise<string | undefined> {
   try {
-    const { request } = jobs.get(jobId) ?? {};
+    const { request } = (await jobs.get(jobId)) ?? {};
     const { index_id: id } = (typeof request === 'object' && request !== null ? request : {}) as { readonly index_id?: unknown };
     return typeof id === 'string' ? id : undefined;
   } catch (thrown) {

@@ -29,7 +29,7 @@ export interface JobEvent {
 }
 
 export interface JobsService {
-  list(query: JobQuery): JobCollection;
+  list(query: JobQuery): Promise<JobCollection>;
   /** @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
   read(jobId: string, options: { readonly waitSeconds: number; readonly signal: AbortSignal }): Promise<JobView>;
   /** @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, STORAGE_FULL */
@@ -39,7 +39,7 @@ export interface JobsService {
    * Given up when the iterator is returned.
    * @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED when too many clients listen
    */
-  follow(jobId: string, seen: number | undefined): AsyncIterableIterator<JobEvent>;
+  follow(jobId: string, seen: number | undefined): Promise<AsyncIterableIterator<JobEvent>>;
 }
 
 export interface JobsServiceDependencies {
@@ -55,8 +55,8 @@ export function createJobsService({ engine, artifacts, stopping, results = {} }:
   let followers = 0;
   setMaxListeners(0, stopping); // One for each client that waits.
 
-  function require(jobId: string): FoundJob {
-    const found = engine.find(jobId);
+  async function require(jobId: string): Promise<FoundJob> {
+    const found = await engine.find(jobId);
     if (found === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
     return found;
   }
@@ -68,26 +68,26 @@ export function createJobsService({ engine, artifacts, stopping, results = {} }:
   }
 
   return {
-    list: (query) => ({ jobs: engine.list(query) }),
+    list: async (query) => ({ jobs: await engine.list(query) }),
     async read(jobId, { waitSeconds, signal }) {
-      const { status } = require(jobId).status;
+      const { status } = (await require(jobId)).status;
       if (waitSeconds > 0 && !isTerminal(status)) {
         await untilChange({
           watch: (listener) => engine.watch(jobId, listener),
-          isChanged: () => engine.find(jobId)?.status.status !== status,
+          isChanged: async () => (await engine.find(jobId))?.status.status !== status,
           milliseconds: waitSeconds * 1000,
           signals: [signal, stopping],
         });
       }
-      return view(require(jobId));
+      return view(await require(jobId));
     },
     async cancel(jobId) {
-      require(jobId);
+      await require(jobId);
       await engine.cancel(jobId);
-      return view(require(jobId));
+      return view(await require(jobId));
     },
-    follow(jobId, seen) {
-      require(jobId);
+    async follow(jobId, seen) {
+      await require(jobId);
       if (followers >= LIMITS.MAX_EVENT_STREAMS) {
         throw new Refusal('OVERLOADED', `${followers} streams of events are open; ${LIMITS.MAX_EVENT_STREAMS} may be.`);
       }
@@ -99,7 +99,7 @@ export function createJobsService({ engine, artifacts, stopping, results = {} }:
 
 interface Wait {
   readonly watch: (listener: () => void) => () => void;
-  readonly isChanged: () => boolean;
+  readonly isChanged: () => Promise<boolean>;
   readonly milliseconds: number;
   readonly signals: readonly AbortSignal[];
 }
@@ -113,8 +113,10 @@ function untilChange({ watch, isChanged, milliseconds, signals }: Wait): Promise
       for (const signal of signals) signal.removeEventListener('abort', end);
       resolve();
     };
+    const look = (): void => void isChanged().then((isNow) => isNow && end(), end);
     const timer = setTimeout(end, milliseconds);
-    const unwatch = watch(() => void (isChanged() && end()));
+    const unwatch = watch(look);
+    look(); // It may have changed between the last look and the watch.
     for (const signal of signals) signal.addEventListener('abort', end);
     if (signals.some(({ aborted }) => aborted)) end();
   });
@@ -127,8 +129,13 @@ function followJob(
 ): AsyncIterableIterator<JobEvent> {
   let told = seen;
   let isEnded = false;
+  /** Whether something has happened since the last look. */
+  let isNews = false;
   let wake = (): void => {};
-  const unwatch = engine.watch(jobId, () => wake());
+  const unwatch = engine.watch(jobId, () => {
+    isNews = true;
+    wake();
+  });
 
   stopping.addEventListener('abort', end);
 
@@ -146,13 +153,15 @@ function followJob(
   return {
     async next() {
       for (;;) {
-        const found = isEnded ? undefined : engine.find(jobId);
-        if (found === undefined) return end();
+        isNews = false;
+        const found = isEnded ? undefined : await engine.find(jobId);
+        if (found === undefined || isEnded) return end();
         if (told !== found.revision) {
           told = found.revision;
           return { done: false, value: { id: found.revision, status: { ...found.status, result: null } } };
         }
         if (isTerminal(found.status.status) || stopping.aborted) return end();
+        if (isNews) continue;
         await new Promise<void>((resolve) => {
           wake = resolve;
         });

@@ -58,12 +58,12 @@ const NO_DIGEST = Buffer.alloc(32);
  * The keys of the service. They are read once and kept in memory, for only this process writes them;
  * what it creates or revokes counts from the next request on.
  */
-export function createKeys({ documents, environment, now }: KeysDependencies): Keys {
-  const stored = documents.list('key', readRecord).documents;
+export async function createKeys({ documents, environment, now }: KeysDependencies): Promise<Keys> {
+  const stored = (await documents.list('key', readRecord)).documents;
   const holders = new Map([...stored, ...environment].map((record) => [record.id, holderOf(record)]));
   const given = new Set(environment.map(({ id }) => id));
   // A key that cannot be read still says that this service is not meant to be open.
-  let configured = environment.length > 0 || documents.ids('key').length > 0;
+  let configured = environment.length > 0 || (await documents.ids('key')).length > 0;
 
   const save = async (record: KeyRecord) => {
     await documents.transaction((tx) => tx.put('key', record.id, record));

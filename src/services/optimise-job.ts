@@ -31,8 +31,8 @@ export function createOptimisationJob({ markets }: OptimisationJobDependencies):
       return {
         result: { artifact },
         message,
-        effect(tx) {
-          tx.put('optimisation-run', run_id, document);
+        async effect(tx) {
+          await tx.put('optimisation-run', run_id, document);
         },
       };
     },

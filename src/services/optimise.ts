@@ -21,7 +21,7 @@ import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/
 import { reachedBy } from './index-questions.js';
 import type { OptimisationPayload } from './optimise-job.js';
 import { assertPrecondition, type Precondition } from './preconditions.js';
-import { findIndex, requireIndex } from './stored-indices.js';
+import { requireIndex } from './stored-indices.js';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -31,9 +31,9 @@ export interface SavedSet {
 }
 
 export interface Optimise {
-  listSets(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): ConstraintSetCollection;
+  listSets(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<ConstraintSetCollection>;
   /** @throws Refusal CONSTRAINT_SET_NOT_FOUND, DOCUMENT_UNREADABLE */
-  getSet(setId: string): { readonly set: ConstraintSet; readonly etag: string };
+  getSet(setId: string): Promise<{ readonly set: ConstraintSet; readonly etag: string }>;
   /** @throws Refusal VALIDATION_FAILED */
   createSet(body: Body): Promise<SavedSet>;
   /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
@@ -45,7 +45,7 @@ export interface Optimise {
   /** @throws Refusal VALIDATION_FAILED, INDEX_NOT_FOUND, CONSTRAINT_SET_NOT_FOUND, INVALID_RANGE, NO_DATA_AT_DATE, NO_DATA_SOURCE */
   start(request: OptimisationRunRequest, origin: Origin | null): Promise<JobStatus>;
   /** Bytes of a finished run. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
-  result(runId: string): { readonly length: number; readonly etag: string; open(): ReadableStream<Uint8Array> };
+  result(runId: string): Promise<{ readonly length: number; readonly etag: string; open(): ReadableStream<Uint8Array> }>;
 }
 
 export interface OptimiseDependencies {
@@ -64,13 +64,13 @@ export function createOptimise({ documents, artifacts, jobs, kind, markets, cale
     specs: constraintSpecs as ConstraintTypes['specs'], // read-only lists on the one side, plain ones on the other
   };
 
-  async function save(body: Body, allow: (tx: DocumentTransaction) => readonly Finding[]): Promise<SavedSet> {
-    return documents.transaction((tx) => {
-      const own = allow(tx);
+  async function save(body: Body, allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>): Promise<SavedSet> {
+    return documents.transaction(async (tx) => {
+      const own = await allow(tx);
       const { set, findings } = checkConstraintSet(body);
       const all = orderFindings([...own, ...findings, ...fieldWarnings(set)]);
       if (set === undefined || hasErrors(all)) throw refuseWithFindings('constraint set', all);
-      return { saved: { constraint_set: set, findings: all }, etag: tx.put('constraint-set', set.id, set) };
+      return { saved: { constraint_set: set, findings: all }, etag: await tx.put('constraint-set', set.id, set) };
     });
   }
 
@@ -80,8 +80,8 @@ export function createOptimise({ documents, artifacts, jobs, kind, markets, cale
     return set === undefined || market === undefined ? [] : constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'warning' });
   }
 
-  function getSet(setId: string): { readonly set: ConstraintSet; readonly etag: string } {
-    const stored = documents.get('constraint-set', setId);
+  async function getSet(setId: string): Promise<{ readonly set: ConstraintSet; readonly etag: string }> {
+    const stored = await documents.get('constraint-set', setId);
     if (stored === undefined) throw setNotFound(setId);
     const set = 'unreadable' in stored ? undefined : readSet(stored.body);
     if (set === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The constraint set ${setId} cannot be read; it can still be deleted.`);
@@ -107,15 +107,15 @@ export function createOptimise({ documents, artifacts, jobs, kind, markets, cale
 
   return {
     getSet,
-    listSets({ limit, after }) {
-      const { documents: sets, skipped, skipped_causes } = documents.list('constraint-set', readSet);
+    async listSets({ limit, after }) {
+      const { documents: sets, skipped, skipped_causes } = await documents.list('constraint-set', readSet);
       const wanted = sets.filter(({ id }) => after === undefined || compareText(id, after) > 0);
       return { constraint_sets: wanted.slice(0, limit ?? wanted.length), skipped, skipped_causes: { ...skipped_causes } };
     },
     createSet: (body) =>
-      save(body, (tx) => {
+      save(body, async (tx) => {
         const id = body['id'];
-        if (typeof id !== 'string' || tx.get('constraint-set', id) === undefined) return [];
+        if (typeof id !== 'string' || await tx.get('constraint-set', id) === undefined) return [];
         return [{ severity: 'error', code: 'DUPLICATE_ID', path: 'id', message: `A constraint set is already stored under the id ${id}; replacing it is done with PUT.`, value: id }];
       }),
     replaceSet(setId, body, ifMatch) {
@@ -124,15 +124,15 @@ export function createOptimise({ documents, artifacts, jobs, kind, markets, cale
         const message = `The id ${id} in the body is not the id ${setId} in the path.`;
         throw new Refusal('ID_MISMATCH', message, { findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }] });
       }
-      return save(body, (tx) => {
-        assertPrecondition(tx, 'constraint-set', setId, ifMatch);
+      return save(body, async (tx) => {
+        await assertPrecondition(tx, 'constraint-set', setId, ifMatch);
         return [];
       });
     },
     async removeSet(setId, ifMatch) {
-      await documents.transaction((tx) => {
-        assertPrecondition(tx, 'constraint-set', setId, ifMatch);
-        if (!tx.delete('constraint-set', setId)) throw setNotFound(setId);
+      await documents.transaction(async (tx) => {
+        await assertPrecondition(tx, 'constraint-set', setId, ifMatch);
+        if (!await tx.delete('constraint-set', setId)) throw setNotFound(setId);
       });
     },
     validateSet(body) {
@@ -142,11 +142,11 @@ export function createOptimise({ documents, artifacts, jobs, kind, markets, cale
     types: () => catalogue,
     async start(request, origin) {
       const { index_id, constraint_set_id, as_of, start, end } = request;
-      const { document } = requireIndex(documents, index_id);
-      const { set } = getSet(constraint_set_id);
+      const { document } = await requireIndex(documents, index_id);
+      const { set } = await getSet(constraint_set_id);
       if (start !== null && end !== null && start > end) throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
       const { market } = markets.require();
-      const reached = reachedBy(document, (id) => findIndex(documents, id));
+      const reached = await reachedBy(documents, document);
       assertComputable(set, reached, market);
       assertReached(document, as_of, market);
       const runId = `${stamp(now())}-${randomBytes(4).toString('hex')}`;
@@ -160,8 +160,8 @@ export function createOptimise({ documents, artifacts, jobs, kind, markets, cale
         origin,
       });
     },
-    result(runId) {
-      const stored = documents.get('optimisation-run', runId);
+    async result(runId) {
+      const stored = await documents.get('optimisation-run', runId);
       if (stored === undefined) throw new Refusal('RUN_NOT_FOUND', `No finished optimisation has the id ${runId}.`, { run_id: runId });
       const document = 'unreadable' in stored ? undefined : OptimisationDocument.safeParse(stored.body).data;
       if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The optimisation ${runId} cannot be read.`);

@@ -15,9 +15,9 @@ export type Precondition = readonly string[] | '*';
  *
  * @throws Refusal PRECONDITION_FAILED with the stored etag in `detail.etag`, null when nothing readable is stored
  */
-export function assertPrecondition(tx: Pick<DocumentTransaction, 'get'>, kind: DocumentKind, id: string, ifMatch: Precondition | undefined): void {
+export async function assertPrecondition(tx: Pick<DocumentTransaction, 'get'>, kind: DocumentKind, id: string, ifMatch: Precondition | undefined): Promise<void> {
   if (ifMatch === undefined) return;
-  const etag = etagOf(tx.get(kind, id));
+  const etag = etagOf(await tx.get(kind, id));
   if (ifMatch === '*' ? etag !== null : etag !== null && ifMatch.includes(etag)) return;
   const found = etag === null ? 'nothing readable is stored under the id' : `the stored document has the etag ${etag}`;
   const wanted = ifMatch === '*' ? 'any' : ifMatch.join(', ') || 'none';

@@ -9,7 +9,7 @@ import { allStores } from './store-documents.js';
  * @param folder  the home's folder of managed stores
  */
 export async function relocateStores(documents: DocumentStore, folder: string): Promise<void> {
-  for (const store of allStores(documents)) {
+  for (const store of await allStores(documents)) {
     if (!store.managed || store.location === null || dirname(store.location) === folder) continue;
     const location = join(folder, basename(store.location));
     const isHere = await stat(location).then((found) => found.isDirectory(), () => false);

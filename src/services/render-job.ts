@@ -35,11 +35,11 @@ export function createRenderJob({ documents, artifacts, markets, timestamp }: Re
   async function render({ template }: RenderPayload, renderedAt: string, attempt: Attempt): Promise<RenderOutput> {
     const market = await marketFor(template);
     for (let read = 1; ; read++) {
-      const runs = runsOf(template);
+      const runs = await runsOf(template);
       try {
         return await attempt.compute('render', { template, runs, renderedAt, market });
       } catch (failure) {
-        const isReplaced = failure instanceof Refusal && failure.code === 'DOCUMENT_UNREADABLE' && JSON.stringify(runsOf(template)) !== JSON.stringify(runs);
+        const isReplaced = failure instanceof Refusal && failure.code === 'DOCUMENT_UNREADABLE' && JSON.stringify(await runsOf(template)) !== JSON.stringify(runs);
         if (!isReplaced || read === READS_MAX) throw failure;
       }
     }
@@ -51,16 +51,17 @@ export function createRenderJob({ documents, artifacts, markets, timestamp }: Re
     return markets.served()?.handle ?? null;
   }
 
-  function runsOf(template: ReportTemplateDocument): RenderInput['runs'] {
-    return boundIndices(template).map((indexId) => {
-      const { overview, columns } = requireRunNow(indexId).artifacts;
+  async function runsOf(template: ReportTemplateDocument): Promise<RenderInput['runs']> {
+    const runs = boundIndices(template).map(async (indexId) => {
+      const { overview, columns } = (await requireRunNow(indexId)).artifacts;
       return { indexId, overview: artifacts.path(overview), columns: artifacts.path(columns) };
     });
+    return Promise.all(runs);
   }
 
-  function requireRunNow(indexId: string) {
+  async function requireRunNow(indexId: string) {
     try {
-      return requireRun(documents, indexId);
+      return await requireRun(documents, indexId);
     } catch (failure) {
       const isGone = failure instanceof Refusal && failure.code === 'INDEX_NOT_FOUND';
       throw isGone ? new Refusal('INDEX_DELETED', `${indexId} was deleted before its report was rendered.`, { index_id: indexId }) : failure;
@@ -78,7 +79,7 @@ export function createRenderJob({ documents, artifacts, markets, timestamp }: Re
       const { template_id, name, blocks } = template;
       const result: RenderResult = { render_id, template_id, name, index_id, blocks: blocks.length, bytes: artifact.bytes, rendered_at, pages };
       const document: RenderDocument = { ...result, artifact };
-      return { result: { value: result }, effect: (tx) => void tx.put('render', render_id, document) };
+      return { result: { value: result }, effect: async (tx) => void (await tx.put('render', render_id, document)) };
     },
   };
 }

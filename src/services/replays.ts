@@ -25,12 +25,12 @@ export interface ReplayJobDependencies {
   readonly artifacts: ArtifactStore;
   readonly markets: Markets;
   /** What would be run under an id with a request today. @throws Refusal when it cannot be run any more */
-  readonly planOf: (runId: string, request: unknown) => BacktestPlan;
+  readonly planOf: (runId: string, request: unknown) => Promise<BacktestPlan>;
 }
 
 export interface Replays {
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; so does `replay` */
-  assertRun(runId: string): void;
+  assertRun(runId: string): Promise<void>;
   /** Queues a replay. @throws Refusal NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
   replay(runId: string, origin: Origin | null): Promise<JobStatus>;
 }
@@ -43,15 +43,15 @@ export function createReplayJob({ documents, artifacts, markets, planOf }: Repla
     async run({ run_id: runId, engine_version: engineVersion }, attempt) {
       await markets.settled();
       const { handle } = markets.require();
-      assertNotDeleted(documents, runId, 'replay');
-      const run = requireRun(documents, runId);
+      await assertNotDeleted(documents, runId, 'replay');
+      const run = await requireRun(documents, runId);
       const plan = await storedPlan(artifacts, run);
       const { result, overview, columns } = run.artifacts;
       const view = await attempt.compute('replay', {
         market: handle,
         plan,
         engineVersion,
-        definitionChanged: !isRunToday(plan, run),
+        definitionChanged: !await isRunToday(plan, run),
         stored: { ...provenanceOf(run), runAt: run.run_at },
         paths: {
           result: artifacts.path(result),
@@ -64,9 +64,9 @@ export function createReplayJob({ documents, artifacts, markets, planOf }: Repla
     },
   };
 
-  function isRunToday(plan: BacktestPlan, { run_id: runId, request }: RunDocument): boolean {
+  async function isRunToday(plan: BacktestPlan, { run_id: runId, request }: RunDocument): Promise<boolean> {
     try {
-      const today = canonicalJson(planOf(runId, request));
+      const today = canonicalJson(await planOf(runId, request));
       return today === canonicalJson(plan) || today === canonicalJson(withDefaults(plan));
     } catch (refusal) {
       if (refusal instanceof Refusal) return false;
@@ -87,9 +87,9 @@ export interface ReplaysDependencies {
 
 export function createReplays({ documents, jobs, markets, kind, engineVersion, estimatedBytes }: ReplaysDependencies): Replays {
   return {
-    assertRun: (runId) => void requireRun(documents, runId),
+    assertRun: async (runId) => void (await requireRun(documents, runId)),
     async replay(runId, origin) {
-      const run = requireRun(documents, runId);
+      const run = await requireRun(documents, runId);
       markets.require();
       return jobs.submit({
         kind,

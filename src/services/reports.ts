@@ -46,12 +46,12 @@ export interface Reports {
    */
   render(request: RenderRequest, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal RENDER_NOT_FOUND, DOCUMENT_UNREADABLE */
-  getRender(renderId: string): RenderedPdf;
+  getRender(renderId: string): Promise<RenderedPdf>;
   /** @throws Refusal RENDER_NOT_FOUND, PRECONDITION_FAILED */
   removeRender(renderId: string, ifMatch: Precondition | undefined): Promise<void>;
-  listTemplates(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): ReportTemplateCollection;
+  listTemplates(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<ReportTemplateCollection>;
   /** A built-in has no etag: it changes with the engine only. @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE */
-  getTemplate(templateId: string): StoredTemplate;
+  getTemplate(templateId: string): Promise<StoredTemplate>;
   /** @throws Refusal TEMPLATE_BUILT_IN, ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
   putTemplate(templateId: string, body: Readonly<Record<string, unknown>>, ifMatch: Precondition | undefined): Promise<{ readonly saved: SavedReportTemplate; readonly etag: string }>;
   /** @throws Refusal TEMPLATE_BUILT_IN, TEMPLATE_NOT_FOUND, PRECONDITION_FAILED */
@@ -59,9 +59,9 @@ export interface Reports {
 }
 
 export function createReports({ documents, artifacts, jobs, kind, now }: ReportsDependencies): Reports {
-  function requireTemplate(templateId: string): StoredTemplate {
+  async function requireTemplate(templateId: string): Promise<StoredTemplate> {
     if (isBuiltIn(templateId)) return { template: builtInTemplate(templateId), etag: undefined };
-    const stored = documents.get('template', templateId);
+    const stored = await documents.get('template', templateId);
     if (stored === undefined) throw templateNotFound(templateId);
     const template = 'unreadable' in stored ? undefined : readTemplate(stored.body);
     if (template === undefined || 'unreadable' in stored) throw new Refusal('DOCUMENT_UNREADABLE', `The report template ${templateId} cannot be read; it can still be deleted.`);
@@ -69,8 +69,8 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
   }
 
   /** The template of a request with every block bound as far as it has to be. */
-  function boundTemplate({ template_id: templateId, index_id: indexId }: RenderRequest): ReportTemplateDocument {
-    const { template } = requireTemplate(templateId);
+  async function boundTemplate({ template_id: templateId, index_id: indexId }: RenderRequest): Promise<ReportTemplateDocument> {
+    const { template } = await requireTemplate(templateId);
     if (isBuiltIn(templateId)) {
       if (indexId === null) throw new Refusal('INDEX_REQUIRED', `The built-in template ${templateId} is rendered from the run of an index: index_id is required.`, null);
       return builtInTemplate(templateId, indexId);
@@ -85,19 +85,19 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     return template;
   }
 
-  function newRenderId(): string {
+  async function newRenderId(): Promise<string> {
     const stamp = new Date(now()).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
     let id: string;
     do id = `${stamp}-${randomBytes(4).toString('hex')}`;
-    while (documents.get('render', id) !== undefined || jobs.get(`render:${id}`) !== undefined);
+    while (await documents.get('render', id) !== undefined || await jobs.get(`render:${id}`) !== undefined);
     return id;
   }
 
   return {
     async render(request, origin) {
-      const template = boundTemplate(request);
-      const runs = boundIndices(template).map((indexId) => requireRun(documents, indexId));
-      const renderId = newRenderId();
+      const template = await boundTemplate(request);
+      const runs = await Promise.all(boundIndices(template).map((indexId) => requireRun(documents, indexId)));
+      const renderId = await newRenderId();
       return jobs.submit({
         kind,
         ident: renderId,
@@ -109,8 +109,8 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       });
     },
 
-    getRender(renderId) {
-      const stored = documents.get('render', renderId);
+    async getRender(renderId) {
+      const stored = await documents.get('render', renderId);
       if (stored === undefined) throw renderNotFound(renderId);
       const document = 'unreadable' in stored ? undefined : readRender(stored.body);
       if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The render ${renderId} cannot be read; it can still be deleted.`);
@@ -119,19 +119,19 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     },
 
     async removeRender(renderId, ifMatch) {
-      await documents.transaction((tx) => {
-        const stored = tx.get('render', renderId);
+      await documents.transaction(async (tx) => {
+        const stored = await tx.get('render', renderId);
         if (stored === undefined) throw renderNotFound(renderId);
         const etag = 'unreadable' in stored ? undefined : readRender(stored.body)?.artifact.sha256;
         if (ifMatch !== undefined && ifMatch !== '*' && (etag === undefined || !ifMatch.includes(etag))) {
           throw new Refusal('PRECONDITION_FAILED', `If-Match names another document than the rendered one, whose etag is ${etag ?? 'unknown'}.`, { etag: etag ?? null });
         }
-        tx.delete('render', renderId);
+        await tx.delete('render', renderId);
       });
     },
 
-    listTemplates({ limit, after }) {
-      const { documents: all, skipped, skipped_causes } = documents.list('template', readTemplate);
+    async listTemplates({ limit, after }) {
+      const { documents: all, skipped, skipped_causes } = await documents.list('template', readTemplate);
       const wanted = after === undefined ? all : all.filter(({ template_id }) => template_id > after);
       return { templates: wanted.slice(0, limit ?? wanted.length), built_in: [...BUILT_IN_IDS], skipped, skipped_causes: { ...skipped_causes } };
     },
@@ -147,8 +147,8 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       }
       const { document, findings } = validateTemplate(body);
       if (document === undefined) throw refuseWithFindings('report template', findings);
-      const etag = await documents.transaction((tx) => {
-        assertPrecondition(tx, 'template', templateId, ifMatch);
+      const etag = await documents.transaction(async (tx) => {
+        await assertPrecondition(tx, 'template', templateId, ifMatch);
         return tx.put('template', templateId, document);
       });
       // Findings are read-only lists on the one side, plain ones on the other.
@@ -157,10 +157,10 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
 
     async removeTemplate(templateId, ifMatch) {
       assertEditable(templateId);
-      await documents.transaction((tx) => {
-        if (tx.get('template', templateId) === undefined) throw templateNotFound(templateId);
-        assertPrecondition(tx, 'template', templateId, ifMatch);
-        tx.delete('template', templateId);
+      await documents.transaction(async (tx) => {
+        if (await tx.get('template', templateId) === undefined) throw templateNotFound(templateId);
+        await assertPrecondition(tx, 'template', templateId, ifMatch);
+        await tx.delete('template', templateId);
       });
     },
   };

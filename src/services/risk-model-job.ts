@@ -25,10 +25,10 @@ export interface RiskModelJobDependencies {
 
 /** The kind of job that estimates risk models: the model is replaced in the transaction that ends the job. */
 export function createRiskModelJob({ documents, artifacts, markets }: RiskModelJobDependencies): JobKind<RiskModelPayload> {
-  function universeOf({ identifiers, run }: RiskModelPayload): RiskUniverse {
+  async function universeOf({ identifiers, run }: RiskModelPayload): Promise<RiskUniverse> {
     if (identifiers !== null) return { kind: 'names', identifiers };
     const { run_id, ...terms } = run!; // one of the two was given
-    return { kind: 'run', columns: artifacts.path(requireRun(documents, run_id).artifacts.columns), ...terms };
+    return { kind: 'run', columns: artifacts.path((await requireRun(documents, run_id)).artifacts.columns), ...terms };
   }
 
   return {
@@ -37,7 +37,7 @@ export function createRiskModelJob({ documents, artifacts, markets }: RiskModelJ
     async run(payload, attempt) {
       await markets.settled(); // An estimate of the last process waits for the data that is on its way.
       const { handle } = markets.require();
-      const output = await attempt.compute('estimate-risk-model', { market: handle, universe: universeOf(payload), request: payload.request });
+      const output = await attempt.compute('estimate-risk-model', { market: handle, universe: await universeOf(payload), request: payload.request });
       const document: RiskModelDocument = {
         model_id: payload.model_id,
         asset_ids: [...output.assetIds],
@@ -54,8 +54,8 @@ export function createRiskModelJob({ documents, artifacts, markets }: RiskModelJ
       return {
         result: { value: document },
         message: messageOf(payload, document),
-        effect(tx) {
-          tx.put('risk-model', payload.model_id, document);
+        async effect(tx) {
+          await tx.put('risk-model', payload.model_id, document);
         },
       };
     },

@@ -37,9 +37,9 @@ export interface RiskModelReading {
 }
 
 export interface RiskModels {
-  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): RiskModelCollection;
+  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<RiskModelCollection>;
   /** @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
-  get(modelId: string): RiskModelReading;
+  get(modelId: string): Promise<RiskModelReading>;
   /**
    * Queues an estimate after every check that needs no returns.
    * @throws Refusal UNIVERSE_REQUIRED, INVALID_RANGE, VALIDATION_FAILED, DOCUMENT_UNREADABLE, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED
@@ -58,8 +58,8 @@ const NUMBERS_PER_PART = 100_000;
 const DEFAULTS = canonicalJson(RiskModelRequest.parse({}));
 
 export function createRiskModels({ documents, artifacts, jobs, kind, markets }: RiskModelsDependencies): RiskModels {
-  function stored(modelId: string): { readonly document: RiskModelDocument; readonly etag: string } {
-    const found = documents.get('risk-model', modelId);
+  async function stored(modelId: string): Promise<{ readonly document: RiskModelDocument; readonly etag: string }> {
+    const found = await documents.get('risk-model', modelId);
     if (found === undefined) throw notFound(modelId);
     const document = 'unreadable' in found ? undefined : readRiskModel(found.body);
     if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The risk model ${modelId} cannot be read; it can still be deleted.`);
@@ -82,48 +82,48 @@ export function createRiskModels({ documents, artifacts, jobs, kind, markets }: 
   }
 
   /** What a new request without names means: the stored one again, when nothing else was asked for either. */
-  function settled(modelId: string, request: RiskModelRequest): RiskModelRequest {
+  async function settled(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
     if (request.identifiers.length > 0 || request.index_id !== null) return request;
     const isAbsent = canonicalJson(request) === DEFAULTS;
-    if (isAbsent && documents.get('risk-model', modelId) !== undefined) return stored(modelId).document.request;
+    if (isAbsent && await documents.get('risk-model', modelId) !== undefined) return (await stored(modelId)).document.request;
     throw new Refusal('UNIVERSE_REQUIRED', `The risk model ${modelId} needs identifiers or an index_id.`);
   }
 
-  function payloadOf(modelId: string, request: RiskModelRequest, market: MarketData): RiskModelPayload {
+  async function payloadOf(modelId: string, request: RiskModelRequest, market: MarketData): Promise<RiskModelPayload> {
     if (request.identifiers.length > 0) {
       const identifiers = [...new Set(request.identifiers)].toSorted(compareText);
       assertKnown(market, request.identifiers);
       return { model_id: modelId, request, identifiers, run: null };
     }
     const runId = request.index_id!; // settled: one of the two is given
-    const document = indexOfRun(runId);
-    return { model_id: modelId, request, identifiers: null, run: { run_id: runId, calendar: document.calendar, currency: document.currency, treatment: treatmentOf(document) } };
+    const document = await indexOfRun(runId);
+    return { model_id: modelId, request, identifiers: null, run: { run_id: runId, calendar: document.calendar, currency: document.currency, treatment: await treatmentOf(document) } };
   }
 
-  function indexOfRun(runId: string): IndexDocument {
+  async function indexOfRun(runId: string): Promise<IndexDocument> {
     const finding = (message: string) => refuseWithFindings('request', [{ severity: 'error', code: 'RUN_NOT_FOUND', message, path: 'index_id', value: runId }]);
-    if (documents.get('run', runId) === undefined) throw finding(`${runId} has no stored run to take names from.`);
-    const document = findIndex(documents, requireRun(documents, runId).index_id);
+    if (await documents.get('run', runId) === undefined) throw finding(`${runId} has no stored run to take names from.`);
+    const document = await findIndex(documents, (await requireRun(documents, runId)).index_id);
     if (document === undefined) throw finding(`The index of the run of ${runId} is not stored any more.`);
     return document;
   }
 
   /** A derived index is treated as the one it comes from. */
-  function treatmentOf(document: IndexDocument): TreatmentSpec {
+  async function treatmentOf(document: IndexDocument): Promise<TreatmentSpec> {
     if (document.pipeline) return document.pipeline.treatment;
-    const parent = findIndex(documents, document.derivation!.source_index_id);
+    const parent = await findIndex(documents, document.derivation!.source_index_id);
     if (parent === undefined) throw new Refusal('INDEX_NOT_FOUND', `The index ${document.derivation!.source_index_id}, from which ${document.id} derives, is not stored.`);
     return treatmentOf(parent);
   }
 
   return {
-    list({ limit, after }) {
-      const { documents: models, skipped, skipped_causes } = documents.list('risk-model', readRiskModel);
+    async list({ limit, after }) {
+      const { documents: models, skipped, skipped_causes } = await documents.list('risk-model', readRiskModel);
       const page = models.filter(({ model_id: id }) => after === undefined || compareText(id, after) > 0).slice(0, limit);
       return { risk_models: page.map(summaryOf), skipped, skipped_causes };
     },
-    get(modelId) {
-      const { document, etag } = stored(modelId);
+    async get(modelId) {
+      const { document, etag } = await stored(modelId);
       return {
         etag,
         json: (signal) => json(document, signal),
@@ -131,11 +131,11 @@ export function createRiskModels({ documents, artifacts, jobs, kind, markets }: 
       };
     },
     async estimate(modelId, asked, origin) {
-      const request = settled(modelId, asked);
+      const request = await settled(modelId, asked);
       const { start, end } = request;
       if (start !== null && end !== null && start > end) throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
       const { market } = markets.require();
-      const payload = payloadOf(modelId, request, market);
+      const payload = await payloadOf(modelId, request, market);
       return jobs.submit({
         kind,
         ident: modelId,
@@ -146,9 +146,9 @@ export function createRiskModels({ documents, artifacts, jobs, kind, markets }: 
       });
     },
     async remove(modelId, ifMatch) {
-      await documents.transaction((tx) => {
-        assertPrecondition(tx, 'risk-model', modelId, ifMatch);
-        if (!tx.delete('risk-model', modelId)) throw notFound(modelId);
+      await documents.transaction(async (tx) => {
+        await assertPrecondition(tx, 'risk-model', modelId, ifMatch);
+        if (!await tx.delete('risk-model', modelId)) throw notFound(modelId);
       });
     },
     result(value) {

@@ -31,7 +31,7 @@ export interface RollingRiskDependencies {
 export function createRollingRisk({ documents, artifacts, jobs, markets, views }: RollingRiskDependencies): RollingRiskService {
   return {
     async rolling(runId, { window, half_life: halfLife }, signal) {
-      const columns = artifacts.path(requireRun(documents, runId).artifacts.columns);
+      const columns = artifacts.path((await requireRun(documents, runId)).artifacts.columns);
       if (window !== undefined && halfLife !== undefined) {
         throw refuseWithFindings('query', [{ severity: 'error', code: 'NOT_IN_CHOICES', message: `window ${window} and half_life ${halfLife} were both given; one of them says how far back to look.`, path: 'half_life', value: halfLife }]);
       }

@@ -13,9 +13,9 @@ export function readRun(body: unknown): RunDocument | undefined {
 }
 
 /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
-export function requireRun(reader: Reader, runId: string): RunDocument {
-  assertSubject(reader, runId);
-  const stored = reader.get('run', runId);
+export async function requireRun(reader: Reader, runId: string): Promise<RunDocument> {
+  await assertSubject(reader, runId);
+  const stored = await reader.get('run', runId);
   if (stored === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
   const document = 'unreadable' in stored ? undefined : readRun(stored.body);
   if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The stored run of ${runId} cannot be read; it can still be deleted.`);
@@ -33,8 +33,8 @@ export function provenanceOf({ run_hash: runHash, store_content_hash: storeConte
 }
 
 /** Whether there is an index or a strategy to have runs. @throws Refusal INDEX_NOT_FOUND */
-export function assertSubject(reader: Reader, runId: string): void {
-  if (reader.get('index', runId) === undefined && reader.get('strategy', runId) === undefined) {
+export async function assertSubject(reader: Reader, runId: string): Promise<void> {
+  if (await reader.get('index', runId) === undefined && await reader.get('strategy', runId) === undefined) {
     throw new Refusal('INDEX_NOT_FOUND', `No index or strategy is stored under the id ${runId}.`, { index_id: runId });
   }
 }

@@ -33,7 +33,7 @@ export interface SimulationsDependencies {
 
 export interface Simulations {
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND; so does `simulate` */
-  assertRun(runId: string): void;
+  assertRun(runId: string): Promise<void>;
   /** Queues a simulation. @throws Refusal CALENDAR_NOT_COVERED, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
   simulate(runId: string, request: SimulationRequest, origin: Origin | null): Promise<JobStatus>;
 }
@@ -48,8 +48,8 @@ export function createSimulationJob({ documents, artifacts, markets }: Pick<Simu
     kind: 'simulate',
     lane: 'heavy',
     async run({ run_id: runId, request, calendar, dates }, attempt) {
-      assertNotDeleted(documents, runId, 'simulation');
-      const columns = artifacts.path(requireRun(documents, runId).artifacts.columns);
+      await assertNotDeleted(documents, runId, 'simulation');
+      const columns = artifacts.path((await requireRun(documents, runId)).artifacts.columns);
       const market = request.method === 'gaussian_factor' ? await marketOf(markets) : null;
       const start = await attempt.compute('plan-simulation', { columns, request, calendar, market }, READING);
       const { plan } = start;
@@ -71,9 +71,9 @@ async function marketOf(markets: Markets) {
 
 export function createSimulations({ documents, jobs, markets, calendars, kind }: SimulationsDependencies): Simulations {
   /** Sessions of the run's calendar after its last date. */
-  function sessionsAhead(runId: string, horizon: number): { readonly calendar: string; readonly dates: readonly string[] } {
-    const run = requireRun(documents, runId);
-    const code = findIndex(documents, run.index_id)?.calendar ?? '';
+  async function sessionsAhead(runId: string, horizon: number): Promise<{ readonly calendar: string; readonly dates: readonly string[] }> {
+    const run = await requireRun(documents, runId);
+    const code = (await findIndex(documents, run.index_id))?.calendar ?? '';
     const calendar = calendars.get(code);
     if (calendar === undefined) throw new Refusal('INDEX_NOT_FOUND', `The index ${run.index_id} of the run, whose calendar says what sessions lie ahead, is not stored.`, { index_id: run.index_id });
     const from = firstAtLeast(calendar.sessions, dayFrom(run.end) + 1);
@@ -85,10 +85,10 @@ export function createSimulations({ documents, jobs, markets, calendars, kind }:
   }
 
   return {
-    assertRun: (runId) => void requireRun(documents, runId),
+    assertRun: async (runId) => void (await requireRun(documents, runId)),
     async simulate(runId, asked, origin) {
       const request = { ...asked, percentiles: [...new Set(asked.percentiles)] }; // columns of a table, each once
-      const ahead = sessionsAhead(runId, request.horizon);
+      const ahead = await sessionsAhead(runId, request.horizon);
       if (request.method === 'gaussian_factor') markets.require();
       return jobs.submit({
         kind,

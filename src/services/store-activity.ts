@@ -3,7 +3,7 @@ import type { StoreDocument } from '#domain/documents/store-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/markets.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { DocumentReader, DocumentStore } from '#store/documents.js';
 import { toldAsFindings } from './refused-data.js';
 import { readStore, requireStore, storeNotFound, toDataStore, type Activity, type StoredStore } from './store-documents.js';
 
@@ -19,13 +19,13 @@ export interface StoreActivity {
   /** A store as the wire shows it now. */
   view(document: StoreDocument): DataStore;
   /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
-  requireKnown(storeId: string): StoredStore;
+  requireKnown(storeId: string): Promise<StoredStore>;
   /** @throws Refusal STORE_LOADING, STORE_REFRESHING */
   assertIdle(storeId: string): void;
   /** One store is loaded at a time, so that two never race for being served. @throws Refusal STORE_LOADING */
   assertNoneLoads(): void;
-  /** @throws Refusal STORE_EXISTS */
-  assertFree(storeId: string): void;
+  /** @param reader a transaction that writes the store; the stored documents unless given @throws Refusal STORE_EXISTS */
+  assertFree(storeId: string, reader?: Pick<DocumentReader, 'get'>): Promise<void>;
   /** Runs work with the first free id of a stem and a number, which nobody else is given meanwhile. */
   withFreeId<T>(stem: string, work: (storeId: string) => Promise<T>): Promise<T>;
   /** Runs work on a store as the one load of the moment. */
@@ -34,7 +34,7 @@ export interface StoreActivity {
 
 export interface StoreActivityDependencies {
   readonly documents: DocumentStore;
-  readonly jobs: Pick<Jobs, 'isLive'>;
+  readonly jobs: Pick<Jobs, 'ids' | 'isLive'>;
   readonly markets: Pick<Markets, 'served'>;
 }
 
@@ -52,8 +52,8 @@ export function createStoreActivity({ documents, jobs, markets }: StoreActivityD
   const isGone = ({ store_id, writing }: StoreDocument) => writing && !jobs.isLive(`generate:${store_id}`);
   const viewOf = (document: StoreDocument) => toDataStore(document, { isServed: isServed(document.store_id), activity: activityOf(document.store_id) });
 
-  function requireKnown(storeId: string) {
-    const stored = requireStore(documents, storeId);
+  async function requireKnown(storeId: string) {
+    const stored = await requireStore(documents, storeId);
     if (isGone(stored.document)) throw storeNotFound(storeId);
     return stored;
   }
@@ -64,13 +64,14 @@ export function createStoreActivity({ documents, jobs, markets }: StoreActivityD
     if (activity === 'refreshing') throw new Refusal('STORE_REFRESHING', `The data store ${storeId} is being refreshed.`);
   }
 
+  // Synchronous, as is all of what a caller does up to its own load: nothing comes between.
   function assertNoneLoads(): void {
-    const busy = [...reading, ...documents.ids('store').filter((id) => jobs.isLive(`load:${id}`))];
-    if (busy.length > 0) throw new Refusal('STORE_LOADING', `The data store ${busy[0]} is already loading.`);
+    const [busy] = [...reading, ...jobs.ids('load').flatMap((jobId) => (jobs.isLive(jobId) ? [jobId.slice('load:'.length)] : []))];
+    if (busy !== undefined) throw new Refusal('STORE_LOADING', `The data store ${busy} is already loading.`);
   }
 
-  function assertFree(storeId: string): void {
-    const stored = documents.get('store', storeId);
+  async function assertFree(storeId: string, reader: Pick<DocumentReader, 'get'> = documents): Promise<void> {
+    const stored = await reader.get('store', storeId);
     const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
     if (stored === undefined || (document !== undefined && isGone(document))) return;
     throw new Refusal('STORE_EXISTS', `A data store is already registered under the id ${storeId}.`);
@@ -86,7 +87,7 @@ export function createStoreActivity({ documents, jobs, markets }: StoreActivityD
   }
 
   async function withFreeId<T>(stem: string, work: (storeId: string) => Promise<T>): Promise<T> {
-    const taken = new Set([...documents.ids('store'), ...reserved]);
+    const taken = new Set([...(await documents.ids('store')), ...reserved]);
     let n = 1;
     while (taken.has(`${stem}-${n}`)) n += 1;
     const storeId = `${stem}-${n}`;

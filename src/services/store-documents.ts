@@ -14,8 +14,8 @@ export interface StoredStore {
 export type Activity = 'loading' | 'refreshing';
 
 /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
-export function requireStore(reader: Pick<DocumentStore | DocumentTransaction, 'get'>, storeId: string): StoredStore {
-  const stored = reader.get('store', storeId);
+export async function requireStore(reader: Pick<DocumentStore | DocumentTransaction, 'get'>, storeId: string): Promise<StoredStore> {
+  const stored = await reader.get('store', storeId);
   if (stored === undefined) throw storeNotFound(storeId);
   const document = 'unreadable' in stored ? undefined : readStore(stored.body);
   if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The data store ${storeId} cannot be read; it can still be deleted.`);
@@ -33,11 +33,14 @@ export function readStore(body: unknown): StoreDocument | undefined {
 }
 
 /** Every readable data store. */
-export function allStores(reader: Pick<DocumentStore | DocumentTransaction, 'get' | 'ids'>): StoreDocument[] {
-  return reader.ids('store').flatMap((id) => {
-    const stored = reader.get('store', id);
-    return stored === undefined || 'unreadable' in stored ? [] : (readStore(stored.body) ?? []);
-  });
+export async function allStores(reader: Pick<DocumentStore | DocumentTransaction, 'get' | 'ids'>): Promise<StoreDocument[]> {
+  const stores: StoreDocument[] = [];
+  for (const id of await reader.ids('store')) {
+    const stored = await reader.get('store', id);
+    const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
+    if (document !== undefined) stores.push(document);
+  }
+  return stores;
 }
 
 /** Whether a refresh has anything to take data from. */

@@ -47,7 +47,7 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
     let work: { readonly header: ImportHeader; readonly storeId: string; readonly folder: string; readonly previous: StoreDocument | undefined } | undefined;
     const onImport = async (header: ImportHeader) => {
       const storeId = header.store_id ?? slugOf(header.name);
-      const previous = previousOf(storeId, header);
+      const previous = await previousOf(storeId, header);
       const load = header.activate || (previous !== undefined && activity.isServed(storeId));
       if (activity.reading.has(storeId)) throw new Refusal('STORE_LOADING', `The data store ${storeId} is being read or written.`);
       if (load) activity.assertNoneLoads();
@@ -74,13 +74,13 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
   }
 
   /** The store that an import replaces or appends to. */
-  function previousOf(storeId: string, { on_exists, adjustment }: ImportHeader): StoreDocument | undefined {
+  async function previousOf(storeId: string, { on_exists, adjustment }: ImportHeader): Promise<StoreDocument | undefined> {
     if (on_exists === 'refuse') {
-      activity.assertFree(storeId);
+      await activity.assertFree(storeId);
       return undefined;
     }
-    if (documents.get('store', storeId) === undefined) return undefined;
-    const { document } = requireStore(documents, storeId);
+    if (await documents.get('store', storeId) === undefined) return undefined;
+    const { document } = await requireStore(documents, storeId);
     if (activity.isGone(document)) return undefined;
     activity.assertIdle(storeId);
     if (document.kind !== 'imported') throw new Refusal('STORE_EXISTS', `The data store ${storeId} is of kind ${document.kind}; only an imported one is replaced or appended to.`);
@@ -111,10 +111,10 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
   /** Writes an imported store, serves it when it was read for that, and removes the folder it replaced. */
   async function commit(document: StoreDocument, handle: MarketHandle | null, previous: StoreDocument | undefined): Promise<void> {
     const served = handle === null ? undefined : await servedMarket(handle, document.last_loaded_at!);
-    await documents.transaction((tx) => {
-      if (previous === undefined) activity.assertFree(document.store_id);
-      if (served === undefined) tx.put('store', document.store_id, document);
-      else activateIn(tx, document);
+    await documents.transaction(async (tx) => {
+      if (previous === undefined) await activity.assertFree(document.store_id, tx);
+      if (served === undefined) await tx.put('store', document.store_id, document);
+      else await activateIn(tx, document);
     });
     if (served !== undefined) markets.serve(served);
     // The new folder is the store now: one that cannot be removed is no failure, and goes at the next start.

@@ -59,14 +59,14 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
   const { documents, markets, loading, folders, calendars, timestamp } = dependencies;
 
   async function runLoad({ store_id: storeId }: LoadPayload, attempt: Attempt): Promise<Completion> {
-    const { document } = requireStore(documents, storeId);
+    const { document } = await requireStore(documents, storeId);
     try {
       const loaded = await loading.read(document, { serve: true, onProgress: attempt.report, signal: attempt.signal });
       if (loaded.kind === 'refused') throw readFailed(loaded.findings, 'location');
       const after = { ...document, ...loadedFields(loaded.summary, timestamp()) };
       return {
         result: { value: toDataStore({ ...after, active: true }, { isServed: true, activity: undefined }) },
-        effect: (tx) => activateIn(tx, { ...requireStore(tx, storeId).document, ...loadedFields(loaded.summary, after.last_loaded_at!) }),
+        effect: async (tx) => activateIn(tx, { ...(await requireStore(tx, storeId)).document, ...loadedFields(loaded.summary, after.last_loaded_at!) }),
         committed: () => markets.serve(loaded.served),
       };
     } catch (failure) {
@@ -88,9 +88,9 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       const after: StoreDocument = { ...writingStore(payload), ...loadedFields(result.summary, at), writing: false, location: folder, active: served !== undefined };
       return {
         result: { value: toDataStore(after, { isServed: served !== undefined, activity: undefined }) },
-        effect(tx) {
-          if (served === undefined) tx.put('store', storeId, after);
-          else activateIn(tx, after);
+        async effect(tx) {
+          if (served === undefined) await tx.put('store', storeId, after);
+          else await activateIn(tx, after);
         },
         committed() {
           if (served !== undefined) markets.serve(served);
@@ -105,7 +105,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
 
   async function runRefresh(payload: RefreshPayload, attempt: Attempt): Promise<Completion> {
     await markets.settled();
-    const { document } = requireStore(documents, payload.store_id);
+    const { document } = await requireStore(documents, payload.store_id);
     return document.kind === 'synthetic' ? extendSynthetic(document, payload, attempt) : refreshFromSource(document, payload, attempt);
   }
 
@@ -132,10 +132,10 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
     const served = isSameTables ? servedAgain(handle, held, at, files) : await servedMarket(handle, at, files);
     return {
       result: { value: { store_id: storeId, ...report } },
-      effect(tx) {
-        const { document: stored } = requireStore(tx, storeId);
+      async effect(tx) {
+        const { document: stored } = await requireStore(tx, storeId);
         if (!stored.active) throw notServed(storeId); // another store was activated in the meantime
-        activateIn(tx, { ...stored, ...changes });
+        await activateIn(tx, { ...stored, ...changes });
       },
       committed: () => markets.serve(served),
     };
@@ -186,10 +186,10 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
       let isStillServed = false;
       return {
         result: { value: { store_id: storeId, ...report } },
-        effect(tx) {
-          const { document: stored } = requireStore(tx, storeId);
+        async effect(tx) {
+          const { document: stored } = await requireStore(tx, storeId);
           isStillServed = next !== undefined && stored.active;
-          tx.put('store', storeId, { ...stored, ...changes });
+          await tx.put('store', storeId, { ...stored, ...changes });
         },
         committed() {
           if (isStillServed) markets.serve(next);
@@ -228,9 +228,9 @@ function rowsAfter({ rows }: StoreDocument, { summary, kept }: FreshData, { rows
 const notServed = (storeId: string) => new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);
 
 /** Writes a store as the active one and takes that from every other. Its market is served once that is on disk, and never if it is refused. */
-export function activateIn(tx: DocumentTransaction, document: StoreDocument): void {
-  for (const other of allStores(tx)) if (other.active && other.store_id !== document.store_id) tx.put('store', other.store_id, { ...other, active: false });
-  tx.put('store', document.store_id, { ...document, active: true });
+export async function activateIn(tx: DocumentTransaction, document: StoreDocument): Promise<void> {
+  for (const other of await allStores(tx)) if (other.active && other.store_id !== document.store_id) await tx.put('store', other.store_id, { ...other, active: false });
+  await tx.put('store', document.store_id, { ...document, active: true });
 }
 
 /** The document of a synthetic store before its data is there. */
@@ -244,18 +244,18 @@ export function writingStore({ store_id, name, created_at, request }: GeneratePa
 
 /** Removes the document of a store whose data was never completed. */
 export async function forgetUnwritten(documents: DocumentStore, storeId: string): Promise<void> {
-  await documents.transaction((tx) => {
-    const stored = tx.get('store', storeId);
-    if (stored !== undefined && !('unreadable' in stored) && StoreDocument.safeParse(stored.body).data?.writing === true) tx.delete('store', storeId);
+  await documents.transaction(async (tx) => {
+    const stored = await tx.get('store', storeId);
+    if (stored !== undefined && !('unreadable' in stored) && StoreDocument.safeParse(stored.body).data?.writing === true) await tx.delete('store', storeId);
   }, { reserve: true });
 }
 
 /** Remembers why a store could not be read; what it held before is still there to be told. */
 async function noteFailure(documents: DocumentStore, storeId: string, failure: Refusal): Promise<void> {
-  await documents.transaction((tx) => {
-    const stored = tx.get('store', storeId);
+  await documents.transaction(async (tx) => {
+    const stored = await tx.get('store', storeId);
     const document = stored === undefined || 'unreadable' in stored ? undefined : StoreDocument.safeParse(stored.body).data;
-    if (document !== undefined) tx.put('store', storeId, { ...document, error: { code: failure.code, message: failure.message, detail: failure.detail } });
+    if (document !== undefined) await tx.put('store', storeId, { ...document, error: { code: failure.code, message: failure.message, detail: failure.detail } });
   }, { reserve: true });
 }
 

@@ -8,7 +8,7 @@ import type { DatabasePlaces } from '#market/databases/database-place.js';
 import type { Locations } from '#market/locations.js';
 import type { ManagedFolders } from '#market/managed-folder.js';
 import type { ServedMarkets } from '#market/served-markets.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { DocumentReader, DocumentStore } from '#store/documents.js';
 import type { Gate } from './gate.js';
 import { assertPrecondition, type Precondition } from './preconditions.js';
 import { placedAt, refusedData } from './refused-data.js';
@@ -39,9 +39,9 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
 
   async function create(request: DataStoreCreate): Promise<DataStore> {
     const storeId = request.store_id ?? slugOf(request.name);
-    activity.assertFree(storeId);
+    await activity.assertFree(storeId);
     const location = await placeOf(request.kind, request.location, 'location');
-    assertUnregistered(location);
+    await assertUnregistered(location, documents);
     activity.assertNoneLoads();
     const source = { store_id: storeId, kind: request.kind, location, tables: request.tables, adjustment: request.adjustment };
     return activity.asReader(storeId, async () => {
@@ -52,11 +52,11 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
         ...source, name: request.name, managed: false, active: false, writing: false, source: location, created_at: at, last_refreshed_at: null,
         synthetic: null, ...blankStore, ...loadedFields(loaded.summary, at),
       };
-      await documents.transaction((tx) => {
-        activity.assertFree(storeId);
-        assertUnregistered(location);
-        if (loaded.served === undefined) tx.put('store', storeId, document);
-        else activateIn(tx, document);
+      await documents.transaction(async (tx) => {
+        await activity.assertFree(storeId, tx);
+        await assertUnregistered(location, tx);
+        if (loaded.served === undefined) await tx.put('store', storeId, document);
+        else await activateIn(tx, document);
       });
       if (loaded.served !== undefined) markets.serve(loaded.served);
       return toDataStore(document, { isServed: request.activate, activity: undefined });
@@ -72,26 +72,26 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
   }
 
   /** Two stores of one place would be told apart by nobody. @param own the store that may have it */
-  function assertUnregistered(place: string, own?: string): void {
-    const holder = allStores(documents).find(({ store_id, location, source }) => store_id !== own && (location === place || source === place));
+  async function assertUnregistered(place: string, reader: DocumentReader, own?: string): Promise<void> {
+    const holder = (await allStores(reader)).find(({ store_id, location, source }) => store_id !== own && (location === place || source === place));
     if (holder !== undefined) throw new Refusal('FOLDER_REGISTERED', `The place is already registered as the data store ${holder.store_id}.`, { store_id: holder.store_id });
   }
 
   async function update(storeId: string, request: DataStoreUpdate, ifMatch: Precondition | undefined) {
-    activity.requireKnown(storeId);
+    await activity.requireKnown(storeId);
     activity.assertIdle(storeId);
-    const source = request.source == null ? request.source : await sourceOf(activity.requireKnown(storeId).document, request.source);
-    const { after, etag } = await documents.transaction((tx) => {
-      assertPrecondition(tx, 'store', storeId, ifMatch);
-      const { document } = requireStore(tx, storeId);
-      if (typeof source === 'string') assertUnregistered(source, storeId);
+    const source = request.source == null ? request.source : await sourceOf((await activity.requireKnown(storeId)).document, request.source);
+    const { after, etag } = await documents.transaction(async (tx) => {
+      await assertPrecondition(tx, 'store', storeId, ifMatch);
+      const { document } = await requireStore(tx, storeId);
+      if (typeof source === 'string') await assertUnregistered(source, tx, storeId);
       const changed: StoreDocument = {
         ...document,
         ...(request.name === undefined ? {} : { name: request.name }),
         ...(source === undefined ? {} : { source }),
         ...(request.adjustment === undefined ? {} : { adjustment: request.adjustment }),
       };
-      return { after: changed, etag: tx.put('store', storeId, changed) };
+      return { after: changed, etag: await tx.put('store', storeId, changed) };
     });
     const served = markets.served();
     if (served?.handle.storeId === storeId && served.handle.adjustment !== after.adjustment) {
@@ -110,14 +110,14 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
   }
 
   async function remove(storeId: string, ifMatch: Precondition | undefined): Promise<void> {
-    const stored = documents.get('store', storeId);
+    const stored = await documents.get('store', storeId);
     const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
     if (stored === undefined || (document !== undefined && activity.isGone(document))) throw storeNotFound(storeId);
     if (activity.isServed(storeId)) throw new Refusal('STORE_ACTIVE', `The data store ${storeId} is being served; activate another one first.`);
     activity.assertIdle(storeId);
-    await documents.transaction((tx) => {
-      assertPrecondition(tx, 'store', storeId, ifMatch);
-      tx.delete('store', storeId);
+    await documents.transaction(async (tx) => {
+      await assertPrecondition(tx, 'store', storeId, ifMatch);
+      await tx.delete('store', storeId);
     });
     // The store is forgotten: a folder that cannot be removed is no failure of that, and goes at the next start.
     if (document?.managed === true && document.location !== null) await folders.remove(document.location, storeId).catch(() => false);

@@ -27,15 +27,15 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
   const { documents, activity, jobs, markets, loading, folders, closing, timestamp } = dependencies;
 
   async function beginAgain(): Promise<void> {
-    const before = allStores(documents).find((store) => store.active);
+    const before = (await allStores(documents)).find((store) => store.active);
     if (before !== undefined) markets.expect(before.store_id); // before the first request
     try {
       await sweepSharedFolders();
-      for (const { store_id, writing } of allStores(documents)) if (writing && !jobs.isLive(`generate:${store_id}`)) await forgetUnwritten(documents, store_id);
-      const named = allStores(documents);
+      for (const { store_id, writing } of await allStores(documents)) if (writing && !jobs.isLive(`generate:${store_id}`)) await forgetUnwritten(documents, store_id);
+      const named = await allStores(documents);
       // A damaged document may name a folder that nothing else names: with one of those nothing is removed.
-      if (named.length === documents.ids('store').length) await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
-      const active = allStores(documents).find((store) => store.active);
+      if (named.length === (await documents.ids('store')).length) await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
+      const active = (await allStores(documents)).find((store) => store.active);
       if (active !== undefined && markets.served() === undefined) await readAgain(active);
     } finally {
       markets.settle();
@@ -48,12 +48,12 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
     try {
       const loaded = await loading.read(active, { serve: true, signal: closing });
       const error = loaded.kind === 'refused' ? readFailed(loaded.findings, 'location').toDetail() : null;
-      const isServed = await documents.transaction((tx) => {
-        const { document } = requireStore(tx, active.store_id);
-        if (loaded.kind === 'refused') tx.put('store', active.store_id, { ...document, error });
+      const isServed = await documents.transaction(async (tx) => {
+        const { document } = await requireStore(tx, active.store_id);
+        if (loaded.kind === 'refused') await tx.put('store', active.store_id, { ...document, error });
         // A store that was activated in the meantime is the later wish: its document took `active` from this one.
         else if (document.active && markets.served() === undefined) {
-          activateIn(tx, { ...document, ...loadedFields(loaded.summary, timestamp()) });
+          await activateIn(tx, { ...document, ...loadedFields(loaded.summary, timestamp()) });
           return true;
         }
         return false;
@@ -62,7 +62,7 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
     } catch (failure) {
       if (closing.aborted) return;
       if (!(failure instanceof Refusal)) throw failure;
-      await documents.transaction((tx) => tx.put('store', active.store_id, { ...requireStore(tx, active.store_id).document, error: failure.toDetail() }));
+      await documents.transaction(async (tx) => tx.put('store', active.store_id, { ...(await requireStore(tx, active.store_id)).document, error: failure.toDetail() }));
     } finally {
       activity.reading.delete(active.store_id);
     }

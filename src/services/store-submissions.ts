@@ -33,7 +33,7 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
   const { documents, activity, jobs, kinds, markets, calendars, timestamp } = dependencies;
 
   async function activate(storeId: string, origin: Origin | null): Promise<JobStatus> {
-    const { document } = activity.requireKnown(storeId);
+    const { document } = await activity.requireKnown(storeId);
     if (activity.isServed(storeId)) throw new Refusal('STORE_ACTIVE', `The data store ${storeId} is already being served.`);
     activity.assertIdle(storeId);
     if (!document.writing) activity.assertNoneLoads();
@@ -41,7 +41,7 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
   }
 
   async function submitRefresh(kind: StoreJobs['refresh'], storeId: string, { request, origin }: { readonly request: RefreshRequest; readonly origin: Origin | null }): Promise<JobStatus> {
-    const { document } = activity.requireKnown(storeId);
+    const { document } = await activity.requireKnown(storeId);
     activity.assertIdle(storeId);
     if (!isRefreshable(document)) throw new Refusal('NOTHING_TO_REFRESH', `The data store ${storeId} ${whyNothing(document)}.`);
     if (document.kind !== 'synthetic' && !activity.isServed(storeId)) {
@@ -62,12 +62,12 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
 
   async function generateAs(payload: GeneratePayload, request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus> {
     const { store_id: storeId } = payload;
-    activity.assertFree(storeId);
+    await activity.assertFree(storeId);
     if (request.activate) activity.assertNoneLoads();
     const status = await jobs.submit({ kind: kinds.generate, ident: storeId, payload, request, estimatedBytes: READER_BYTES, message: 'waiting to be generated', origin });
     // The job may have ended already; its own outcome is then what is stored.
-    await documents.transaction((tx) => {
-      if (tx.get('store', storeId) === undefined && jobs.isLive(`generate:${storeId}`)) tx.put('store', storeId, writingStore(payload));
+    await documents.transaction(async (tx) => {
+      if (await tx.get('store', storeId) === undefined && jobs.isLive(`generate:${storeId}`)) await tx.put('store', storeId, writingStore(payload));
     });
     return status;
   }

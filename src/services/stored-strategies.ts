@@ -4,16 +4,16 @@ import { Refusal } from '#domain/refusal.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/documents.js';
 
 /** A stored constraint set, undefined when there is none that can be read. */
-export function findConstraintSet(reader: Reader, setId: string): ConstraintSet | undefined {
-  const stored = reader.get('constraint-set', setId);
+export async function findConstraintSet(reader: Reader, setId: string): Promise<ConstraintSet | undefined> {
+  const stored = await reader.get('constraint-set', setId);
   return stored === undefined || 'unreadable' in stored ? undefined : ConstraintSet.safeParse(stored.body).data;
 }
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
 /** @throws Refusal STRATEGY_NOT_FOUND, DOCUMENT_UNREADABLE */
-export function requireStrategy(reader: Reader, strategyId: string): { readonly strategy: StrategyDocument; readonly etag: string } {
-  const stored = reader.get('strategy', strategyId);
+export async function requireStrategy(reader: Reader, strategyId: string): Promise<{ readonly strategy: StrategyDocument; readonly etag: string }> {
+  const stored = await reader.get('strategy', strategyId);
   if (stored === undefined) throw new Refusal('STRATEGY_NOT_FOUND', `No strategy is stored under the id ${strategyId}.`, { strategy_id: strategyId });
   const strategy = 'unreadable' in stored ? undefined : readStrategy(stored.body);
   if (strategy === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The strategy ${strategyId} cannot be read; it can still be deleted.`, { strategy_id: strategyId });

@@ -43,9 +43,9 @@ export interface StoresDependencies {
 }
 
 export interface Stores {
-  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): DataStoreCollection;
+  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<DataStoreCollection>;
   /** @returns the store, with its document's etag while nothing is being done to it. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
-  get(storeId: string): { readonly store: DataStore; readonly etag: string | undefined };
+  get(storeId: string): Promise<{ readonly store: DataStore; readonly etag: string | undefined }>;
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, FOLDER_REGISTERED, STORE_LOADING, NOT_SUPPORTED */
   create(request: DataStoreCreate): Promise<DataStore>;
   /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, PRECONDITION_FAILED, FOLDER_REGISTERED, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED, NOT_SUPPORTED */
@@ -76,7 +76,7 @@ export interface Stores {
   /** Ends what is being read outside a job. */
   close(): Promise<void>;
   /** What is known of the served store besides its values. */
-  servedStore(): ServedStore | undefined;
+  servedStore(): Promise<ServedStore | undefined>;
   /** The served store in the words of health. */
   health(): { readonly active: string | null; readonly status: string | null; readonly end: string | null };
 }
@@ -109,23 +109,23 @@ export function createStores(dependencies: StoresDependencies): Stores {
   const audits = createStoreAudits({ jobs, folders, panelsOf, register: imports.register });
 
   async function repair(storeId: string, request: RepairRequest): Promise<ImportResult> {
-    const { document } = activity.requireKnown(storeId);
+    const { document } = await activity.requireKnown(storeId);
     if (request.activate) activity.assertNoneLoads();
-    const repairAs = (newId: string) => {
-      activity.assertFree(newId);
+    const repairAs = async (newId: string) => {
+      await activity.assertFree(newId);
       return audits.repair(document, { ...request, store_id: newId });
     };
-    return request.store_id === undefined ? activity.withFreeId(`${storeId.slice(0, 48)}-repaired`, async (newId) => repairAs(newId)) : repairAs(request.store_id);
+    return request.store_id === undefined ? activity.withFreeId(`${storeId.slice(0, 48)}-repaired`, async (newId) => repairAs(newId)) : await repairAs(request.store_id);
   }
 
   return {
-    list({ limit, after }) {
-      const { documents: all, skipped, skipped_causes } = documents.list('store', readStore);
+    async list({ limit, after }) {
+      const { documents: all, skipped, skipped_causes } = await documents.list('store', readStore);
       const known = all.filter((document) => !activity.isGone(document) && (after === undefined || document.store_id > after));
       return { stores: known.slice(0, limit).map((document) => toListedStore(activity.view(document))), active: markets.served()?.handle.storeId ?? null, skipped, skipped_causes };
     },
-    get(storeId) {
-      const { document, etag } = activity.requireKnown(storeId);
+    async get(storeId) {
+      const { document, etag } = await activity.requireKnown(storeId);
       const isAtRest = activity.of(storeId) === undefined && !document.writing;
       return { store: activity.view(document), etag: isAtRest ? etag : undefined };
     },
@@ -133,7 +133,7 @@ export function createStores(dependencies: StoresDependencies): Stores {
     ...submissions,
     importData: imports.importData,
     template: (format) => ({ bytes: importTemplate(format), ...TEMPLATES[format] }),
-    audit: async (storeId, signal) => audits.audit(activity.requireKnown(storeId).document, signal),
+    audit: async (storeId, signal) => audits.audit((await activity.requireKnown(storeId)).document, signal),
     repair,
     resume() {
       resuming = resumption();
@@ -143,9 +143,9 @@ export function createStores(dependencies: StoresDependencies): Stores {
       closing.abort(new Refusal('DRAINING', 'The service is stopping.'));
       await resuming.catch(() => {}); // told by whoever awaits the resumption
     },
-    servedStore() {
+    async servedStore() {
       const storeId = markets.served()?.handle.storeId;
-      const stored = storeId === undefined ? undefined : documents.get('store', storeId);
+      const stored = storeId === undefined ? undefined : await documents.get('store', storeId);
       const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
       return document && { kind: document.kind, sizeBytes: document.size_bytes, files: document.files };
     },

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { StoredStrategy, StrategyCollection, StrategyDeletion } from '#contract/strategies.js';
 import { canonicalJson } from '#domain/canonical-json.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
 import { readStrategy, type StrategyDocument } from '#domain/documents/strategy-document.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
@@ -21,16 +22,16 @@ export interface SavedStrategy {
 }
 
 export interface Strategies {
-  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): StrategyCollection;
+  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<StrategyCollection>;
   /** @throws Refusal STRATEGY_NOT_FOUND, DOCUMENT_UNREADABLE */
-  get(strategyId: string): { readonly stored: StoredStrategy; readonly etag: string };
+  get(strategyId: string): Promise<{ readonly stored: StoredStrategy; readonly etag: string }>;
   /** @throws Refusal VALIDATION_FAILED, STRATEGY_EXISTS */
   create(body: Body): Promise<SavedStrategy>;
   /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
   replace(strategyId: string, body: Body, ifMatch: Precondition | undefined): Promise<SavedStrategy>;
   /** The strategy, readable or not, and everything computed from it. @throws Refusal STRATEGY_NOT_FOUND, PRECONDITION_FAILED */
   remove(strategyId: string, ifMatch: Precondition | undefined): Promise<StrategyDeletion>;
-  validate(body: Body): { readonly valid: boolean; readonly findings: readonly Finding[] };
+  validate(body: Body): Promise<{ readonly valid: boolean; readonly findings: readonly Finding[] }>;
 }
 
 export interface StrategiesDependencies {
@@ -42,47 +43,56 @@ export interface StrategiesDependencies {
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
 export function createStrategies({ documents, jobs, markets }: StrategiesDependencies): Strategies {
-  const contextOf = (reader: Reader): StrategyContext => ({
-    indexOf: (id) => findIndex(reader, id),
-    isConstraintSet: (id) => findConstraintSet(reader, id) !== undefined,
-    isIndex: (id) => reader.get('index', id) !== undefined,
-    market: markets.current()?.market,
-  });
+  /** What a strategy is checked against: the documents under the ids it names. */
+  async function contextOf(reader: Reader, strategy: Body): Promise<StrategyContext> {
+    const { id, index_id: indexId, benchmark, constraint_set_id: setId } = strategy;
+    const { id: benchmarkId } = (benchmark ?? {}) as { readonly id?: unknown };
+    const indices = new Map<unknown, IndexDocument | undefined>();
+    for (const named of [indexId, benchmarkId]) if (typeof named === 'string') indices.set(named, await findIndex(reader, named));
+    const isSet = typeof setId === 'string' && (await findConstraintSet(reader, setId)) !== undefined;
+    const isIndexId = typeof id === 'string' && (await reader.get('index', id)) !== undefined;
+    return {
+      indexOf: (named) => indices.get(named),
+      isConstraintSet: (named) => named === setId && isSet,
+      isIndex: (named) => named === id && isIndexId,
+      market: markets.current()?.market,
+    };
+  }
 
   /** The one place where a strategy is written: checked against the documents of the same transaction. */
-  async function save(body: Body, allow: (tx: DocumentTransaction, strategyId: string) => void): Promise<SavedStrategy> {
-    return documents.transaction((tx) => {
-      const { document, findings } = validateStrategy(body, contextOf(tx));
+  async function save(body: Body, allow: (tx: DocumentTransaction, strategyId: string) => Promise<void>): Promise<SavedStrategy> {
+    return documents.transaction(async (tx) => {
+      const { document, findings } = validateStrategy(body, await contextOf(tx, body));
       if (document === undefined) throw refuseWithFindings('strategy document', findings);
-      allow(tx, document.id);
-      return { saved: { strategy: document, findings }, etag: tx.put('strategy', document.id, document) };
+      await allow(tx, document.id);
+      return { saved: { strategy: document, findings }, etag: await tx.put('strategy', document.id, document) };
     });
   }
 
-  function storedOf(strategy: StrategyDocument): StoredStrategy {
-    const run = documents.get('run', strategy.id);
+  async function storedOf(strategy: StrategyDocument): Promise<StoredStrategy> {
+    const run = await documents.get('run', strategy.id);
     return {
       strategy,
-      problems: strategyProblems(strategy, contextOf(documents)) as StoredStrategy['problems'], // read-only lists on the one side, plain ones on the other
+      problems: strategyProblems(strategy, await contextOf(documents, strategy)) as StoredStrategy['problems'], // read-only lists on the one side, plain ones on the other
       has_run: run !== undefined,
       run_at: run === undefined || 'unreadable' in run ? null : runAt(run.body),
     };
   }
 
   return {
-    list({ limit, after }) {
-      const { documents: all, skipped, skipped_causes } = documents.list('strategy', readStrategy);
+    async list({ limit, after }) {
+      const { documents: all, skipped, skipped_causes } = await documents.list('strategy', readStrategy);
       const wanted = after === undefined ? all : all.filter(({ id }) => id > after);
-      return { strategies: wanted.slice(0, limit ?? wanted.length).map(storedOf), skipped, skipped_causes: { ...skipped_causes } };
+      return { strategies: await Promise.all(wanted.slice(0, limit ?? wanted.length).map(storedOf)), skipped, skipped_causes: { ...skipped_causes } };
     },
-    get(strategyId) {
-      const { strategy, etag } = requireStrategy(documents, strategyId);
-      const stored = storedOf(strategy);
+    async get(strategyId) {
+      const { strategy, etag } = await requireStrategy(documents, strategyId);
+      const stored = await storedOf(strategy);
       return { stored, etag: etagOf(etag, stored) };
     },
     create: (body) =>
-      save(body, (tx, id) => {
-        if (tx.get('strategy', id) !== undefined) throw new Refusal('STRATEGY_EXISTS', `A strategy is already stored under the id ${id}; replacing it is done with PUT.`, { strategy_id: id });
+      save(body, async (tx, id) => {
+        if (await tx.get('strategy', id) !== undefined) throw new Refusal('STRATEGY_EXISTS', `A strategy is already stored under the id ${id}; replacing it is done with PUT.`, { strategy_id: id });
       }),
     async replace(strategyId, body, ifMatch) {
       const id = body['id'];
@@ -93,26 +103,26 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
       return save(body, (tx) => assertPrecondition(tx, 'strategy', strategyId, ofDocument(ifMatch)));
     },
     async remove(strategyId, ifMatch) {
-      requireStored(documents, strategyId);
+      await requireStored(documents, strategyId);
       await cancelJobsAbout(jobs, [strategyId]);
-      return documents.transaction((tx) => {
-        requireStored(tx, strategyId);
-        assertPrecondition(tx, 'strategy', strategyId, ofDocument(ifMatch));
-        tx.delete('strategy', strategyId);
-        const hadRecord = tx.delete('run', strategyId);
-        const jobsForgotten = forgetJobsAbout(tx, jobs, [strategyId]).get(strategyId) ?? 0;
+      return documents.transaction(async (tx) => {
+        await requireStored(tx, strategyId);
+        await assertPrecondition(tx, 'strategy', strategyId, ofDocument(ifMatch));
+        await tx.delete('strategy', strategyId);
+        const hadRecord = await tx.delete('run', strategyId);
+        const jobsForgotten = (await forgetJobsAbout(tx, jobs, [strategyId])).get(strategyId) ?? 0;
         return { strategy_id: strategyId, backtest_record_deleted: hadRecord, backtest_results_deleted: Number(hadRecord) + jobsForgotten };
       });
     },
-    validate(body) {
-      const { document, findings } = validateStrategy(body, contextOf(documents));
+    async validate(body) {
+      const { document, findings } = validateStrategy(body, await contextOf(documents, body));
       return { valid: document !== undefined, findings };
     },
   };
 }
 
-function requireStored(reader: Reader, strategyId: string): void {
-  if (reader.get('strategy', strategyId) === undefined) {
+async function requireStored(reader: Reader, strategyId: string): Promise<void> {
+  if (await reader.get('strategy', strategyId) === undefined) {
     throw new Refusal('STRATEGY_NOT_FOUND', `No strategy is stored under the id ${strategyId}.`, { strategy_id: strategyId });
   }
 }

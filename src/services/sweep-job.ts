@@ -55,8 +55,8 @@ export function createSweepJob({ markets, workers }: SweepJobDependencies): JobK
       const view = await attempt.compute('sum-sweep', { sweepId, indexId: base.document.id, rankBy, partitions, patches, outcomes, market, engineVersion }, SUMMING);
       return {
         result: { artifact: await attempt.keep(view) },
-        effect(tx) {
-          if (storedId) assertNotDeleted(tx, storedId, 'sweep'); // Absent in sweeps that waited while an older version was replaced.
+        async effect(tx) {
+          if (storedId) await assertNotDeleted(tx, storedId, 'sweep'); // Absent in sweeps that waited while an older version was replaced.
         },
       };
     },

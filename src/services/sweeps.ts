@@ -15,7 +15,7 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/markets.js';
 import type { DocumentStore } from '#store/documents.js';
 import { reachedBy } from './index-questions.js';
-import { findIndex, requireIndex } from './stored-indices.js';
+import { requireIndex, storedIndices, type IndexLookup } from './stored-indices.js';
 import type { SweepPayload } from './sweep-job.js';
 
 export interface SweepsDependencies {
@@ -46,12 +46,11 @@ const FINDINGS_MAX = 100;
 const STRETCH_MS = 10;
 
 export function createSweeps({ documents, jobs, markets, calendars, kind, engineVersion, estimatedBytes, workers, now }: SweepsDependencies): Sweeps {
-  const indexOf = (indexId: string): IndexDocument | undefined => findIndex(documents, indexId);
-  const check: DocumentCheck = (body) => validateIndex(body, { calendars: calendars.list(), indexOf });
+  const checkWith = (indexOf: IndexLookup): DocumentCheck => (body) => validateIndex(body, { calendars: calendars.list(), indexOf });
 
-  function baseOf({ index_id: indexId, document: body, request, strategy }: SweepRequest): SweepBase {
-    if (indexId !== null) return { document: requireIndex(documents, indexId).document, request, strategy };
-    const { document, findings } = check(body!);
+  async function baseOf({ index_id: indexId, document: body, request, strategy }: SweepRequest): Promise<SweepBase> {
+    if (indexId !== null) return { document: (await requireIndex(documents, indexId)).document, request, strategy };
+    const { document, findings } = await storedIndices(documents).answer((indexOf) => checkWith(indexOf)(body!));
     if (document === undefined) throw refuseWithFindings('body', findings.map((finding) => ({ ...finding, path: finding.path === '' ? 'document' : `document.${finding.path}` })));
     return { document, request, strategy };
   }
@@ -60,14 +59,15 @@ export function createSweeps({ documents, jobs, markets, calendars, kind, engine
   async function checkVariants(base: SweepBase, patches: readonly Patch[], { market, path }: { readonly market: MarketData; readonly path: string }): Promise<BacktestPlan['documents']> {
     const reached: Record<string, IndexDocument> = {};
     const found: Finding[] = [];
+    const indices = storedIndices(documents);
     let since = performance.now();
     for (const [i, patch] of patches.entries()) {
       const at = path === 'patches' ? `patches[${i}]` : path;
-      const { variant, findings } = applyPatch(base, patch, { path: at, check });
+      const { variant, findings } = await indices.answer((indexOf) => applyPatch(base, patch, { path: at, check: checkWith(indexOf) }));
       found.push(...findings);
       if (variant !== undefined) {
         found.push(...marketFindings(variant.document, market, 'error').filter(({ severity }) => severity === 'error').map((finding) => ({ ...finding, path: `${at}/document.${finding.path}` })));
-        Object.assign(reached, reachedBy(variant.document, indexOf));
+        Object.assign(reached, await reachedBy(documents, variant.document));
       }
       if (found.length >= FINDINGS_MAX) break;
       if (performance.now() - since < STRETCH_MS) continue;
@@ -81,7 +81,7 @@ export function createSweeps({ documents, jobs, markets, calendars, kind, engine
 
   return {
     async start(request, origin) {
-      const base = baseOf(request);
+      const base = await baseOf(request);
       assertNoErrors('sweep', sizeFindings(request));
       const { market } = markets.require();
       const patches = patchesOf(request);

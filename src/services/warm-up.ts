@@ -93,7 +93,7 @@ export function createWarmUp({ documents, artifacts, markets, pool, workers, clo
 
   async function askUntilBusy(): Promise<'busy' | 'done'> {
     for (;;) {
-      const step = isOver ? undefined : nextStep();
+      const step = isOver ? undefined : await nextStep();
       if (step === undefined) return 'done';
       if (!isIdle(step.lane)) return 'busy';
       asked.add(step.key);
@@ -112,7 +112,7 @@ export function createWarmUp({ documents, artifacts, markets, pool, workers, clo
     return pool.load('light') === 0 && pool.load('heavy') < (lane === 'light' ? workers : 1);
   }
 
-  function nextStep(): Step | undefined {
+  async function nextStep(): Promise<Step | undefined> {
     const served = markets.served();
     if (served === undefined) return undefined;
     const { storeId, adjustment, contentHash } = served.handle;
@@ -122,10 +122,12 @@ export function createWarmUp({ documents, artifacts, markets, pool, workers, clo
       marketKey = key;
       isHarmful = false;
     }
-    return isHarmful ? undefined : [...stepsOn(served)].find((step) => !asked.has(step.key));
+    if (isHarmful) return undefined;
+    for await (const step of stepsOn(served)) if (!asked.has(step.key)) return step;
+    return undefined;
   }
 
-  function* stepsOn(served: ServedMarket): Generator<Step> {
+  async function* stepsOn(served: ServedMarket): AsyncGenerator<Step> {
     const { handle, market } = served;
     yield code('light');
     yield query('market', 'warm-up', () => ({ names: [], market: handle }));
@@ -133,23 +135,23 @@ export function createWarmUp({ documents, artifacts, markets, pool, workers, clo
     yield code('heavy');
   }
 
-  function* questionsOn(served: ServedMarket): Generator<Step> {
-    const run = readLatestRun();
+  async function* questionsOn(served: ServedMarket): AsyncGenerator<Step> {
+    const run = await readLatestRun();
     if (run) yield* viewsOf(run, served);
-    const index = (run && indexOf(run.index_id)) ?? firstIndex();
+    const index = (run && await indexOf(run.index_id)) ?? await firstIndex();
     if (!index || isDerivedDocument(index)) return; // A derived one is solved for.
-    yield query('preview', 'preview', () => ({ market: served.handle, documents: reachedBy(index, indexOf), indexId: index.id, asOf: run?.end ?? index.base_date }));
+    yield query('preview', 'preview', async () => ({ market: served.handle, documents: await reachedBy(documents, index), indexId: index.id, asOf: run?.end ?? index.base_date }));
   }
 
   /** Views of a run: those that do not depend on the market are asked for their code, the others once of every market, calendar and benchmark. */
-  function* viewsOf(run: RunDocument, { handle, market }: ServedMarket): Generator<Step> {
+  async function* viewsOf(run: RunDocument, { handle, market }: ServedMarket): AsyncGenerator<Step> {
     const columns = artifacts.path(run.artifacts.columns);
     const lastYear = `${Number(run.end.slice(0, 4)) - 1}-12-01`;
     const window = { start: lastYear < run.start ? null : lastYear, end: null };
     const by = market.reference.columns.find((column) => column === 'SECTOR') ?? market.reference.columns[0];
     const weights = { view: 'weights', columns, asOf: null, risk: true, market: handle } as const;
-    const view = (key: string, input: () => RunViewInput): Step => query(key, 'view-run', input);
-    const frame = frameOf(run);
+    const view = (key: string, input: () => RunViewInput | Promise<RunViewInput>): Step => query(key, 'view-run', input);
+    const frame = await frameOf(run);
     yield view(`risk ${frame}`, () => ({ ...weights, benchmark: null }));
     yield view(`${OF_THREAD}attribution`, () => ({ view: 'attribution', columns, ...window }));
     yield view(`${OF_THREAD}levels`, () => ({ view: 'levels', columns, variant: null, start: null, end: null }));
@@ -157,47 +159,48 @@ export function createWarmUp({ documents, artifacts, markets, pool, workers, clo
     yield view(`${OF_THREAD}compare`, () => ({ view: 'compare', columns: [columns, columns] }));
     yield view(`${OF_THREAD}reconciliation`, () => ({ view: 'reconcile', columns, files: [], cells: newHashCells(0), market: null, benchmark: null }));
     if (by !== undefined) yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
-    const compared = benchmarkOf(run);
+    const compared = await benchmarkOf(run);
     if (compared === undefined) return;
     const key = `${frame} ${compared.id}`;
-    const benchmark = () => ({ indexId: compared.id, documents: reachedBy(compared, indexOf) });
-    yield view(`active risk ${key}`, () => ({ ...weights, benchmark: benchmark() }));
-    yield view(`factor risk ${key}`, () => ({ view: 'factor-risk', columns, asOf: null, benchmark: benchmark(), market: handle, model: 'market_sector', factors: 5 }));
-    yield view(`statistical risk ${key}`, () => ({ view: 'factor-risk', columns, asOf: null, benchmark: benchmark(), market: handle, model: 'statistical', factors: 5 }));
+    const benchmark = async () => ({ indexId: compared.id, documents: await reachedBy(documents, compared) });
+    yield view(`active risk ${key}`, async () => ({ ...weights, benchmark: await benchmark() }));
+    yield view(`factor risk ${key}`, async () => ({ view: 'factor-risk', columns, asOf: null, benchmark: await benchmark(), market: handle, model: 'market_sector', factors: 5 }));
+    yield view(`statistical risk ${key}`, async () => ({ view: 'factor-risk', columns, asOf: null, benchmark: await benchmark(), market: handle, model: 'statistical', factors: 5 }));
   }
 
   /** What returns of a run's names are measured on: runs that have it in common find them made. */
-  function frameOf({ run_id: runId, index_id: indexId }: RunDocument): string {
-    const document = indexOf(indexId);
+  async function frameOf({ run_id: runId, index_id: indexId }: RunDocument): Promise<string> {
+    const document = await indexOf(indexId);
     return document?.pipeline ? JSON.stringify([document.calendar, document.currency, document.pipeline.treatment]) : runId;
   }
 
-  const indexOf = (indexId: string): IndexDocument | undefined => findIndex(documents, indexId);
+  const indexOf = async (indexId: string): Promise<IndexDocument | undefined> => findIndex(documents, indexId);
 
-  function firstIndex(): IndexDocument | undefined {
-    const [id] = documents.ids('index');
-    return id === undefined ? undefined : indexOf(id);
+  async function firstIndex(): Promise<IndexDocument | undefined> {
+    const [id] = await documents.ids('index');
+    return id === undefined ? undefined : await indexOf(id);
   }
 
-  function runOf(id: string): RunDocument | undefined {
-    const stored = documents.get('run', id);
+  async function runOf(id: string): Promise<RunDocument | undefined> {
+    const stored = await documents.get('run', id);
     return stored === undefined || 'unreadable' in stored ? undefined : readRun(stored.body);
   }
 
   /** The run that was stored last, as far as is known. */
-  function readLatestRun(): RunDocument | undefined {
-    const known = latestRun === undefined ? undefined : runOf(latestRun);
+  async function readLatestRun(): Promise<RunDocument | undefined> {
+    const known = latestRun === undefined ? undefined : await runOf(latestRun);
     if (known) return known;
-    const runs = documents.ids('run').slice(0, RUNS_READ_MAX).flatMap((id) => runOf(id) ?? []);
+    const ids = (await documents.ids('run')).slice(0, RUNS_READ_MAX);
+    const runs = (await Promise.all(ids.map(runOf))).filter((run) => run !== undefined);
     const latest = runs.toSorted((a, b) => ((a.run_at ?? '') < (b.run_at ?? '') ? 1 : -1))[0];
     latestRun = latest?.run_id;
     return latest;
   }
 
   /** The index that a run was compared with, undefined where there is none any more. */
-  function benchmarkOf({ request }: RunDocument): IndexDocument | undefined {
+  async function benchmarkOf({ request }: RunDocument): Promise<IndexDocument | undefined> {
     const benchmark = BacktestFields.safeParse(request).data?.benchmark;
-    return benchmark?.kind === 'index' ? indexOf(benchmark.id) : undefined;
+    return benchmark?.kind === 'index' ? await indexOf(benchmark.id) : undefined;
   }
 
   const code = (lane: Lane): Step => ({
@@ -205,10 +208,10 @@ export function createWarmUp({ documents, artifacts, markets, pool, workers, clo
     lane,
     ask: () => pool.run({ lane, task: 'warm-up', input: { names: CODE[lane], market: null } }).output,
   });
-  const query = <N extends TaskName>(key: string, task: N, input: () => TaskInput<N>): Step => ({
+  const query = <N extends TaskName>(key: string, task: N, input: () => TaskInput<N> | Promise<TaskInput<N>>): Step => ({
     key,
     lane: 'light',
-    ask: async () => pool.run({ lane: 'light', task, input: input() }).output,
+    ask: async () => pool.run({ lane: 'light', task, input: await input() }).output,
   });
 
   return {

@@ -17,9 +17,9 @@ export interface StoredWatchlist {
 }
 
 export interface Watchlists {
-  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): WatchlistCollection;
+  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<WatchlistCollection>;
   /** @throws Refusal WATCHLIST_NOT_FOUND, DOCUMENT_UNREADABLE */
-  get(id: string): StoredWatchlist;
+  get(id: string): Promise<StoredWatchlist>;
   /** Creates or replaces. @throws Refusal PRECONDITION_FAILED */
   put(id: string, body: WatchlistUpsert, ifMatch: Precondition | undefined): Promise<StoredWatchlist>;
   /** @throws Refusal WATCHLIST_NOT_FOUND, PRECONDITION_FAILED */
@@ -34,8 +34,8 @@ export function createWatchlists({ documents, markets }: WatchlistsDependencies)
     return { watchlist_id: id, name, description, identifiers, updated_at: updatedAt, unknown: identifiers.filter((identifier) => lookup?.holds(identifier) !== true) };
   }
 
-  function get(id: string): StoredWatchlist {
-    const stored = documents.get('watchlist', id);
+  async function get(id: string): Promise<StoredWatchlist> {
+    const stored = await documents.get('watchlist', id);
     if (stored === undefined) throw notFound(id);
     const document = 'unreadable' in stored ? undefined : readWatchlist(stored.body);
     if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The watchlist ${id} cannot be read; it can still be deleted.`);
@@ -45,29 +45,30 @@ export function createWatchlists({ documents, markets }: WatchlistsDependencies)
 
   return {
     get,
-    list({ limit, after }) {
-      const ids = new Set(documents.ids('watchlist').filter((id) => after === undefined || id > after));
-      const { documents: all, skipped, skipped_causes } = documents.list('watchlist', (body, id) => {
+    async list({ limit, after }) {
+      const ids = new Set((await documents.ids('watchlist')).filter((id) => after === undefined || id > after));
+      const { documents: all, skipped, skipped_causes } = await documents.list('watchlist', (body, id) => {
         const document = readWatchlist(body);
         return document && { id, document };
       });
       const page = all.filter(({ id }) => ids.has(id)).slice(0, limit);
-      return { watchlists: page.map(({ id }) => get(id).watchlist), skipped, skipped_causes };
+      const watchlists = await Promise.all(page.map(async ({ id }) => (await get(id)).watchlist));
+      return { watchlists, skipped, skipped_causes };
     },
     async put(id, { name, description, identifiers }, ifMatch) {
       markets.current(); // told before anything is written
       const document: WatchlistDocument = { name, description, identifiers: [...new Set(identifiers)] };
-      await documents.transaction((tx) => {
-        assertPrecondition(tx, 'watchlist', id, ifMatch);
-        tx.put('watchlist', id, document);
+      await documents.transaction(async (tx) => {
+        await assertPrecondition(tx, 'watchlist', id, ifMatch);
+        await tx.put('watchlist', id, document);
       });
       return get(id);
     },
     async remove(id, ifMatch) {
-      if (documents.get('watchlist', id) === undefined) throw notFound(id);
-      await documents.transaction((tx) => {
-        assertPrecondition(tx, 'watchlist', id, ifMatch);
-        tx.delete('watchlist', id);
+      if (await documents.get('watchlist', id) === undefined) throw notFound(id);
+      await documents.transaction(async (tx) => {
+        await assertPrecondition(tx, 'watchlist', id, ifMatch);
+        await tx.delete('watchlist', id);
       });
     },
   };

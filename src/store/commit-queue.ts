@@ -27,13 +27,13 @@ export interface CommitPort {
 
 export interface CommitQueue {
   /** Runs `change` in order of arrival and resolves with its result once it is on disk. */
-  run<T>(change: (view: KeyView) => T, reserve: boolean): Promise<T>;
+  run<T>(change: (view: KeyView) => Promise<T>, reserve: boolean): Promise<T>;
   /** Resolves when everything queued before is on disk or refused; further changes are refused. */
   close(): Promise<void>;
 }
 
 interface Waiting {
-  readonly change: (view: KeyView) => unknown;
+  readonly change: (view: KeyView) => Promise<unknown>;
   readonly reserve: boolean;
   readonly resolve: (value: never) => void;
   readonly reject: (reason: unknown) => void;
@@ -68,8 +68,7 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
     for (const entry of batch) {
       const staged = new Map<string, Buffer | null>();
       try {
-        const result = entry.change(viewOver(port, writes, staged));
-        if (result instanceof Promise) throw new Error('a change of the store runs synchronously');
+        const result = await entry.change(viewOver(port, writes, staged));
         const bytes = sizeOf(staged);
         await port.admit(bytes, { reserve: entry.reserve || onlyDeletes(staged), ahead });
         ahead += bytes;

@@ -32,24 +32,35 @@ export interface Listing<T> {
 /** Reads and checks one body of a kind: the document, or undefined when it does not satisfy its schema. */
 export type BodyReader<T> = (body: unknown, id: string) => T | undefined;
 
-/**
- * The document store: one writer, every acknowledged write on disk.
- * Reads are synchronous memory-mapped look-ups; writes resolve after commit and flush.
- */
-export interface DocumentStore {
-  get(kind: DocumentKind, id: string): StoredDocument | UnreadableDocument | undefined;
+/** A document as it is now, why it cannot be read, or undefined where there is none. */
+export type FoundDocument = StoredDocument | UnreadableDocument | undefined;
+
+/** Reads of documents, inside a transaction and outside. */
+export interface DocumentReader {
+  get(kind: DocumentKind, id: string): Promise<FoundDocument>;
   /** Ids of a kind in code-point order, readable or not. */
-  ids(kind: DocumentKind): string[];
+  ids(kind: DocumentKind): Promise<readonly string[]>;
+}
+
+/**
+ * The document store: every acknowledged write is durable, every read sees all writes acknowledged before it.
+ * An engine is an adapter of this port; `test/store/document-store-contract.ts` runs against each.
+ */
+export interface DocumentStore extends DocumentReader {
   /** Every document of a kind by id ascending, the unreadable ones counted by cause. */
-  list<T>(kind: DocumentKind, read: BodyReader<T>): Listing<T>;
+  list<T>(kind: DocumentKind, read: BodyReader<T>): Promise<Listing<T>>;
   /**
-   * Runs `change` synchronously against a transaction and commits all of its writes together, or none.
-   * @returns once the commit is flushed to disk.
+   * Runs `change` against a transaction and commits all of its writes together, or none. Transactions are serialisable:
+   * each sees all earlier ones and none that is under way. `change` awaits the transaction alone, and an engine may run
+   * it again after a conflict: it has no effect but its writes and its result.
+   * @returns once the commit is durable.
    * @throws Refusal STORAGE_FULL below the free-space mark, STORE_UNAVAILABLE when the store does not take the write.
    */
-  transaction<T>(change: (tx: DocumentTransaction) => T, options?: TransactionOptions): Promise<T>;
+  transaction<T>(change: TransactionBody<T>, options?: TransactionOptions): Promise<T>;
   close(): Promise<void>;
 }
+
+export type TransactionBody<T> = (tx: DocumentTransaction) => Promise<T>;
 
 export interface TransactionOptions {
   /**
@@ -59,11 +70,9 @@ export interface TransactionOptions {
   readonly reserve?: boolean;
 }
 
-export interface DocumentTransaction {
-  get(kind: DocumentKind, id: string): StoredDocument | UnreadableDocument | undefined;
-  ids(kind: DocumentKind): string[];
+export interface DocumentTransaction extends DocumentReader {
   /** Writes a body; returns its etag. */
-  put(kind: DocumentKind, id: string, body: unknown): string;
+  put(kind: DocumentKind, id: string, body: unknown): Promise<string>;
   /** @returns whether there was anything under the id. */
-  delete(kind: DocumentKind, id: string): boolean;
+  delete(kind: DocumentKind, id: string): Promise<boolean>;
 }

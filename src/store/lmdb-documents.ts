@@ -5,7 +5,7 @@ import { createCommitQueue, type KeyView } from './commit-queue.js';
 import { commitDurably } from './durable-commit.js';
 import { documentKey, isDocumentId, keyBytes, keyText, kindRange, parseKey } from './document-key.js';
 import type {
-  BodyReader, DocumentKind, DocumentStore, DocumentTransaction, Listing, StoredDocument, UnreadableCause, UnreadableDocument,
+  BodyReader, DocumentKind, DocumentStore, DocumentTransaction, FoundDocument, Listing, UnreadableCause,
 } from './documents.js';
 import { flushFolder } from './flush-folder.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
@@ -70,13 +70,10 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
     failed: (cause) => onFailure?.(cause),
   });
 
-  const get = (kind: DocumentKind, id: string): StoredDocument | UnreadableDocument | undefined =>
-    readDocument(kind, id, (key) => database.get(keyBytes(key)));
-
   return {
-    get,
-    ids: (kind) => idsOf(kind, (start, end) => [...database.getKeys({ start: keyBytes(start), end: keyBytes(end) })].map(keyText)),
-    list<T>(kind: DocumentKind, read: BodyReader<T>): Listing<T> {
+    get: async (kind, id) => readDocument(kind, id, (key) => database.get(keyBytes(key))),
+    ids: async (kind) => idsOf(kind, (start, end) => [...database.getKeys({ start: keyBytes(start), end: keyBytes(end) })].map(keyText)),
+    async list<T>(kind: DocumentKind, read: BodyReader<T>): Promise<Listing<T>> {
       const documents: T[] = [];
       const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
       const { start, end } = kindRange(kind);
@@ -116,7 +113,7 @@ function readDocument(
   kind: DocumentKind,
   id: string,
   read: (key: string) => Buffer | undefined,
-): StoredDocument | UnreadableDocument | undefined {
+): FoundDocument {
   if (!isDocumentId(id)) return undefined;
   const key = documentKey(kind, id);
   const value = read(key);
@@ -132,15 +129,15 @@ function idsOf(kind: DocumentKind, keys: (start: string, end: string) => string[
 
 function transactionOver(view: KeyView, time: number): DocumentTransaction {
   return {
-    get: (kind, id) => readDocument(kind, id, (key) => view.get(key)),
-    ids: (kind) => idsOf(kind, (start, end) => view.keys(start, end)),
-    put(kind, id, body) {
+    get: async (kind, id) => readDocument(kind, id, (key) => view.get(key)),
+    ids: async (kind) => idsOf(kind, (start, end) => view.keys(start, end)),
+    async put(kind, id, body) {
       const key = documentKey(kind, id);
       const { value, etag } = sealDocument(key, body, { schema: SCHEMA_VERSION, time });
       view.put(key, value);
       return etag;
     },
-    delete(kind, id) {
+    async delete(kind, id) {
       if (!isDocumentId(id)) return false;
       const key = documentKey(kind, id);
       const existed = view.get(key) !== undefined;

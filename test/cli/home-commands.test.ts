@@ -262,8 +262,8 @@ describe('the layout of a home', () => {
     const store = await openStore({ home: opened, onFailure: (cause) => { throw cause; } });
     const ids = JSON.parse(await readFile('test/golden/home-format-1/ids.json', 'utf8')) as Record<string, string[]>;
     for (const [kind, expected] of Object.entries(ids)) {
-      expect(store.documents.ids(kind as never), kind).toEqual(expected);
-      for (const id of expected) expect(store.documents.get(kind as never, id), `${kind} ${id}`).toHaveProperty('body');
+      expect(await store.documents.ids(kind as never), kind).toEqual(expected);
+      for (const id of expected) expect(await store.documents.get(kind as never, id), `${kind} ${id}`).toHaveProperty('body');
     }
     await store.close();
     await opened.close();

@@ -44,7 +44,7 @@ test('a full volume refuses writes before the engine meets it, keeps everything 
   })();
   await expect(filling).rejects.toMatchObject({ code: 'STORAGE_FULL' });
   expect(acknowledged.length).toBeGreaterThan(200);
-  for (const id of acknowledged) expect(store.documents.get('index', id)).toMatchObject({ body: { id } });
+  for (const id of acknowledged) expect(await store.documents.get('index', id)).toMatchObject({ body: { id } });
   await expect(store.artifacts.write(new Uint8Array(2 ** 20), '')).rejects.toMatchObject({ code: 'STORAGE_FULL' });
 
   await rm(join(folder, 'filler'));
@@ -53,7 +53,7 @@ test('a full volume refuses writes before the engine meets it, keeps everything 
   await home.close();
   home = await openHome(join(folder, 'home'));
   store = await openStore({ home, onFailure: (cause) => failures.push(cause) });
-  expect(store.documents.ids('index')).toHaveLength(acknowledged.length + 1);
+  expect(await store.documents.ids('index')).toHaveLength(acknowledged.length + 1);
   expect(failures).toEqual([]);
   await store.close();
   await home.close();

@@ -27,10 +27,10 @@ test(`a service with ${COUNT} jobs and ${COUNT} documents is ready soon after it
   const home = await openHome(folder);
   const store = await openStore({ home, onFailure: () => {} });
   for (let from = 0; from < COUNT; from += BATCH) {
-    await store.documents.transaction((tx) => {
+    await store.documents.transaction(async (tx) => {
       for (let i = from; i < from + BATCH; i++) {
-        tx.put('job', jobId(i), jobRecord(i));
-        tx.put('watchlist', `w${i}`, { watchlist_id: `w${i}`, name: `w${i}`, identifiers: ['A'] });
+        await tx.put('job', jobId(i), jobRecord(i));
+        await tx.put('watchlist', `w${i}`, { watchlist_id: `w${i}`, name: `w${i}`, identifiers: ['A'] });
       }
     });
   }

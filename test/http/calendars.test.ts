@@ -26,7 +26,7 @@ let app: App;
 beforeAll(() => {
   const views = createCalendarViews({
     calendars: openCalendars(),
-    indexOf(id) {
+    async indexOf(id) {
       const found = DOCUMENTS.get(id);
       if (found === undefined) throw new Refusal('INDEX_NOT_FOUND', `No index ${id}.`);
       return found;

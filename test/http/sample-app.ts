@@ -85,11 +85,11 @@ const sampleHandlers = (long: LongAnswers): Handlers<typeof sampleRoutes> => ({
     find(params.thing_id);
     return { json: THING.body, etag: THING.etag };
   },
-  putThing({ params, body, precondition }) {
+  async putThing({ params, body, precondition }) {
     find(params.thing_id);
     const document = body();
     const ifMatch = precondition();
-    assertPrecondition({ get: () => ({ id: 'one', body: THING.body, etag: THING.etag, updatedAt: '' }) }, 'index', 'one', ifMatch);
+    await assertPrecondition({ get: async () => ({ id: 'one', body: THING.body, etag: THING.etag, updatedAt: '' }) }, 'index', 'one', ifMatch);
     if (document.name === 'taken') throw new Refusal('INDEX_EXISTS', 'An index is stored under taken.');
     if (document.name === 'away') throw new Refusal('NO_DATA_SOURCE', 'No data store is active.');
     return { json: document };

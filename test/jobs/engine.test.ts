@@ -1,3 +1,4 @@
+import type { JobStatus } from '#jobs/status.js';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/refusal.js';
 import type { Clock } from '#jobs/clock.js';
@@ -87,7 +88,7 @@ const backtest: JobKind<Payload> = {
   lane: 'heavy',
   async run(payload, attempt) {
     const value: unknown = await attempt.compute('backtest', payload as never);
-    return { result: { value }, effect: (tx) => void tx.put('run', attempt.jobId.split(':')[1]!, { value }) };
+    return { result: { value }, effect: async (tx) => void (await tx.put('run', attempt.jobId.split(':')[1]!, { value })) };
   },
 };
 
@@ -152,20 +153,20 @@ afterEach(async () => {
 /** Resolves when the job is in the state. */
 function reach(engine: JobEngine, jobId: string, status: string): Promise<void> {
   return new Promise((resolve) => {
-    const look = (): void => {
-      if (engine.get(jobId)?.status !== status) return;
+    const look = async (): Promise<void> => {
+      if ((await engine.get(jobId))?.status !== status) return;
       unwatch();
       resolve();
     };
     const unwatch = engine.watch(jobId, look);
-    look();
+    void look();
   });
 }
 
 const started = (world: World, count: number): Promise<void> =>
-  new Promise((resolve) => {
+  new Promise(async (resolve) => {
     const look = (): void => void (world.errands.length >= count ? resolve() : setImmediate(look));
-    look();
+    await look();
   });
 
 describe('submitting', () => {
@@ -174,8 +175,8 @@ describe('submitting', () => {
     const status = await engine.submit(submission('GOLD4'));
     expect(status).toMatchObject({ job_id: 'backtest:GOLD4', kind: 'backtest', status: 'pending', progress: 0, attempt: 1, request: { start: null }, result: null, error: null });
     expect(status.created_at).toBe('2026-11-20T00:00:00.000000+00:00');
-    expect(store.documents.get('job', 'backtest:GOLD4')).toMatchObject({ body: { job_id: 'backtest:GOLD4' } });
-    expect(store.documents.get('job-input', 'backtest:GOLD4')).toMatchObject({ body: { payload: { value: 1 } } });
+    expect(await store.documents.get('job', 'backtest:GOLD4')).toMatchObject({ body: { job_id: 'backtest:GOLD4' } });
+    expect(await store.documents.get('job-input', 'backtest:GOLD4')).toMatchObject({ body: { payload: { value: 1 } } });
   });
 
   test('twenty equal submissions at once are one job', async () => {
@@ -227,7 +228,7 @@ describe('submitting', () => {
     await reach(world.engine, 'backtest:other', 'running');
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:c', 'running');
-    expect(world.engine.get('backtest:d')).toMatchObject({ status: 'pending' });
+    expect(await world.engine.get('backtest:d')).toMatchObject({ status: 'pending' });
   });
 
   test('ended jobs beyond those that are remembered are forgotten, oldest first, with their results; waiting ones never', async () => {
@@ -239,10 +240,10 @@ describe('submitting', () => {
       await world.engine.cancel(`backtest:j${i}`);
     }
     await world.engine.submit(submission('last'));
-    const ids = world.engine.list({ limit: 100 }).map(({ job_id: id }) => id);
+    const ids = (await world.engine.list({ limit: 100 })).map(({ job_id: id }) => id);
     expect(ids).toEqual(['backtest:last', 'backtest:j7', 'backtest:j6', 'backtest:j5', 'backtest:kept-waiting']);
-    expect(world.store.documents.ids('job').toSorted()).toEqual(ids.toSorted());
-    expect(world.engine.get('backtest:j0')).toBeUndefined();
+    expect((await world.store.documents.ids('job')).toSorted()).toEqual(ids.toSorted());
+    expect(await world.engine.get('backtest:j0')).toBeUndefined();
   });
 
   test('a job that is submitted again while its last run is forgotten is there', async () => {
@@ -253,8 +254,8 @@ describe('submitting', () => {
     }
     // All three find the run of a to be the oldest that is too many.
     await Promise.all(['x', 'a', 'y'].map((ident) => world.engine.submit(submission(ident))));
-    expect(world.store.documents.ids('job')).toContain('backtest:a');
-    expect(world.engine.get('backtest:a')).toMatchObject({ status: expect.stringMatching(/pending|running/) });
+    expect(await world.store.documents.ids('job')).toContain('backtest:a');
+    expect(await world.engine.get('backtest:a')).toMatchObject({ status: expect.stringMatching(/pending|running/) });
   });
 
   test('a job that alone needs more than all may is refused with both numbers', async () => {
@@ -262,7 +263,7 @@ describe('submitting', () => {
     await expect(engine.submit(submission('a', { estimatedBytes: 101 * MiB }))).rejects.toMatchObject({
       code: 'VALIDATION_FAILED', detail: { estimated_bytes: 101 * MiB, budget_bytes: 100 * MiB },
     });
-    expect(engine.get('backtest:a')).toBeUndefined();
+    expect(await engine.get('backtest:a')).toBeUndefined();
   });
 
   test('jobs wait until their memory fits, and a large one is not passed over', async () => {
@@ -274,7 +275,7 @@ describe('submitting', () => {
     expect(world.engine.counts()).toEqual({ pending: 2, running: 1 });
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:large', 'running');
-    expect(world.engine.get('backtest:small')).toMatchObject({ status: 'pending' });
+    expect(await world.engine.get('backtest:small')).toMatchObject({ status: 'pending' });
   });
 
   test('a service that stops takes no job', async () => {
@@ -290,24 +291,26 @@ describe('the end of a job', () => {
     await world.engine.submit(submission('a'));
     await started(world, 1);
     world.errands[0]!.fraction = 0.5;
-    expect(world.engine.get('backtest:a')).toMatchObject({ status: 'running', progress: 0.5, message: 'Working.', attempt: 1 });
+    expect(await world.engine.get('backtest:a')).toMatchObject({ status: 'running', progress: 0.5, message: 'Working.', attempt: 1 });
     world.errands[0]!.finish(42);
     await reach(world.engine, 'backtest:a', 'succeeded');
-    expect(world.engine.get('backtest:a')).toMatchObject({ progress: 1, result: 42, error: null });
-    expect(world.store.documents.get('run', 'a')).toMatchObject({ body: { value: 42 } });
-    expect(world.store.documents.get('job-input', 'backtest:a')).toBeUndefined();
+    expect(await world.engine.get('backtest:a')).toMatchObject({ progress: 1, result: 42, error: null });
+    expect(await world.store.documents.get('run', 'a')).toMatchObject({ body: { value: 42 } });
+    expect(await world.store.documents.get('job-input', 'backtest:a')).toBeUndefined();
   });
 
   test('is told to its work when it is on disk and before anybody sees it', async () => {
-    const seen: unknown[] = [];
+    let looks: Promise<readonly [unknown, JobStatus | undefined]> | undefined;
     const served: JobKind<Payload> = {
       ...backtest,
       async run(payload, attempt) {
         await attempt.compute('backtest', payload as never);
         return {
           result: { value: 1 },
-          effect: (tx) => void tx.put('store', 's', { active: true }),
-          committed: () => void seen.push(world.store.documents.get('store', 's') !== undefined, world.engine.get('backtest:a')!.status),
+          effect: async (tx) => void (await tx.put('store', 's', { active: true })),
+          committed: () => {
+            looks = Promise.all([world.store.documents.get('store', 's'), world.engine.get('backtest:a')]);
+          },
         };
       },
     };
@@ -316,7 +319,8 @@ describe('the end of a job', () => {
     await started(world, 1);
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:a', 'succeeded');
-    expect(seen).toEqual([true, 'running']);
+    const [written, status] = (await looks)!;
+    expect([written !== undefined, status?.status]).toEqual([true, 'running']);
   });
 
   test.each([
@@ -330,8 +334,8 @@ describe('the end of a job', () => {
     await started(world, 1);
     world.errands[0]!.fail(reason);
     await reach(world.engine, 'backtest:a', 'failed');
-    expect(world.engine.get('backtest:a')).toMatchObject({ error, result: null });
-    expect(world.store.documents.get('run', 'a')).toMatchObject({ body: { value: 'of before' } });
+    expect(await world.engine.get('backtest:a')).toMatchObject({ error, result: null });
+    expect(await world.store.documents.get('run', 'a')).toMatchObject({ body: { value: 'of before' } });
   });
 
   test('an effect that refuses fails the job and writes nothing', async () => {
@@ -341,8 +345,8 @@ describe('the end of a job', () => {
         await attempt.compute('backtest', payload as never);
         return {
           result: { value: 1 },
-          effect(tx) {
-            tx.put('run', 'a', {});
+          async effect(tx) {
+            await tx.put('run', 'a', {});
             throw new Refusal('INDEX_DELETED', 'The index was deleted while the job ran.');
           },
         };
@@ -353,8 +357,8 @@ describe('the end of a job', () => {
     await started(world, 1);
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:a', 'failed');
-    expect(world.engine.get('backtest:a')).toMatchObject({ error: { code: 'INDEX_DELETED' } });
-    expect(world.store.documents.get('run', 'a')).toBeUndefined();
+    expect(await world.engine.get('backtest:a')).toMatchObject({ error: { code: 'INDEX_DELETED' } });
+    expect(await world.store.documents.get('run', 'a')).toBeUndefined();
   });
 
   test('comes after three lost workers at the latest', async () => {
@@ -365,7 +369,7 @@ describe('the end of a job', () => {
       world.errands[attempt - 1]!.fail(new WorkerLost('worker exited with code: 3'));
     }
     await reach(world.engine, 'backtest:a', 'failed');
-    expect(world.engine.get('backtest:a')).toMatchObject({ attempt: 3, error: { code: 'WORKER_CRASHED', detail: { attempts: 3, cause: 'worker exited with code: 3' } } });
+    expect(await world.engine.get('backtest:a')).toMatchObject({ attempt: 3, error: { code: 'WORKER_CRASHED', detail: { attempts: 3, cause: 'worker exited with code: 3' } } });
     expect(world.errands).toHaveLength(3);
   });
 
@@ -375,7 +379,7 @@ describe('the end of a job', () => {
     await started(world, 1);
     await world.time.pass(12_000);
     await reach(world.engine, 'backtest:a', 'failed');
-    expect(world.engine.get('backtest:a')).toMatchObject({ error: { code: 'JOB_TIMEOUT' } });
+    expect(await world.engine.get('backtest:a')).toMatchObject({ error: { code: 'JOB_TIMEOUT' } });
     await world.time.pass(1000);
     expect(world.errands[0]!.signal!.aborted).toBe(true);
   });
@@ -388,8 +392,8 @@ describe('the end of a job', () => {
     world.errands[0]!.isAlive = false;
     await world.time.pass(70_000);
     await started(world, 3);
-    expect(world.engine.get('backtest:silent')).toMatchObject({ status: 'running', attempt: 2 });
-    expect(world.engine.get('backtest:alive')).toMatchObject({ status: 'running', attempt: 1, heartbeat_at: '2026-11-20T00:01:10.000000+00:00' });
+    expect(await world.engine.get('backtest:silent')).toMatchObject({ status: 'running', attempt: 2 });
+    expect(await world.engine.get('backtest:alive')).toMatchObject({ status: 'running', attempt: 1, heartbeat_at: '2026-11-20T00:01:10.000000+00:00' });
   });
 });
 
@@ -400,7 +404,7 @@ describe('a wall clock that is set', () => {
     await started(world, 1);
     world.time.jump(jumpMs);
     await world.time.pass(120_000);
-    expect(world.engine.get('backtest:a')).toMatchObject({ status: 'running', attempt: 1 });
+    expect(await world.engine.get('backtest:a')).toMatchObject({ status: 'running', attempt: 1 });
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:a', 'succeeded');
     expect(world.errands).toHaveLength(1);
@@ -416,7 +420,7 @@ describe('the origin of a job', () => {
     await started(world, 1);
     world.errands[0]!.fail(new Error('a defect'));
     await reach(world.engine, 'backtest:a', 'failed');
-    expect(world.engine.get('backtest:a')).toMatchObject({ request_id: 'r-1', trace_id: 'a'.repeat(32) });
+    expect(await world.engine.get('backtest:a')).toMatchObject({ request_id: 'r-1', trace_id: 'a'.repeat(32) });
     const about = world.fields.filter(({ job_id: jobId }) => jobId === 'backtest:a');
     expect(about).toHaveLength(4); // accepted, running, the defect, failed
     for (const line of about) expect(line).toMatchObject({ request_id: 'r-1', trace_id: 'a'.repeat(32) });
@@ -432,7 +436,7 @@ describe('the origin of a job', () => {
     await started(after, 1);
     after.errands[0]!.finish(1);
     await reach(after.engine, 'backtest:a', 'succeeded');
-    expect(after.engine.get('backtest:a')).toMatchObject({ attempt: 2, request_id: 'r-1', trace_id: 'a'.repeat(32) });
+    expect(await after.engine.get('backtest:a')).toMatchObject({ attempt: 2, request_id: 'r-1', trace_id: 'a'.repeat(32) });
     expect(after.fields.at(-1)).toMatchObject({ job_id: 'backtest:a', status: 'succeeded', request_id: 'r-1' });
   });
 
@@ -441,15 +445,15 @@ describe('the origin of a job', () => {
     const before = await openOn(path);
     await before.engine.submit(submission('a'));
     await started(before, 1);
-    expect(before.engine.get('backtest:a')).toMatchObject({ request_id: null, trace_id: null });
+    expect(await before.engine.get('backtest:a')).toMatchObject({ request_id: null, trace_id: null });
     expect(before.fields.at(-1)).not.toHaveProperty('request_id');
-    await before.store.documents.transaction((tx) => {
-      const { request_id: _request, trace_id: _trace, ...earlier } = (tx.get('job', 'backtest:a') as { body: Record<string, unknown> }).body;
-      tx.put('job', 'backtest:a', earlier);
+    await before.store.documents.transaction(async (tx) => {
+      const { request_id: _request, trace_id: _trace, ...earlier } = (await tx.get('job', 'backtest:a') as { body: Record<string, unknown> }).body;
+      await tx.put('job', 'backtest:a', earlier);
     });
     await closeWorld(before);
     const after = await openOn(path);
-    expect(after.engine.get('backtest:a')).toMatchObject({ request_id: null, trace_id: null });
+    expect(await after.engine.get('backtest:a')).toMatchObject({ request_id: null, trace_id: null });
   });
 });
 
@@ -491,8 +495,8 @@ describe('cancelling', () => {
     expect(errand!.signal!.aborted).toBe(true);
     errand!.finish(42);
     await world.time.pass(3000);
-    expect(world.engine.get('backtest:a')).toMatchObject({ status: 'cancelled', result: null });
-    expect(world.store.documents.get('run', 'a')).toBeUndefined();
+    expect(await world.engine.get('backtest:a')).toMatchObject({ status: 'cancelled', result: null });
+    expect(await world.store.documents.get('run', 'a')).toBeUndefined();
   });
 
   test('an ended job is answered unchanged', async () => {
@@ -501,7 +505,7 @@ describe('cancelling', () => {
     await started(world, 1);
     world.errands[0]!.finish(42);
     await reach(world.engine, 'backtest:a', 'succeeded');
-    const before = world.engine.get('backtest:a');
+    const before = await world.engine.get('backtest:a');
     expect(await world.engine.cancel('backtest:a')).toEqual(before);
   });
 
@@ -519,7 +523,7 @@ describe('a restart', () => {
     await started(before, 1);
     await closeWorld(before); // as if the process had ended here: nothing was given back
     const after = await openOn(path, { runningMax: { heavy: 1, light: 1 } });
-    expect(after.engine.list({ limit: 10 }).map(({ job_id: jobId, attempt }) => `${jobId} ${attempt}`)).toEqual([
+    expect((await after.engine.list({ limit: 10 })).map(({ job_id: jobId, attempt }) => `${jobId} ${attempt}`)).toEqual([
       'backtest:c 1', 'backtest:b 1', 'backtest:running 2',
     ]);
     for (let i = 0; i < 3; i++) {
@@ -527,7 +531,7 @@ describe('a restart', () => {
       after.errands[i]!.finish(i);
     }
     await reach(after.engine, 'backtest:c', 'succeeded');
-    expect(after.engine.get('backtest:running')).toMatchObject({ status: 'succeeded', attempt: 2, result: 0 });
+    expect(await after.engine.get('backtest:running')).toMatchObject({ status: 'succeeded', attempt: 2, result: 0 });
   });
 
   test('after a stop continues what was given back, and results are still there', async () => {
@@ -541,10 +545,10 @@ describe('a restart', () => {
     await started(before, 2);
     await before.engine.stop();
     expect(before.errands[1]!.signal!.aborted).toBe(true);
-    expect(before.store.documents.get('job', 'backtest:open')).toMatchObject({ body: { status: 'pending', attempt: 2, crashes: 0 } });
+    expect(await before.store.documents.get('job', 'backtest:open')).toMatchObject({ body: { status: 'pending', attempt: 2, crashes: 0 } });
     await closeWorld(before);
     const after = await openOn(path);
-    expect(after.engine.get('backtest:done')).toMatchObject({ status: 'succeeded', result: 42 });
+    expect(await after.engine.get('backtest:done')).toMatchObject({ status: 'succeeded', result: 42 });
     await started(after, 1);
     after.errands[0]!.finish(7);
     await reach(after.engine, 'backtest:open', 'succeeded');
@@ -559,7 +563,7 @@ describe('a restart', () => {
       await closeWorld(world);
       world = await openOn(path);
     }
-    expect(world.engine.get('backtest:poison')).toMatchObject({ status: 'failed', error: { code: 'WORKER_CRASHED', detail: { attempts: 3 } } });
+    expect(await world.engine.get('backtest:poison')).toMatchObject({ status: 'failed', error: { code: 'WORKER_CRASHED', detail: { attempts: 3 } } });
     expect(world.errands).toHaveLength(0);
   });
 
@@ -571,7 +575,7 @@ describe('a restart', () => {
     await closeWorld(before);
     const after = await openOn(path);
     await reach(after.engine, 'sweep:a', 'failed');
-    expect(after.engine.get('sweep:a')).toMatchObject({ error: { code: 'NOT_SUPPORTED' } });
+    expect(await after.engine.get('sweep:a')).toMatchObject({ error: { code: 'NOT_SUPPORTED' } });
   });
 });
 
@@ -588,12 +592,12 @@ describe('progress of a job of several tasks', () => {
     const world = await openWorld({}, [parts]);
     await world.engine.submit(submission('a', { kind: parts }));
     await started(world, 2);
-    expect(world.engine.get('backtest:a')!.progress).toBeCloseTo(0.2, 12);
+    expect((await world.engine.get('backtest:a'))!.progress).toBeCloseTo(0.2, 12);
     world.errands[0]!.fraction = 1;
     world.errands[1]!.fraction = 0.5;
-    expect(world.engine.get('backtest:a')!.progress).toBeCloseTo(0.2 + 0.5 + 0.15, 12);
+    expect((await world.engine.get('backtest:a'))!.progress).toBeCloseTo(0.2 + 0.5 + 0.15, 12);
     world.errands[1]!.fraction = 0.1;
-    expect(world.engine.get('backtest:a')!.progress).toBeCloseTo(0.85, 12);
+    expect((await world.engine.get('backtest:a'))!.progress).toBeCloseTo(0.85, 12);
   });
 
   test('one that fails while another still runs ends the job and nothing else', async () => {
@@ -611,7 +615,7 @@ describe('progress of a job of several tasks', () => {
     await reach(world.engine, 'backtest:a', 'failed');
     world.errands[1]!.fail(new WorkerLost('late'));
     await world.time.pass(1000);
-    expect(world.engine.get('backtest:a')).toMatchObject({ error: { code: 'MISSING_PRICE' } });
+    expect(await world.engine.get('backtest:a')).toMatchObject({ error: { code: 'MISSING_PRICE' } });
   });
 });
 
@@ -623,15 +627,15 @@ describe('listing', () => {
     for (const ident of ['a', 'b', 'c']) await engine.submit(submission(ident));
     await engine.submit(submission('r', { kind: render }));
     await engine.cancel('backtest:b');
-    const ids = (query: Partial<Parameters<JobEngine['list']>[0]>): string[] => engine.list({ limit: 100, ...query }).map(({ job_id: jobId }) => jobId);
-    expect(ids({})).toEqual(['render:r', 'backtest:c', 'backtest:b', 'backtest:a']);
-    expect(ids({ kind: 'backtest' })).toEqual(['backtest:c', 'backtest:b', 'backtest:a']);
-    expect(ids({ statuses: ['cancelled'] })).toEqual(['backtest:b']);
-    expect(ids({ statuses: ['cancelled', 'pending'], limit: 2 })).toEqual(['render:r', 'backtest:c']);
-    expect(ids({ before: 'backtest:b' })).toEqual(['backtest:a']);
-    expect(ids({ before: 'backtest:unknown' })).toEqual([]);
+    const ids = async (query: Partial<Parameters<JobEngine['list']>[0]>): Promise<string[]> => (await engine.list({ limit: 100, ...query })).map(({ job_id: jobId }) => jobId);
+    expect(await ids({})).toEqual(['render:r', 'backtest:c', 'backtest:b', 'backtest:a']);
+    expect(await ids({ kind: 'backtest' })).toEqual(['backtest:c', 'backtest:b', 'backtest:a']);
+    expect(await ids({ statuses: ['cancelled'] })).toEqual(['backtest:b']);
+    expect(await ids({ statuses: ['cancelled', 'pending'], limit: 2 })).toEqual(['render:r', 'backtest:c']);
+    expect(await ids({ before: 'backtest:b' })).toEqual(['backtest:a']);
+    expect(await ids({ before: 'backtest:unknown' })).toEqual([]);
     await engine.submit(submission('b'));
-    expect(ids({ limit: 1 })).toEqual(['backtest:b']);
+    expect(await ids({ limit: 1 })).toEqual(['backtest:b']);
   });
 });
 
@@ -642,7 +646,7 @@ describe('interactive work', () => {
     await started(world, 1);
     world.errands[0]!.finish('out');
     expect(await answer).toBe('out');
-    expect(world.store.documents.ids('job')).toEqual([]);
+    expect(await world.store.documents.ids('job')).toEqual([]);
   });
 
   test('is stopped when the client goes or its time is over', async () => {

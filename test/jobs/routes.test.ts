@@ -153,7 +153,7 @@ describe('GET /jobs/{job_id}', () => {
     const result = { level: { index: ['2024-01-02'], data: [100], name: 'level' }, text: 'é"\\'.repeat(100_000) };
     finish(result);
     await untilEnd(app, 'backtest:big');
-    expect(engine.find('backtest:big')).toMatchObject({ status: { result: null }, artifact: { name: expect.stringMatching(/\.art$/) } });
+    expect(await engine.find('backtest:big')).toMatchObject({ status: { result: null }, artifact: { name: expect.stringMatching(/\.art$/) } });
     for (const init of [{}, { method: 'DELETE' }]) {
       const response = await ask(app, '/jobs/backtest:big', init);
       const bytes = new Uint8Array(await response.arrayBuffer());

@@ -1,6 +1,6 @@
 import { Refusal } from '#domain/refusal.js';
 import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
-import type { DocumentKind, DocumentStore, DocumentTransaction } from '#store/documents.js';
+import type { DocumentKind, DocumentStore, TransactionBody } from '#store/documents.js';
 import type { Clock } from '#jobs/clock.js';
 import { TaskStopped, WorkerLost, type ComputePool } from '#jobs/compute-pool.js';
 import { createJobEngine } from '#jobs/engine.js';
@@ -125,27 +125,27 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
       return text === undefined || text === null ? undefined : { id, body: JSON.parse(text), etag: '', updatedAt: '' };
     };
     return {
-      get: (kind, id) => get(kind, id),
-      ids: (kind) => [...disk.keys()].filter((key) => key.startsWith(`${kind}/`)).map((key) => key.slice(kind.length + 1)).sort(),
-      list: (kind, read) => ({
+      get: async (kind, id) => get(kind, id),
+      ids: async (kind) => [...disk.keys()].filter((key) => key.startsWith(`${kind}/`)).map((key) => key.slice(kind.length + 1)).sort(),
+      list: async (kind, read) => ({
         documents: [...disk].flatMap(([key, text]) => (key.startsWith(`${kind}/`) ? (read(JSON.parse(text), key.slice(kind.length + 1)) ?? []) : [])),
         skipped: 0,
         skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 },
       }),
-      transaction<T>(change: (tx: DocumentTransaction) => T): Promise<T> {
+      transaction<T>(change: TransactionBody<T>): Promise<T> {
         return new Promise((resolve, reject) => {
           // Commits keep their order; acknowledgements come when they come.
           lastCommitMs = Math.max(lastCommitMs, agenda.now() + between(0, 20));
           later(owner, lastCommitMs - agenda.now(), () => {
             if (chance(DISK_FULL)) return reject(new Refusal('STORAGE_FULL', 'simulated'));
             const staged = new Map<string, string | null>();
-            try {
-              const result = change({
-                get: (kind, id) => get(kind, id, staged),
-                ids: () => [],
-                put: (kind, id, body) => (staged.set(`${kind}/${id}`, JSON.stringify(body)), ''),
-                delete: (kind, id) => (staged.set(`${kind}/${id}`, null), true),
-              });
+            const body = change({
+              get: async (kind, id) => get(kind, id, staged),
+              ids: async () => [],
+              put: async (kind, id, body) => (staged.set(`${kind}/${id}`, JSON.stringify(body)), ''),
+              delete: async (kind, id) => (staged.set(`${kind}/${id}`, null), true),
+            });
+            body.then((result) => {
               const write = (): void => {
                 isDiskChanged = true;
                 const dropped = [...staged.keys()].flatMap((key) => disk.get(key)?.match(/file-[^"]+/g) ?? []);
@@ -157,9 +157,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
                 removeUnowned(dropped);
               };
               if (callPort(write)) later(owner, between(0, 10), () => resolve(result));
-            } catch (thrown) {
-              reject(thrown);
-            }
+            }).catch(reject);
           });
         });
       },
@@ -262,13 +260,13 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
       }
       return {
         result: { artifact: refs[0]! },
-        effect(tx) {
+        async effect(tx) {
           if (newestStart.get(payload.token) !== serial) say(`an attempt of ${payload.token} that was given up wrote its effect`);
-          const before = tx.get('run', payload.token);
+          const before = await tx.get('run', payload.token);
           const count = before === undefined || 'unreadable' in before ? 0 : (before.body as { count: number }).count;
-          tx.put('run', payload.token, { count: count + 1, refs });
-          tx.put('render', payload.token, { of: payload.token });
-          tx.put('watchlist', payload.token, { of: payload.token });
+          await tx.put('run', payload.token, { count: count + 1, refs });
+          await tx.put('render', payload.token, { of: payload.token });
+          await tx.put('watchlist', payload.token, { of: payload.token });
         },
       };
     },
@@ -371,9 +369,9 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
 
   // What must always hold
 
-  function checkAll(): void {
+  async function checkAll(): Promise<void> {
     if (isDiskChanged) checkDisk();
-    for (const ident of IDENTS) checkStatus(`backtest:${ident}`);
+    for (const ident of IDENTS) await checkStatus(`backtest:${ident}`);
   }
 
   function checkDisk(): void {
@@ -411,8 +409,8 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     if ((record.result !== null) !== (record.status === 'succeeded')) say(`${jobId} is ${record.status} with a result`);
   }
 
-  function checkStatus(jobId: string): void {
-    const status = isUp ? engine.get(jobId) : undefined;
+  async function checkStatus(jobId: string): Promise<void> {
+    const status = isUp ? await engine.get(jobId) : undefined;
     if (status !== undefined) checkSequence(status);
   }
   const counted = new Set<string>();
@@ -459,7 +457,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
       mustRestart = false;
       await boot();
     }
-    checkAll();
+    await checkAll();
   }
   const owned = [...disk.values()].join('\n');
   for (const [name, owner] of files) if (owner === process && !owned.includes(name)) say(`the artifact ${name} was left behind`);

@@ -93,7 +93,7 @@ test('commands show no secret but the key they make, once', async () => {
 
 test('an unknown key takes no other time than a wrong one', async () => {
   const { createKeys } = await import('#services/keys.js');
-  const keys = createKeys({ documents: { list: () => ({ documents: [] }), ids: () => [] } as never, environment: [given.record], now: Date.now });
+  const keys = await createKeys({ documents: { list: () => ({ documents: [] }), ids: () => [] } as never, environment: [given.record], now: Date.now });
   const unknown = `dvs_${'Z'.repeat(12)}_${'w'.repeat(43)}`;
   const medians = [wrong, unknown].map((key) => {
     const times = Array.from({ length: 4000 }, () => {

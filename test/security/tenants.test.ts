@@ -19,8 +19,8 @@ test('a store shows the documents of its own tenant only, whatever lies beside t
   }
   await raw.close();
   const store = await openDocumentStore({ folder });
-  expect(store.get('index', 'a')).toBeUndefined();
-  expect([store.ids('index'), store.list('index', (body) => body)]).toEqual([[], { documents: [], skipped: 0, skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 } }]);
+  expect(await store.get('index', 'a')).toBeUndefined();
+  expect([await store.ids('index'), await store.list('index', (body) => body)]).toEqual([[], { documents: [], skipped: 0, skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 } }]);
   await store.transaction((tx) => tx.put('index', 'a', { id: 'a', tenant: 'main' }));
   await store.transaction((tx) => tx.delete('index', 'a'));
   await store.close();
@@ -50,6 +50,6 @@ test('a document moved under the key of another one is not served as that one', 
   await raw.put(Buffer.from('main\u0000key\u0000a'), value);
   await raw.close();
   const store = await openDocumentStore({ folder });
-  expect([store.get('index', 'b'), store.get('key', 'a')]).toEqual([{ id: 'b', unreadable: 'unreadable' }, { id: 'a', unreadable: 'unreadable' }]);
+  expect([await store.get('index', 'b'), await store.get('key', 'a')]).toEqual([{ id: 'b', unreadable: 'unreadable' }, { id: 'a', unreadable: 'unreadable' }]);
   await store.close();
 });

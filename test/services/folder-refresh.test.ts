@@ -49,7 +49,7 @@ interface Desk {
   /** Content hash of the version that is served. */
   served(): string | undefined;
   /** The store as its document tells of it. */
-  store(): StoreDocument;
+  store(): Promise<StoreDocument>;
   /** What the document of a store of a copy of the folder tells, read whole. */
   readWhole(): Promise<StoreDocument>;
 }
@@ -80,11 +80,11 @@ async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
       begun = undefined;
     };
     const { effect, committed, result } = await kind.run(payload, { ...attempt, report });
-    await documents.transaction((tx) => effect?.(tx));
+    await documents.transaction(async (tx) => effect?.(tx));
     committed?.();
     return 'value' in result ? result.value : undefined;
   }
-  const bodyOf = (id: string) => StoreDocument.parse((documents.get('store', id) as { readonly body: unknown }).body);
+  const bodyOf = async (id: string) => StoreDocument.parse((await documents.get('store', id) as { readonly body: unknown }).body);
   const put = (id: string, place: string) => documents.transaction((tx) => tx.put('store', id, documentOf(id, place)));
 
   try {
@@ -108,7 +108,7 @@ async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
         const served = markets.served();
         await run(jobs.load, { store_id: id });
         markets.serve(served);
-        await documents.transaction((tx) => tx.put('store', 'served', { ...bodyOf('served'), active: true }));
+        await documents.transaction(async (tx) => tx.put('store', 'served', { ...await bodyOf('served'), active: true }));
         return bodyOf(id);
       },
     });
@@ -141,7 +141,7 @@ test('a refresh gives what the folder gives when it is read whole, whatever is n
     for (const [files, outcome] of steps) {
       await write(files);
       expect(await refresh()).toMatchObject(outcome);
-      expect(told(store())).toEqual(told(await readWhole()));
+      expect(told(await store())).toEqual(told(await readWhole()));
     }
   }));
 
@@ -151,8 +151,8 @@ test('a table that is gone from the folder is gone from the store', () =>
     await load();
     await rm(join(location, 'reference.csv'));
     await refresh();
-    expect(store().rows).toMatchObject({ reference: 0 });
-    expect(told(store())).toEqual(told(await readWhole()));
+    expect((await store()).rows).toMatchObject({ reference: 0 });
+    expect(told(await store())).toEqual(told(await readWhole()));
   }));
 
 test('a refresh that stopped at a day finds the rest of the same files the next time', () =>
@@ -162,7 +162,7 @@ test('a refresh that stopped at a day finds the rest of the same files the next 
     await write(bars('2024-01-03', ['A,2024-01-03,11', 'A,2024-01-04,12']));
     expect(await refresh({ until: '2024-01-03' })).toMatchObject({ rows_added: 1, end: '2024-01-03' });
     expect(await refresh()).toMatchObject({ rows_added: 1, end: '2024-01-04' });
-    expect(store().content_hash).toBe((await readWhole()).content_hash);
+    expect((await store()).content_hash).toBe((await readWhole()).content_hash);
   }));
 
 test('a new file that lacks a column the others have is read as one of them, and one that is damaged is told of', () =>
@@ -172,10 +172,10 @@ test('a new file that lacks a column the others have is read as one of them, and
     await load();
     await write({ 'market/2.jsonl': `${row(3, 11)}\n` });
     expect(await refresh()).toMatchObject({ rows_added: 1 });
-    expect(store().content_hash).toBe((await readWhole()).content_hash);
+    expect((await store()).content_hash).toBe((await readWhole()).content_hash);
     await write({ 'market/3.jsonl': '{"identifier":"A","date":"2024-01-04","CLOSE":"text"}\n' });
     await expect(refresh()).rejects.toMatchObject({ code: 'STORE_READ_FAILED', detail: { findings: [{ code: 'NOT_A_NUMBER', path: 'market/3.jsonl[row 1].CLOSE' }] } });
-    expect(store().end).toBe('2024-01-03');
+    expect((await store()).end).toBe('2024-01-03');
   }));
 
 test('a full refresh finds what was restated in a file whose time and length are what they were', () =>
@@ -187,7 +187,7 @@ test('a full refresh finds what was restated in a file whose time and length are
     await write(bars('2024-01-02', ['A,2024-01-02,19']));
     await utimes(file, atime, mtime);
     expect(await refresh({ full: true })).toMatchObject({ restatements: [{ identifier: 'A', date: '2024-01-02', column: 'CLOSE', before: 10, after: 19 }], restatements_total: 1 });
-    expect(told(store())).toEqual(told(await readWhole()));
+    expect(told(await store())).toEqual(told(await readWhole()));
   }));
 
 test('only files that have come or changed are read again, and tables of which none has', () =>
@@ -221,16 +221,16 @@ describe('a folder that changes while it is read', () => {
       const folder = { ...bars('2024-01-02', ['A,2024-01-02,10']), ...bars('2024-01-03', ['A,2024-01-03,11']) };
       await write(folder);
       await load();
-      const before = [served(), store().content_hash, store().end];
+      const before = [served(), (await store()).content_hash, (await store()).end];
       const refused = { code: 'STORE_READ_FAILED', detail: { findings: expect.arrayContaining([expect.objectContaining({ code: 'UNREADABLE_FILE', path: label })]) as object } };
       for (const attempt of [() => load(() => change(location)), () => refresh({ full: true, onReading: () => change(location) }), () => refresh({ onReading: () => change(location) })]) {
         await rm(location, { recursive: true });
         await write(folder);
         await expect(attempt()).rejects.toMatchObject(refused);
-        expect([served(), store().content_hash, store().end]).toEqual(before);
+        expect([served(), (await store()).content_hash, (await store()).end]).toEqual(before);
       }
       await load();
-      expect(store().error).toBeNull();
+      expect((await store()).error).toBeNull();
     }));
 });
 
@@ -244,7 +244,7 @@ test('a reading process that is killed fails its job, and the next one reads', (
     for (const victims of [() => readersOf(process.pid), () => childrenOf(process.pid).filter((pid) => childrenOf(pid).length > 0)]) {
       const kill = () => victims().forEach((pid) => process.kill(pid, 'SIGKILL'));
       await expect(refresh({ full: true, onReading: kill })).rejects.toMatchObject(killed);
-      expect([served(), store().content_hash]).toEqual([before, before]);
+      expect([served(), (await store()).content_hash]).toEqual([before, before]);
       expect((await refresh({ full: true })).rows_changed).toBe(0);
     }
   }));

@@ -40,12 +40,12 @@ test.each(['backtest', 'replay', 'simulation', 'sweep'])('a %s of an index that 
   const { kinds, attempt, tx } = worldWith(() => isThere);
   const { kind, payload } = kinds[name]!;
   const writes: string[] = [];
-  const writing = { ...tx, put: (of: string) => void writes.push(of) } as unknown as DocumentTransaction;
+  const writing = { ...tx, put: async (of: string) => void writes.push(of) } as unknown as DocumentTransaction;
   const completion = await kind.run(payload as never, attempt);
-  completion.effect?.(writing);
+  await completion.effect?.(writing);
   isThere = false;
   writes.length = 0;
-  expect(() => completion.effect?.(writing)).toThrow(expect.objectContaining({ code: 'INDEX_DELETED', detail: { index_id: 'I' } }));
+  await expect(completion.effect?.(writing)).rejects.toThrow(expect.objectContaining({ code: 'INDEX_DELETED', detail: { index_id: 'I' } }));
   expect(writes).toEqual([]);
 });
 
@@ -58,5 +58,5 @@ test('a sweep over a document of its own depends on no stored index', async () =
   const { kinds, attempt, tx } = worldWith(() => false);
   const { kind, payload } = kinds['sweep']!;
   const completion = await kind.run({ ...(payload as object), stored_id: null } as never, attempt);
-  expect(() => completion.effect?.(tx)).not.toThrow();
+  await expect(completion.effect?.(tx)).resolves.toBeUndefined();
 });

@@ -21,26 +21,26 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-const open = (environment: Parameters<typeof createKeys>[0]['environment'] = []): Keys => createKeys({ documents, environment, now: () => now });
+const open = async (environment: Parameters<typeof createKeys>[0]['environment'] = []): Promise<Keys> => createKeys({ documents, environment, now: () => now });
 
 test('a key has the published form, is accepted with its scopes, and is kept only as a digest', async () => {
-  const keys = open();
+  const keys = await open();
   expect(keys.areConfigured()).toBe(false);
   const { key, record } = await keys.create({ name: 'ci', scopes: ['read', 'run'], expires: null });
   expect(key).toMatch(/^dvs_[A-Za-z0-9]{12}_[A-Za-z0-9_-]{43}$/);
   expect(keys.verify(key)).toEqual({ keyId: record.id, scopes: new Set(['read', 'run']) });
   const secret = key.slice(17);
   expect(record.sha256).toBe(createHash('sha256').update(secret).digest('hex'));
-  expect(JSON.stringify([keys.list(), documents.get('key', record.id)])).not.toContain(secret);
+  expect(JSON.stringify([keys.list(), await documents.get('key', record.id)])).not.toContain(secret);
 });
 
 test('keys outlive the process that made them', async () => {
-  const { key } = await open().create({ name: 'ci', scopes: ['read'], expires: null });
-  expect(open().verify(key)?.scopes).toEqual(new Set(['read']));
+  const { key } = await (await open()).create({ name: 'ci', scopes: ['read'], expires: null });
+  expect((await open()).verify(key)?.scopes).toEqual(new Set(['read']));
 });
 
 test('unknown, wrong, malformed, revoked and expired keys are all nobody', async () => {
-  const keys = open();
+  const keys = await open();
   const { key, record } = await keys.create({ name: 'a', scopes: ['read'], expires: '2026-11-21T00:00:00.000000+00:00' });
   const other = issueKey({ name: 'b', scopes: ['read'], expires: null }, now).key;
   expect(keys.verify(other)).toBeUndefined();
@@ -53,18 +53,18 @@ test('unknown, wrong, malformed, revoked and expired keys are all nobody', async
 });
 
 test('a revoked key stays revoked, and a service whose keys are all revoked is not open', async () => {
-  const { key, record } = await open().create({ name: 'a', scopes: ['admin'], expires: null });
-  const keys = open();
+  const { key, record } = await (await open()).create({ name: 'a', scopes: ['admin'], expires: null });
+  const keys = await open();
   const revoked = await keys.revoke(record.id);
   expect(keys.verify(key)).toBeUndefined();
   expect(await keys.revoke(record.id)).toEqual(revoked);
-  expect(open().verify(key)).toBeUndefined();
-  expect(open().areConfigured()).toBe(true);
+  expect((await open()).verify(key)).toBeUndefined();
+  expect((await open()).areConfigured()).toBe(true);
 });
 
 test('a key of the environment counts, is listed, and cannot be revoked here', async () => {
   const { key, record } = issueKey({ name: 'env', scopes: ['data'], expires: null }, now);
-  const keys = open([{ ...record, created: null }]);
+  const keys = await open([{ ...record, created: null }]);
   expect(keys.areConfigured()).toBe(true);
   expect(keys.verify(key)?.scopes).toEqual(new Set(['data']));
   expect(keys.list().map(({ name }) => name)).toEqual(['env']);

@@ -12,8 +12,8 @@ test('of many writers that saw the same document, one wins and the others are to
   try {
     const seen = await documents.transaction((tx) => tx.put('index', 'a', { version: 0 }));
     const write = (version: number) =>
-      documents.transaction((tx) => {
-        assertPrecondition(tx, 'index', 'a', [seen]);
+      documents.transaction(async (tx) => {
+        await assertPrecondition(tx, 'index', 'a', [seen]);
         return tx.put('index', 'a', { version });
       });
     const outcomes = await Promise.allSettled(Array.from({ length: 64 }, (_, i) => write(i + 1)));
@@ -26,9 +26,9 @@ test('of many writers that saw the same document, one wins and the others are to
   }
 });
 
-test('without a header everything passes; with one, an absent document never does', () => {
-  const tx = { get: () => undefined };
-  expect(() => assertPrecondition(tx, 'index', 'a', undefined)).not.toThrow();
-  expect(() => assertPrecondition(tx, 'index', 'a', '*')).toThrow('nothing readable is stored');
-  expect(() => assertPrecondition(tx, 'index', 'a', ['x'])).toThrow('If-Match names x');
+test('without a header everything passes; with one, an absent document never does', async () => {
+  const tx = { get: async () => undefined };
+  await expect(assertPrecondition(tx, 'index', 'a', undefined)).resolves.toBeUndefined();
+  await expect(assertPrecondition(tx, 'index', 'a', '*')).rejects.toThrow('nothing readable is stored');
+  await expect(assertPrecondition(tx, 'index', 'a', ['x'])).rejects.toThrow('If-Match names x');
 });

@@ -60,7 +60,7 @@ test('a render is made from the run that is the latest when it starts, and writt
     value: { render_id: 'r', template_id: 'FACTSHEET-A4', name: 'Factsheet', index_id: 'CORE', blocks: template.blocks.length, bytes: 3, rendered_at: '2026-11-20T03:05:40.123456+00:00', pages: 2 },
   });
   const written: unknown[] = [];
-  completion.effect!({ put: (kind: string, id: string, body: object) => written.push([kind, id, body]) } as never);
+  await completion.effect!({ put: async (kind: string, id: string, body: object) => written.push([kind, id, body]) } as never);
   expect(written).toMatchObject([['render', 'r', { render_id: 'r', artifact: { name: 'pdf' } }]]);
 });
 

@@ -47,9 +47,9 @@ async function withJobs(work: (parts: { readonly store: Store; readonly markets:
   };
   const folders = createManagedFolders(join(folder, 'stores'));
   const jobs = createStoreJobs({ documents: store.documents, markets, loading, folders, calendars: openCalendars(), timestamp: () => AT });
-  await store.documents.transaction((tx) => {
-    tx.put('store', 'old', documentOf('old', true));
-    tx.put('store', 'new', documentOf('new', false));
+  await store.documents.transaction(async (tx) => {
+    await tx.put('store', 'old', documentOf('old', true));
+    await tx.put('store', 'new', documentOf('new', false));
   });
   markets.serve(await servedMarket(handleOf('old', 1), AT));
   try {
@@ -69,8 +69,8 @@ const attempt = (outcome?: unknown): Attempt => ({
 
 /** Ends a job as the engine does: what the effect wrote is on disk before `committed` is called. */
 async function end(store: Store, completion: Completion, refusal?: Error): Promise<void> {
-  await store.documents.transaction((tx) => {
-    completion.effect?.(tx);
+  await store.documents.transaction(async (tx) => {
+    await completion.effect?.(tx);
     if (refusal !== undefined) throw refusal;
   });
   completion.committed?.();
@@ -85,15 +85,15 @@ const GENERATE = {
   },
 };
 
-const bodyOf = (store: Store, id: string) => StoreDocument.parse((store.documents.get('store', id) as { readonly body: unknown }).body);
+const bodyOf = async (store: Store, id: string) => StoreDocument.parse((await store.documents.get('store', id) as { readonly body: unknown }).body);
 
 test('a load whose end cannot be written leaves the served store in memory and on disk as they were', () =>
   withJobs(async ({ store, markets, jobs }) => {
     const completion = await jobs.load.run({ store_id: 'new' }, attempt());
     await expect(end(store, completion, new Error('the disk is full'))).rejects.toThrow('the disk is full');
-    expect([markets.served()?.handle.storeId, bodyOf(store, 'old').active, bodyOf(store, 'new').active]).toEqual(['old', true, false]);
+    expect([markets.served()?.handle.storeId, (await bodyOf(store, 'old')).active, (await bodyOf(store, 'new')).active]).toEqual(['old', true, false]);
     await end(store, completion);
-    expect([markets.served()?.handle.storeId, bodyOf(store, 'old').active, bodyOf(store, 'new').active]).toEqual(['new', false, true]);
+    expect([markets.served()?.handle.storeId, (await bodyOf(store, 'old')).active, (await bodyOf(store, 'new')).active]).toEqual(['new', false, true]);
   }));
 
 test('a refresh whose end cannot be written serves the version before it, and one that lost its store to an activation writes nothing', () =>
@@ -102,24 +102,24 @@ test('a refresh whose end cannot be written serves the version before it, and on
     const refresh = () => jobs.refresh.run({ store_id: 'old', until: null, full: false }, attempt({ handle: handleOf('old', 3), report, identifiers: 1, warnings: [] }));
     const completion = await refresh();
     await expect(end(store, completion, new Error('the disk is full'))).rejects.toThrow('the disk is full');
-    expect([markets.served()?.market.fields.get('CLOSE')?.[0], bodyOf(store, 'old').end]).toEqual([1, '2024-01-02']);
+    expect([markets.served()?.market.fields.get('CLOSE')?.[0], (await bodyOf(store, 'old')).end]).toEqual([1, '2024-01-02']);
     await end(store, completion);
-    expect([markets.served()?.market.fields.get('CLOSE')?.[0], bodyOf(store, 'old').end]).toEqual([3, '2024-01-03']);
+    expect([markets.served()?.market.fields.get('CLOSE')?.[0], (await bodyOf(store, 'old')).end]).toEqual([3, '2024-01-03']);
     const late = await refresh();
     await end(store, await jobs.load.run({ store_id: 'new' }, attempt()));
     await expect(end(store, late)).rejects.toMatchObject({ code: 'STORE_NOT_SERVED' });
-    expect([markets.served()?.handle.storeId, bodyOf(store, 'new').active]).toEqual(['new', true]);
+    expect([markets.served()?.handle.storeId, (await bodyOf(store, 'new')).active]).toEqual(['new', true]);
   }));
 
 test('a synthetic refresh removes the folder it replaced once the new one is the store, and only then', () =>
   withJobs(async ({ store, jobs, folder }) => {
     await end(store, await jobs.generate.run(GENERATE, attempt()));
-    const before = bodyOf(store, 'made').location!;
+    const before = (await bodyOf(store, 'made')).location!;
     const report = { rows_added: 1 };
     const refreshed = await jobs.refresh.run({ store_id: 'made', until: '2020-06-30', full: false }, attempt({ handle: handleOf('made', 1), report, identifiers: 10, warnings: [] }));
     expect(existsSync(before)).toBe(true);
     await end(store, refreshed);
-    const after = bodyOf(store, 'made').location!;
+    const after = (await bodyOf(store, 'made')).location!;
     expect(after.startsWith(join(folder, 'stores'))).toBe(true);
     expect(after).not.toBe(before);
     await expect.poll(() => existsSync(before)).toBe(false);
@@ -137,10 +137,10 @@ test('a refresh that fills the disk says so, removes what it had written, and th
     }
     try {
       await end(store, await jobs.generate.run(GENERATE, attempt()));
-      const before = bodyOf(store, 'made');
+      const before = await bodyOf(store, 'made');
       // Five years of the same names are some ten times of what the volume holds.
       await expect(jobs.refresh.run({ store_id: 'made', until: '2024-12-31', full: false }, attempt())).rejects.toMatchObject({ code: 'STORAGE_FULL' });
-      expect(bodyOf(store, 'made')).toEqual(before);
+      expect(await bodyOf(store, 'made')).toEqual(before);
       expect(readdirSync(stores).map((name) => join(stores, name))).toEqual([before.location]);
       expect(existsSync(join(before.location!, 'market.parquet'))).toBe(true);
       expect(markets.served()?.handle.storeId).toBe('old');

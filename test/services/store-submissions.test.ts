@@ -13,7 +13,7 @@ const DOCUMENT: StoreDocument = {
 };
 
 const refusalOf = async (document: StoreDocument) => {
-  const activity: Partial<StoreActivity> = { requireKnown: () => ({ document, etag: '"x"' }), assertIdle: () => {}, isServed: () => true };
+  const activity: Partial<StoreActivity> = { requireKnown: async () => ({ document, etag: '"x"' }), assertIdle: () => {}, isServed: () => true };
   const { refresh } = createStoreSubmissions({ activity, kinds: {} } as StoreSubmissionsDependencies); // it is refused before anything else is asked
   return refresh('old', { until: null, full: false }, null).catch((refusal: unknown) => refusal);
 };

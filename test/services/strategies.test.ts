@@ -22,7 +22,7 @@ beforeEach(async () => {
   live.clear();
   cancelled.length = 0;
   const jobs = {
-    get: () => undefined,
+    get: async () => undefined,
     ids: () => [],
     isLive: (id: string) => live.has(id),
     cancel: async (id: string) => {
@@ -43,13 +43,13 @@ describe('stored strategies', () => {
   test('200 are listed by id, and one that cannot be read is counted, told apart and deleted', async () => {
     for (let i = 0; i < 200; i++) await strategies.create({ id: `S-${String(i).padStart(3, '0')}`, name: 'S', index_id: 'I' });
     await store.documents.transaction((tx) => tx.put('strategy', 'S-100', { id: 'S-100', name: 17 }));
-    const all = strategies.list({});
+    const all = await strategies.list({});
     expect([all.strategies.length, all.skipped, all.skipped_causes]).toEqual([199, 1, { unreadable: 0, invalid: 1, unsupported: 0 }]);
     expect(all.strategies.map(({ strategy }) => strategy.id)).toEqual(all.strategies.map(({ strategy }) => strategy.id).toSorted());
-    expect(strategies.list({ after: 'S-098', limit: 2 }).strategies.map(({ strategy }) => strategy.id)).toEqual(['S-099', 'S-101']);
-    expect(() => strategies.get('S-100')).toThrow(expect.objectContaining({ code: 'DOCUMENT_UNREADABLE' }));
+    expect((await strategies.list({ after: 'S-098', limit: 2 })).strategies.map(({ strategy }) => strategy.id)).toEqual(['S-099', 'S-101']);
+    await expect(strategies.get('S-100')).rejects.toThrow(expect.objectContaining({ code: 'DOCUMENT_UNREADABLE' }));
     expect(await strategies.remove('S-100', undefined)).toEqual({ strategy_id: 'S-100', backtest_record_deleted: false, backtest_results_deleted: 0 });
-    expect(strategies.list({}).skipped).toBe(0);
+    expect((await strategies.list({})).skipped).toBe(0);
   });
 
   test('a backtest under way is cancelled before its strategy goes', async () => {

@@ -53,8 +53,8 @@ function warmUp({ stored = {}, fails = () => undefined }: { readonly stored?: Re
     },
   } as unknown as Pick<ComputePool, 'run' | 'load'>;
   const documents = {
-    get: (kind: string, id: string) => (stored[`${kind} ${id}`] ? { id, body: stored[`${kind} ${id}`], etag: '', updatedAt: '' } : undefined),
-    ids: (kind: string) => Object.keys(stored).filter((key) => key.startsWith(`${kind} `)).map((key) => key.slice(kind.length + 1)),
+    get: async (kind: string, id: string) => (stored[`${kind} ${id}`] ? { id, body: stored[`${kind} ${id}`], etag: '', updatedAt: '' } : undefined),
+    ids: async (kind: string) => Object.keys(stored).filter((key) => key.startsWith(`${kind} `)).map((key) => key.slice(kind.length + 1)),
   } as WarmUpDependencies['documents'];
   const made = createWarmUp({
     documents, pool,
@@ -76,7 +76,7 @@ function warmUp({ stored = {}, fails = () => undefined }: { readonly stored?: Re
       const due = [...timers];
       timers.clear();
       for (const call of due) call();
-      for (let turn = 0; turn < 200; turn++) await Promise.resolve();
+      for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
       return asked.slice(before);
     },
   };

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/refusal.js';
-import type { DocumentStore } from '#store/documents.js';
+import type { DocumentStore, StoredDocument } from '#store/documents.js';
 
 /** A store that a contract test may open, reopen and forget. */
 export interface OpenedStore {
@@ -30,34 +30,34 @@ export function describeDocumentStore(name: string, open: () => Promise<OpenedSt
       const etag = await store.transaction((tx) => tx.put('index', 'GOLD4', { name: 'Golden four', id: 'GOLD4' }));
       // printf '{"id":"GOLD4","name":"Golden four"}' | sha256sum
       expect(etag).toBe('55af3f7edaf1ce1239588dfca0c19821d5a9f775e80266e30c4a01ee8b982a93');
-      expect(store.get('index', 'GOLD4')).toMatchObject({ id: 'GOLD4', body: { id: 'GOLD4', name: 'Golden four' }, etag });
+      expect(await store.get('index', 'GOLD4')).toMatchObject({ id: 'GOLD4', body: { id: 'GOLD4', name: 'Golden four' }, etag });
     });
 
     test('gives equal documents equal etags whatever the order of their keys', async () => {
       const { store } = await openStore();
-      const [a, b] = await store.transaction((tx) => [tx.put('index', 'a', { x: 1, y: [2] }), tx.put('index', 'b', { y: [2], x: 1 })]);
+      const [a, b] = await store.transaction(async (tx) => [await tx.put('index', 'a', { x: 1, y: [2] }), await tx.put('index', 'b', { y: [2], x: 1 })]);
       expect(a).toBe(b);
     });
 
     test('keeps documents over a restart', async () => {
       const { store, reopen } = await openStore();
       await store.transaction((tx) => tx.put('index', 'a', { value: 1 }));
-      expect((await reopen()).get('index', 'a')).toMatchObject({ body: { value: 1 } });
+      expect(await (await reopen()).get('index', 'a')).toMatchObject({ body: { value: 1 } });
     });
 
     test('keeps ids of a prototype apart from everything else', async () => {
       const { store } = await openStore();
-      expect(store.get('index', '__proto__')).toBeUndefined();
-      expect(store.get('index', 'constructor')).toBeUndefined();
+      expect(await store.get('index', '__proto__')).toBeUndefined();
+      expect(await store.get('index', 'constructor')).toBeUndefined();
       await store.transaction((tx) => tx.put('index', '__proto__', { value: 1 }));
-      expect(store.get('index', '__proto__')).toMatchObject({ id: '__proto__', body: { value: 1 } });
-      expect(store.ids('index')).toEqual(['__proto__']);
+      expect(await store.get('index', '__proto__')).toMatchObject({ id: '__proto__', body: { value: 1 } });
+      expect(await store.ids('index')).toEqual(['__proto__']);
     });
 
     test('has nothing under a name that can be no id, and takes nothing under it', async () => {
       const { store } = await openStore();
       for (const id of ['', 'a\u0000b', 'x'.repeat(2000)]) {
-        expect(store.get('index', id)).toBeUndefined();
+        expect(await store.get('index', id)).toBeUndefined();
         expect(await store.transaction((tx) => tx.delete('index', id))).toBe(false);
         await expect(store.transaction((tx) => tx.put('index', id, {}))).rejects.toThrow('not a document id');
       }
@@ -65,79 +65,88 @@ export function describeDocumentStore(name: string, open: () => Promise<OpenedSt
 
     test('lists ids in code-point order and kinds apart', async () => {
       const { store } = await openStore();
-      await store.transaction((tx) => {
-        for (const id of ['b', 'B', 'a-1', 'a', '_', '9']) tx.put('index', id, {});
-        tx.put('run', 'c', {});
-        tx.put('job', 'backtest:a', {});
-        tx.put('job-input', 'backtest:b', {});
+      await store.transaction(async (tx) => {
+        for (const id of ['b', 'B', 'a-1', 'a', '_', '9']) await tx.put('index', id, {});
+        await tx.put('run', 'c', {});
+        await tx.put('job', 'backtest:a', {});
+        await tx.put('job-input', 'backtest:b', {});
       });
-      expect(store.ids('index')).toEqual(['9', 'B', '_', 'a', 'a-1', 'b']);
-      expect(store.ids('job')).toEqual(['backtest:a']);
+      expect(await store.ids('index')).toEqual(['9', 'B', '_', 'a', 'a-1', 'b']);
+      expect(await store.ids('job')).toEqual(['backtest:a']);
     });
 
     test('counts a document that its reader refuses as invalid', async () => {
       const { store } = await openStore();
-      await store.transaction((tx) => {
-        tx.put('index', 'good', { n: 1 });
-        tx.put('index', 'bad', { n: 'one' });
+      await store.transaction(async (tx) => {
+        await tx.put('index', 'good', { n: 1 });
+        await tx.put('index', 'bad', { n: 'one' });
       });
       const read = (body: unknown): number | undefined => {
         const { n } = body as { n: unknown };
         return typeof n === 'number' ? n : undefined;
       };
-      expect(store.list('index', read)).toEqual({ documents: [1], skipped: 1, skipped_causes: { unreadable: 0, invalid: 1, unsupported: 0 } });
+      expect(await store.list('index', read)).toEqual({ documents: [1], skipped: 1, skipped_causes: { unreadable: 0, invalid: 1, unsupported: 0 } });
     });
 
     test('writes nothing of a change that throws, and throws what it threw', async () => {
       const { store } = await openStore();
       await store.transaction((tx) => tx.put('index', 'a', { version: 1 }));
-      const change = store.transaction((tx) => {
-        tx.put('index', 'a', { version: 2 });
-        tx.delete('index', 'a');
-        tx.put('index', 'b', {});
+      const change = store.transaction(async (tx) => {
+        await tx.put('index', 'a', { version: 2 });
+        await tx.delete('index', 'a');
+        await tx.put('index', 'b', {});
         throw new Refusal('INDEX_NOT_FOUND', 'changed its mind');
       });
       await expect(change).rejects.toMatchObject({ code: 'INDEX_NOT_FOUND' });
-      expect(store.get('index', 'a')).toMatchObject({ body: { version: 1 } });
-      expect(store.ids('index')).toEqual(['a']);
+      expect(await store.get('index', 'a')).toMatchObject({ body: { version: 1 } });
+      expect(await store.ids('index')).toEqual(['a']);
     });
 
     test('refuses a body that JSON cannot carry', async () => {
       const { store } = await openStore();
       await expect(store.transaction((tx) => tx.put('index', 'a', { value: Number.NaN }))).rejects.toThrow('not a JSON number');
-      expect(store.ids('index')).toEqual([]);
+      expect(await store.ids('index')).toEqual([]);
     });
 
-    test('refuses a change that is not synchronous', async () => {
+    test('loses no update of transactions that read, wait a while and write', async () => {
       const { store } = await openStore();
-      await expect(store.transaction(async (tx) => tx.put('index', 'a', {}))).rejects.toThrow('synchronously');
-      expect(store.ids('index')).toEqual([]);
+      await store.transaction((tx) => tx.put('index', 'count', { n: 0 }));
+      const raise = () =>
+        store.transaction(async (tx) => {
+          const { n } = ((await tx.get('index', 'count')) as StoredDocument).body as { readonly n: number };
+          for (let turn = n % 3; turn >= 0; turn--) await Promise.resolve();
+          await tx.put('index', 'count', { n: n + 1 });
+          return n;
+        });
+      const seen = await Promise.all(Array.from({ length: 200 }, raise));
+      expect(seen.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 200 }, (_, n) => n));
+      expect(await store.get('index', 'count')).toMatchObject({ body: { n: 200 } });
     });
 
     test('shows a transaction its own writes and deletions', async () => {
       const { store } = await openStore();
       await store.transaction((tx) => tx.put('index', 'old', {}));
-      await store.transaction((tx) => {
-        expect(tx.delete('index', 'old')).toBe(true);
-        expect(tx.delete('index', 'old')).toBe(false);
-        tx.put('index', 'new', { n: 1 });
-        expect(tx.get('index', 'old')).toBeUndefined();
-        expect(tx.get('index', 'new')).toMatchObject({ body: { n: 1 } });
-        expect(tx.ids('index')).toEqual(['new']);
+      await store.transaction(async (tx) => {
+        expect(await tx.delete('index', 'old')).toBe(true);
+        expect(await tx.delete('index', 'old')).toBe(false);
+        await tx.put('index', 'new', { n: 1 });
+        expect(await tx.get('index', 'old')).toBeUndefined();
+        expect(await tx.get('index', 'new')).toMatchObject({ body: { n: 1 } });
+        expect(await tx.ids('index')).toEqual(['new']);
       });
-      expect(store.ids('index')).toEqual(['new']);
+      expect(await store.ids('index')).toEqual(['new']);
     });
 
     test('loses no update of writers that come at once', async () => {
       const { store } = await openStore();
       await store.transaction((tx) => tx.put('index', 'count', { n: 0 }));
       const increment = () =>
-        store.transaction((tx) => {
-          const found = tx.get('index', 'count') as { body: { n: number } };
-          tx.put('index', 'count', { n: found.body.n + 1 });
+        store.transaction(async (tx) => {
+          const found = await tx.get('index', 'count') as { body: { n: number } };
+          await tx.put('index', 'count', { n: found.body.n + 1 });
         });
       await Promise.all(Array.from({ length: 300 }, increment));
-      expect(store.get('index', 'count')).toMatchObject({ body: { n: 300 } });
+      expect(await store.get('index', 'count')).toMatchObject({ body: { n: 300 } });
     });
 
     test('agrees with a plain map after any sequence of transactions and restarts', async () => {
@@ -158,16 +167,16 @@ export function describeDocumentStore(name: string, open: () => Promise<OpenedSt
             } else if ('drop' in action) {
               expect(await store.transaction((tx) => tx.delete('index', action.drop))).toBe(model.delete(action.drop));
             } else {
-              const change = store.transaction((tx) => {
-                tx.put('index', action.put, { value: action.value });
+              const change = store.transaction(async (tx) => {
+                await tx.put('index', action.put, { value: action.value });
                 if (action.fails) throw new Error('no');
               });
               await change.catch((thrown: Error) => expect(thrown.message).toBe('no'));
               if (!action.fails) model.set(action.put, JSON.stringify(withoutNegativeZero(action.value)));
             }
           }
-          expect(store.ids('index')).toEqual([...model.keys()].sort());
-          for (const [key, text] of model) expect(store.get('index', key)).toMatchObject({ body: { value: JSON.parse(text) } });
+          expect(await store.ids('index')).toEqual([...model.keys()].sort());
+          for (const [key, text] of model) expect(await store.get('index', key)).toMatchObject({ body: { value: JSON.parse(text) } });
         }),
         { numRuns: 8 },
       );

@@ -33,8 +33,8 @@ async function withDamage(
   damage: (value: Buffer, id: string) => Buffer,
 ): Promise<DocumentStore> {
   const store = await openDocumentStore({ folder });
-  await store.transaction((tx) => {
-    for (const id of ids) tx.put('index', id, { id, name: `Index ${id}`, weights: [0.25, 0.75] });
+  await store.transaction(async (tx) => {
+    for (const id of ids) await tx.put('index', id, { id, name: `Index ${id}`, weights: [0.25, 0.75] });
   });
   await store.close();
   const raw = openLmdb<Buffer, Buffer>({ path: folder, noSubdir: false, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
@@ -57,12 +57,14 @@ describe('a damaged value', () => {
       value[at]! ^= 1 << (Number(id.slice(4)) % 8);
       return value;
     });
-    const listing = store.list('index', anyBody);
+    const listing = await store.list('index', anyBody);
     expect(listing).toEqual({ documents: [], skipped: 1000, skipped_causes: { unreadable: 1000, invalid: 0, unsupported: 0 } });
-    expect(store.ids('index')).toHaveLength(1000);
-    expect(store.get('index', 'doc-0500')).toEqual({ id: 'doc-0500', unreadable: 'unreadable' });
-    await store.transaction((tx) => ids.forEach((id) => tx.delete('index', id)));
-    expect(store.ids('index')).toEqual([]);
+    expect(await store.ids('index')).toHaveLength(1000);
+    expect(await store.get('index', 'doc-0500')).toEqual({ id: 'doc-0500', unreadable: 'unreadable' });
+    await store.transaction(async (tx) => {
+      for (const id of ids) await tx.delete('index', id);
+    });
+    expect(await store.ids('index')).toEqual([]);
     await store.close();
   });
 
@@ -75,14 +77,14 @@ describe('a damaged value', () => {
       if (id === 'c') return values.get('a')!;
       return value;
     });
-    for (const id of ['a', 'b', 'c']) expect(store.get('index', id)).toEqual({ id, unreadable: 'unreadable' });
-    expect(store.get('index', 'd')).toMatchObject({ body: { id: 'd' } });
+    for (const id of ['a', 'b', 'c']) expect(await store.get('index', id)).toEqual({ id, unreadable: 'unreadable' });
+    expect(await store.get('index', 'd')).toMatchObject({ body: { id: 'd' } });
     await store.close();
   });
 
   test('leaves the others readable', async () => {
     const store = await withDamage(await newFolder(), ['a', 'b'], (value, id) => (id === 'a' ? randomBytes(value.length) : value));
-    expect(store.list('index', anyBody)).toMatchObject({ documents: [{ id: 'b' }], skipped: 1 });
+    expect(await store.list('index', anyBody)).toMatchObject({ documents: [{ id: 'b' }], skipped: 1 });
     await store.close();
   });
 });
@@ -93,8 +95,8 @@ describe('a damaged file', () => {
   async function folderWithDocuments(): Promise<string> {
     const folder = await newFolder();
     const store = await openDocumentStore({ folder });
-    await store.transaction((tx) => {
-      for (let i = 0; i < 500; i++) tx.put('index', `doc-${i}`, { text: 'x'.repeat(500) });
+    await store.transaction(async (tx) => {
+      for (let i = 0; i < 500; i++) await tx.put('index', `doc-${i}`, { text: 'x'.repeat(500) });
     });
     await store.close();
     return folder;
@@ -128,8 +130,8 @@ describe('a damaged file', () => {
         expect(store.name).toBe('StartRefusal');
         continue;
       }
-      for (const id of store.ids('index')) {
-        const found = store.get('index', id)!;
+      for (const id of await store.ids('index')) {
+        const found = (await store.get('index', id))!;
         if ('body' in found) expect(found.body).toEqual({ text: 'x'.repeat(500) });
       }
       await store.close();
@@ -150,7 +152,7 @@ describe('a damaged file', () => {
     await rm(data(folder));
     await cp(join(backups, '2026-01-10'), folder, { recursive: true });
     const restored = await openDocumentStore({ folder, backups });
-    expect(restored.ids('index')).toHaveLength(500);
+    expect(await restored.ids('index')).toHaveLength(500);
     await restored.close();
   });
 });
@@ -175,12 +177,12 @@ describe('free space', () => {
     await put(store, 'a');
     become({ freeBytes: 900_000, totalBytes: 1e9 });
     await expect(put(store, 'b')).rejects.toMatchObject({ code: 'STORAGE_FULL', detail: { free_bytes: 900_000 } });
-    expect(store.get('index', 'a')).toMatchObject({ body: { id: 'a' } });
-    expect(store.get('index', 'b')).toBeUndefined();
+    expect(await store.get('index', 'a')).toMatchObject({ body: { id: 'a' } });
+    expect(await store.get('index', 'b')).toBeUndefined();
     expect(await store.transaction((tx) => tx.delete('index', 'a'))).toBe(true);
     become({ freeBytes: 1e8, totalBytes: 1e9 });
     await put(store, 'c');
-    expect(store.ids('index')).toEqual(['c']);
+    expect(await store.ids('index')).toEqual(['c']);
     await store.close();
   });
 
@@ -201,7 +203,7 @@ describe('free space', () => {
     // Above the mark there is 1,000,000: eight times 100,000 and the path to each; whoever comes later is refused.
     const isWritten = outcomes.map(({ status }) => status === 'fulfilled');
     expect(isWritten).toEqual(isWritten.toSorted((a, b) => Number(b) - Number(a)));
-    expect(store.ids('index').length).toBe(8);
+    expect((await store.ids('index')).length).toBe(8);
     await store.close();
   });
 
@@ -211,7 +213,7 @@ describe('free space', () => {
     const small = put(store, 'small');
     await expect(large).rejects.toMatchObject({ code: 'STORAGE_FULL' });
     await small;
-    expect(store.ids('index')).toEqual(['small']);
+    expect(await store.ids('index')).toEqual(['small']);
     await store.close();
   });
 });
@@ -224,9 +226,9 @@ describe('artifacts that documents name', () => {
     const dropped: string[] = [];
     const options = { folder, onUnreferenced: (names: readonly string[]) => void dropped.push(...names) };
     let store = await openDocumentStore(options);
-    await store.transaction((tx) => {
-      tx.put('run', 'a', { result: ref('1'), columns: ref('2') });
-      tx.put('job', 'backtest:a', { result: { artifact: ref('1') } });
+    await store.transaction(async (tx) => {
+      await tx.put('run', 'a', { result: ref('1'), columns: ref('2') });
+      await tx.put('job', 'backtest:a', { result: { artifact: ref('1') } });
     });
     await store.transaction((tx) => tx.delete('job', 'backtest:a'));
     expect(dropped).toEqual([]);
@@ -244,9 +246,9 @@ describe('artifacts that documents name', () => {
     const dropped: string[] = [];
     const store = await openDocumentStore({ folder: await newFolder(), onUnreferenced: (names) => void dropped.push(...names) });
     await store.transaction((tx) => tx.put('run', 'a', { result: ref('1') }));
-    await store.transaction((tx) => {
-      tx.delete('run', 'a');
-      tx.put('run', 'b', { result: ref('1') });
+    await store.transaction(async (tx) => {
+      await tx.delete('run', 'a');
+      await tx.put('run', 'b', { result: ref('1') });
     });
     expect(dropped).toEqual([]);
     await store.close();

@@ -6,14 +6,14 @@ import { namesEtag } from '../reply.js';
 export function analyticsHandlers(analytics: Analytics): Handlers<typeof analyticsRoutes> {
   return {
     async startBacktest({ params, body, origin }) {
-      analytics.assertSubject(params.index_id);
+      await analytics.assertSubject(params.index_id);
       const status = await analytics.start(params.index_id, body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
-    listBacktests: ({ query }) => ({ json: analytics.list(query) }),
+    listBacktests: async ({ query }) => ({ json: await analytics.list(query) }),
     compareRuns: async ({ query, signal }) => viewReply(await analytics.compare(query.ids, signal)),
     async getRecord({ params, header }) {
-      const { etag, read } = analytics.record(params.index_id);
+      const { etag, read } = await analytics.record(params.index_id);
       // What the client has already need not be written: the reply is a 304 whatever its bytes.
       return namesEtag(header('if-none-match'), etag) ? { bytes: NOTHING, etag } : storedReply(await read());
     },

@@ -5,6 +5,6 @@ import type { Handlers } from '../handler.js';
 export function calendarHandlers(calendars: CalendarViews): Handlers<typeof calendarRoutes> {
   return {
     listCalendars: () => ({ json: calendars.list() }),
-    getSchedule: ({ params, query }) => ({ json: calendars.schedule(params.index_id, query) }),
+    getSchedule: async ({ params, query }) => ({ json: await calendars.schedule(params.index_id, query) }),
   };
 }

@@ -13,7 +13,7 @@ export function dataHandlers(data: Data): Handlers<typeof dataRoutes> {
     getAssetReference: ({ params, query }) => ({ json: data.reference(params.identifier, query) }),
     getAssetReferences: ({ query }) => ({ json: data.referenceBatch(query) }),
     getCorporateActions: ({ params, query }) => ({ json: data.corporateActions(params.identifier, query) }),
-    getCoverage: () => ({ json: data.coverage() }),
+    getCoverage: async () => ({ json: await data.coverage() }),
     getDataSource: () => ({ json: data.source() }),
     searchIdentifiers: ({ query }) => ({ json: data.search(query) }),
   };

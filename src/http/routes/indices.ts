@@ -5,17 +5,17 @@ import type { Handlers } from '../handler.js';
 
 export function indexHandlers(indices: Indices, questions: IndexQuestions): Handlers<typeof indexRoutes> {
   return {
-    listIndices: ({ query }) => ({ json: indices.list(query) }),
+    listIndices: async ({ query }) => ({ json: await indices.list(query) }),
     async createIndex({ body }) {
       const { saved, etag } = await indices.create(body());
       return { json: saved, etag };
     },
     listRuleTypes: () => ({ json: indices.ruleTypes() }),
-    validateIndex: ({ body }) => ({ json: indices.validate(body()) }),
+    validateIndex: async ({ body }) => ({ json: await indices.validate(body()) }),
     previewDocument: async ({ body, signal }) => ({ bytes: await questions.previewDocument(body(), signal) }),
     whatIf: async ({ body, signal }) => ({ bytes: await questions.whatIf(body(), signal) }),
-    getIndex({ params }) {
-      const { document, etag } = indices.get(params.index_id);
+    async getIndex({ params }) {
+      const { document, etag } = await indices.get(params.index_id);
       return { json: document, etag };
     },
     async putIndex({ params, body, precondition }) {
@@ -27,6 +27,6 @@ export function indexHandlers(indices: Indices, questions: IndexQuestions): Hand
     explainName: async ({ params, query, signal }) => ({
       bytes: await questions.explain({ indexId: params.index_id, identifier: params.identifier, asOf: query.as_of }, signal),
     }),
-    getMethodology: ({ params }) => ({ json: questions.methodology(params.index_id) }),
+    getMethodology: async ({ params }) => ({ json: await questions.methodology(params.index_id) }),
   };
 }

@@ -5,14 +5,14 @@ import type { Handlers } from '../handler.js';
 
 export function optimiseHandlers(optimise: Optimise, indices: Pick<Indices, 'derive'>): Handlers<typeof optimiseRoutes> {
   return {
-    listConstraintSets: ({ query }) => ({ json: optimise.listSets(query) }),
+    listConstraintSets: async ({ query }) => ({ json: await optimise.listSets(query) }),
     async createConstraintSet({ body }) {
       const { saved, etag } = await optimise.createSet(body());
       return { json: saved, etag };
     },
     validateConstraintSet: ({ body }) => ({ json: optimise.validateSet(body()) }),
-    getConstraintSet({ params }) {
-      const { set, etag } = optimise.getSet(params.constraint_set_id);
+    async getConstraintSet({ params }) {
+      const { set, etag } = await optimise.getSet(params.constraint_set_id);
       return { json: set, etag };
     },
     async putConstraintSet({ params, body, precondition }) {
@@ -28,8 +28,8 @@ export function optimiseHandlers(optimise: Optimise, indices: Pick<Indices, 'der
       const status = await optimise.start(body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
-    getOptimisation({ params }) {
-      const { length, etag, open } = optimise.result(params.run_id);
+    async getOptimisation({ params }) {
+      const { length, etag, open } = await optimise.result(params.run_id);
       return { stream: open(), length, etag };
     },
     async optimiseIndex({ params, body }) {

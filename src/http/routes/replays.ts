@@ -5,7 +5,7 @@ import type { Handlers } from '../handler.js';
 export function replayHandlers(replays: Replays): Handlers<typeof replayRoutes> {
   return {
     async replayRun({ params, body, origin }) {
-      replays.assertRun(params.index_id);
+      await replays.assertRun(params.index_id);
       body(); // Has no members; one that has is refused.
       const status = await replays.replay(params.index_id, origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };

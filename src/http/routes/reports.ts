@@ -8,16 +8,16 @@ export function reportHandlers(reports: Reports): Handlers<typeof reportRoutes> 
       const status = await reports.render(body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
-    getRender({ params }) {
-      const { fileName, length, etag, open } = reports.getRender(params.render_id);
+    async getRender({ params }) {
+      const { fileName, length, etag, open } = await reports.getRender(params.render_id);
       return { stream: open(), length, etag, type: 'application/pdf', headers: { 'Content-Disposition': `inline; filename="${fileName}"` } };
     },
     async deleteRender({ params, precondition }) {
       await reports.removeRender(params.render_id, precondition());
       return {};
     },
-    listTemplates: ({ query }) => ({ json: reports.listTemplates(query) }),
-    getTemplate: ({ params }) => templateReply(reports.getTemplate(params.template_id)),
+    listTemplates: async ({ query }) => ({ json: await reports.listTemplates(query) }),
+    getTemplate: async ({ params }) => templateReply(await reports.getTemplate(params.template_id)),
     async putTemplate({ params, body, precondition }) {
       const { saved, etag } = await reports.putTemplate(params.template_id, body(), precondition());
       return { json: saved, etag };

@@ -5,7 +5,7 @@ import type { Handlers } from '../handler.js';
 export function simulationHandlers(simulations: Simulations): Handlers<typeof simulationRoutes> {
   return {
     async simulateIndex({ params, body, origin }) {
-      simulations.assertRun(params.index_id);
+      await simulations.assertRun(params.index_id);
       const status = await simulations.simulate(params.index_id, body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },

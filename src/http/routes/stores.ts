@@ -4,14 +4,14 @@ import type { Handlers } from '../handler.js';
 
 export function storeHandlers(stores: Stores): Handlers<typeof storeRoutes> {
   return {
-    listStores: ({ query }) => ({ json: stores.list(query) }),
+    listStores: async ({ query }) => ({ json: await stores.list(query) }),
     createStore: async (request) => ({ json: await stores.create(request.body()) }),
-    getStore({ params }) {
-      const { store, etag } = stores.get(params.store_id);
+    async getStore({ params }) {
+      const { store, etag } = await stores.get(params.store_id);
       return { json: store, ...(etag === undefined ? {} : { etag }) };
     },
     async updateStore(request) {
-      stores.get(request.params.store_id);
+      await stores.get(request.params.store_id);
       const { store, etag } = await stores.update(request.params.store_id, request.body(), request.precondition());
       return { json: store, etag };
     },
@@ -21,13 +21,13 @@ export function storeHandlers(stores: Stores): Handlers<typeof storeRoutes> {
     },
     activateStore: async ({ params, origin }) => ({ json: await stores.activate(params.store_id, origin) }),
     async refreshStore(request) {
-      stores.get(request.params.store_id);
+      await stores.get(request.params.store_id);
       return { json: await stores.refresh(request.params.store_id, request.body(), request.origin) };
     },
     syncData: async (request) => ({ json: await stores.sync(request.body(), request.origin) }),
     auditStore: async ({ params, signal }) => ({ json: await stores.audit(params.store_id, signal) }),
     async repairStore(request) {
-      stores.get(request.params.store_id);
+      await stores.get(request.params.store_id);
       return { json: await stores.repair(request.params.store_id, request.body()) };
     },
     importStore: async (request) => ({ json: await stores.importData(request.body()) }),

@@ -4,14 +4,14 @@ import type { Handlers } from '../handler.js';
 
 export function strategyHandlers(strategies: Strategies): Handlers<typeof strategyRoutes> {
   return {
-    listStrategies: ({ query }) => ({ json: strategies.list(query) }),
+    listStrategies: async ({ query }) => ({ json: await strategies.list(query) }),
     async createStrategy({ body }) {
       const { saved, etag } = await strategies.create(body());
       return { json: saved, etag };
     },
-    validateStrategy: ({ body }) => ({ json: strategies.validate(body()) }),
-    getStrategy({ params }) {
-      const { stored, etag } = strategies.get(params.strategy_id);
+    validateStrategy: async ({ body }) => ({ json: await strategies.validate(body()) }),
+    async getStrategy({ params }) {
+      const { stored, etag } = await strategies.get(params.strategy_id);
       return { json: stored, etag };
     },
     async putStrategy({ params, body, precondition }) {

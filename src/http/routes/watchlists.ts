@@ -4,8 +4,8 @@ import type { Handlers, Reply } from '../handler.js';
 
 export function watchlistHandlers(watchlists: Watchlists): Handlers<typeof watchlistRoutes> {
   return {
-    listWatchlists: ({ query }) => ({ json: watchlists.list(query) }),
-    getWatchlist: ({ params }) => reply(watchlists.get(params.watchlist_id)),
+    listWatchlists: async ({ query }) => ({ json: await watchlists.list(query) }),
+    getWatchlist: async ({ params }) => reply(await watchlists.get(params.watchlist_id)),
     putWatchlist: async (request) => reply(await watchlists.put(request.params.watchlist_id, request.body(), request.precondition())),
     async deleteWatchlist({ params, precondition }) {
       await watchlists.remove(params.watchlist_id, precondition());

@@ -11,16 +11,17 @@ function memoryStore(): DocumentStore & { readonly entries: Map<string, Entry> }
   let writes = 0;
   const keyOf = (kind: DocumentKind, id: string) => `${kind} ${id}`;
   const reader = {
-    get: (kind: DocumentKind, id: string) => entries.get(keyOf(kind, id)),
-    ids: (kind: DocumentKind) => [...entries.values()].filter(({ id }) => entries.has(keyOf(kind, id))).map(({ id }) => id).filter((id, i, all) => all.indexOf(id) === i).toSorted(),
+    get: async (kind: DocumentKind, id: string) => entries.get(keyOf(kind, id)),
+    ids: async (kind: DocumentKind) => [...entries.values()].filter(({ id }) => entries.has(keyOf(kind, id))).map(({ id }) => id).filter((id, i, all) => all.indexOf(id) === i).toSorted(),
   };
   return {
     ...reader,
     entries,
-    list(kind, read) {
+    async list(kind, read) {
       const causes = { unreadable: 0, invalid: 0, unsupported: 0 };
-      const documents = reader.ids(kind).flatMap((id) => {
-        const entry = reader.get(kind, id)!;
+      const ids = await reader.ids(kind);
+      const documents = ids.flatMap((id) => {
+        const entry = entries.get(keyOf(kind, id))!;
         if ('unreadable' in entry) {
           causes[entry.unreadable]++;
           return [];
@@ -35,15 +36,15 @@ function memoryStore(): DocumentStore & { readonly entries: Map<string, Entry> }
       const before = new Map(entries);
       const tx: DocumentTransaction = {
         ...reader,
-        put(kind, id, body) {
+        async put(kind, id, body) {
           const etag = `etag-${++writes}`;
           entries.set(keyOf(kind, id), { id, body, etag, updatedAt: '' });
           return etag;
         },
-        delete: (kind, id) => entries.delete(keyOf(kind, id)),
+        delete: async (kind, id) => entries.delete(keyOf(kind, id)),
       };
       try {
-        return change(tx);
+        return await change(tx);
       } catch (failure) {
         entries.clear();
         for (const [key, entry] of before) entries.set(key, entry);
@@ -58,7 +59,7 @@ function setUp(live: readonly string[] = []) {
   const documents = memoryStore();
   const cancelled: string[] = [];
   const jobs: Pick<Jobs, 'isLive' | 'cancel' | 'get' | 'ids'> = {
-    get: () => undefined,
+    get: async () => undefined,
     ids: () => [],
     isLive: (jobId) => live.includes(jobId),
     async cancel(jobId) {
@@ -88,12 +89,12 @@ describe('definitions that cannot be read', () => {
     documents.entries.set('index TORN', { id: 'TORN', unreadable: 'unreadable' });
     documents.entries.set('index NEWER', { id: 'NEWER', unreadable: 'unsupported' });
     documents.entries.set('index WRONG', stored('WRONG', { id: 'WRONG' }));
-    expect(indices.list({})).toMatchObject({ indices: [{ id: 'GOOD' }], skipped: 3, skipped_causes: { unreadable: 1, invalid: 1, unsupported: 1 } });
+    expect(await indices.list({})).toMatchObject({ indices: [{ id: 'GOOD' }], skipped: 3, skipped_causes: { unreadable: 1, invalid: 1, unsupported: 1 } });
     for (const id of ['TORN', 'NEWER', 'WRONG']) {
-      expect(() => indices.get(id)).toThrow(expect.objectContaining({ code: 'DOCUMENT_UNREADABLE' }));
+      await expect(indices.get(id)).rejects.toThrow(expect.objectContaining({ code: 'DOCUMENT_UNREADABLE' }));
       expect(await indices.remove(id, undefined)).toMatchObject({ deleted: [{ index_id: id }] });
     }
-    expect(indices.list({}).skipped).toBe(0);
+    expect((await indices.list({})).skipped).toBe(0);
   });
 
   test('a new definition can take the place of one that cannot be read, but not by POST', async () => {
@@ -101,7 +102,7 @@ describe('definitions that cannot be read', () => {
     documents.entries.set('index TORN', { id: 'TORN', unreadable: 'unreadable' });
     await expect(indices.create(rules('TORN'))).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
     await indices.replace('TORN', rules('TORN'), undefined);
-    expect(indices.get('TORN').document.name).toBe('TORN');
+    expect((await indices.get('TORN')).document.name).toBe('TORN');
   });
 });
 
@@ -115,7 +116,7 @@ describe('deleting', () => {
     documents.entries.set('run PARENT', stored('PARENT', { run_at: '2026-01-01T00:00:00.000000+00:00' }));
     for (const id of ['PARENT', 'GRAND', 'OTHER']) documents.entries.set(`job backtest:${id}`, stored(`backtest:${id}`, {}));
     documents.entries.set('job-input backtest:GRAND', stored('backtest:GRAND', {}));
-    expect(indices.list({}).indices.map(({ id, has_run, run_at }) => [id, has_run, run_at])).toContainEqual(['PARENT', true, '2026-01-01T00:00:00.000000+00:00']);
+    expect((await indices.list({})).indices.map(({ id, has_run, run_at }) => [id, has_run, run_at])).toContainEqual(['PARENT', true, '2026-01-01T00:00:00.000000+00:00']);
     expect(await indices.remove('PARENT', undefined)).toEqual({
       deleted: [
         { index_id: 'PARENT', backtest_record_deleted: true, backtest_results_deleted: 2, derived_from: null },
@@ -131,7 +132,7 @@ describe('deleting', () => {
     const { indices } = setUp();
     await indices.create(rules('KEPT'));
     await expect(indices.remove('KEPT', ['another'])).rejects.toMatchObject({ code: 'PRECONDITION_FAILED' });
-    expect(indices.get('KEPT').document.id).toBe('KEPT');
+    expect((await indices.get('KEPT')).document.id).toBe('KEPT');
   });
 });
 
@@ -151,7 +152,7 @@ describe('references', () => {
     await indices.create(rules('P'));
     await indices.create(derived('K', 'P'));
     await indices.replace('P', { ...rules('P'), base_value: 1000 }, undefined);
-    expect(indices.get('K').document.base_value).toBe(100);
-    expect(indices.validate(indices.get('K').document)).toMatchObject({ valid: true, findings: [{ severity: 'warning', code: 'PARENT_CHANGED', path: 'base_value' }] });
+    expect((await indices.get('K')).document.base_value).toBe(100);
+    expect(await indices.validate((await indices.get('K')).document)).toMatchObject({ valid: true, findings: [{ severity: 'warning', code: 'PARENT_CHANGED', path: 'base_value' }] });
   });
 });

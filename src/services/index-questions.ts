@@ -57,15 +57,15 @@ export function createIndexQuestions({ documents, jobs, markets, calendars }: In
   }
 
   /** What the served market lacks for a document is an error now, and told with everything else about it. */
-  function onMarket(document: IndexDocument, market: MarketData): readonly Finding[] {
+  async function onMarket(document: IndexDocument, market: MarketData): Promise<readonly Finding[]> {
     const findings = marketFindings(document, market, 'error');
     assertNoErrors('index document', findings);
-    return [...findings, ...assumptionsOf(document, market, indexOf)];
+    return [...findings, ...(await storedIndices(documents).answer((indexOf) => assumptionsOf(document, market, indexOf)))];
   }
 
   async function preview(document: IndexDocument, asOf: string | null, signal: AbortSignal): Json {
     const { handle, market } = markets.require();
-    onMarket(document, market);
+    await onMarket(document, market);
     const question = { market: handle, documents: await reached(document), indexId: document.id, asOf };
     const { bytes } = await jobs.query('preview', question, signal);
     return bytes;
@@ -89,8 +89,8 @@ export function createIndexQuestions({ documents, jobs, markets, calendars }: In
       const before = (await checked(base as Body)).document;
       const after = await checked((value.changed ?? mergePatch(before, value.patch)) as Body);
       const { handle, market } = markets.require();
-      onMarket(before, market);
-      const warnings = orderFindings([...after.findings, ...onMarket(after.document, market)]);
+      await onMarket(before, market);
+      const warnings = orderFindings([...after.findings, ...(await onMarket(after.document, market))]);
       const question = async (document: IndexDocument) => ({ documents: await reached(document), indexId: document.id });
       const { bytes } = await jobs.query('whatIf', { market: handle, before: await question(before), after: await question(after.document), asOf: value.as_of, findings: warnings }, signal);
       return bytes;
@@ -100,7 +100,7 @@ export function createIndexQuestions({ documents, jobs, markets, calendars }: In
       const { handle, market } = markets.require();
       if (!market.identifiers.includes(identifier)) throw new Refusal('IDENTIFIER_NOT_FOUND', `The served store does not hold ${identifier}.`, { identifier });
       await checked(document);
-      onMarket(document, market);
+      await onMarket(document, market);
       const question = { market: handle, documents: await reached(document), indexId, identifier, asOf: asOf ?? null };
       const { bytes } = await jobs.query('explain', question, signal);
       return bytes;

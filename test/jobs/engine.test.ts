@@ -164,9 +164,9 @@ function reach(engine: JobEngine, jobId: string, status: string): Promise<void> 
 }
 
 const started = (world: World, count: number): Promise<void> =>
-  new Promise(async (resolve) => {
-    const look = (): void => void (world.errands.length >= count ? resolve() : setImmediate(look));
-    await look();
+  new Promise((resolve) => {
+    const peek = (): void => void (world.errands.length >= count ? resolve() : setImmediate(peek));
+    peek();
   });
 
 describe('submitting', () => {

@@ -4,7 +4,7 @@ import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
 import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
-import { CannotGoOn } from '#domain/backtest/extend/resume.js';
+import { CannotResume } from '#domain/backtest/extend/reasons.js';
 import { summaryOf } from '#domain/backtest/run-summary.js';
 import { runBacktest } from '#domain/backtest/run.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
@@ -28,7 +28,7 @@ function runOn(engine: Engine, input: TaskInput<'backtest'>, control: TaskContro
   try {
     return extendedRun(engine, { ...input, kept }, control);
   } catch (thrown) {
-    if (thrown instanceof CannotGoOn) return wholeRun(engine, input, control, thrown.reason);
+    if (thrown instanceof CannotResume) return wholeRun(engine, input, control, thrown.reason);
     throw thrown;
   }
 }
@@ -68,7 +68,7 @@ function extendedRun(engine: Engine, { market: handle, plan, engineVersion, kept
     end: formatDay(summary.days.at(-1)!),
     runHash: stamp.runHash,
     storeContentHash: handle.contentHash,
-    begun: run.begun,
+    begun: run.earlierFiles,
     ...extension,
   };
 }

@@ -1,5 +1,6 @@
 import { marketOn } from '#domain/backtest/simulate/compositions.js';
-import type { RunColumns, RunHeader } from '#domain/backtest/run-file/columns.js';
+import type { RunHeader } from '#domain/backtest/run-file/header.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { LIMITS } from '#domain/limits.js';

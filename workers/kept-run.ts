@@ -4,7 +4,7 @@ import { deserialize, serialize } from 'node:v8';
 import { crc32 } from 'node:zlib';
 import { CHECKPOINT_FORMAT, type RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
-import { CannotGoOn } from '#domain/backtest/extend/resume.js';
+import { CannotResume } from '#domain/backtest/extend/reasons.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { canonicalJson } from '#domain/canonical-json.js';
@@ -86,19 +86,19 @@ export interface GoOnOrder {
 
 /**
  * The stored run with the sessions that came after it.
- * @throws CannotGoOn
+ * @throws CannotResume
  * @throws Refusal as the whole run would
  */
 export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrder, control: TaskControl): GoneOn {
   const state = readState(kept);
-  if (state.identity !== identityOf(plan, engineVersion)) throw new CannotGoOn(kept.planReason);
-  if (handle.digests === undefined) throw new CannotGoOn('no_checkpoint');
+  if (state.identity !== identityOf(plan, engineVersion)) throw new CannotResume(kept.planReason);
+  if (handle.digests === undefined) throw new CannotResume('no_checkpoint');
   const { checkpoint } = state;
   const after = Math.min(checkpoint.since, settledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));
   const market = openMarketSince(handle, after);
   const changed = prefixDiffers(prefixOf(market, handle.digests, checkpoint.day), state.prefix);
-  if (changed !== null) throw new CannotGoOn(changed === 'names' ? 'names_changed' : 'history_changed');
-  if (reachesBack(market, checkpoint.day)) throw new CannotGoOn('history_changed');
+  if (changed !== null) throw new CannotResume(changed === 'names' ? 'names_changed' : 'history_changed');
+  if (reachesBack(market, checkpoint.day)) throw new CannotResume('history_changed');
   return reading(() =>
     withRunFile(kept.columns, (stored) => {
       const run = extendRun({
@@ -109,12 +109,12 @@ export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrde
         createDecider: indexDeciders(engine),
         engine,
         report: (fraction, message) => control.report(0.8 * fraction, message),
-        begunNames: kept.begunNames,
+        fileNames: kept.begunNames,
         actionsOf: (columns) => actionsOf(handle, columns),
         contentHash: handle.contentHash,
       });
       const { cells } = state.snapshots;
-      if (cells + cellsOf(run.rebalances) > SNAPSHOT_CELLS_MAX) throw new CannotGoOn('rewritten');
+      if (cells + cellsOf(run.rebalances) > SNAPSHOT_CELLS_MAX) throw new CannotResume('rewritten');
       return {
         ...run,
         snapshots: { ...state.snapshots, behind: textBehind(kept, state.snapshots), added: run.rebalances, identifiers: run.market },
@@ -124,11 +124,11 @@ export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrde
   );
 }
 
-/** Text of the snapshots that a stored result has behind those kept by themselves. @throws CannotGoOn when it is not what was written */
+/** Text of the snapshots that a stored result has behind those kept by themselves. @throws CannotResume when it is not what was written */
 function textBehind({ result }: KeptRun, { from, to, checksum }: SnapshotsBehind): Uint8Array {
   const text = new Uint8Array(to - from);
   if (text.length > 0) readStretch(result, from, text);
-  if (crc32(text) !== checksum) throw new CannotGoOn('no_checkpoint');
+  if (crc32(text) !== checksum) throw new CannotResume('no_checkpoint');
   return text;
 }
 
@@ -137,7 +137,7 @@ function reading<T>(work: () => T): T {
   try {
     return work();
   } catch (thrown) {
-    throw thrown instanceof Refusal && thrown.code === 'DOCUMENT_UNREADABLE' ? new CannotGoOn('no_checkpoint') : thrown;
+    throw thrown instanceof Refusal && thrown.code === 'DOCUMENT_UNREADABLE' ? new CannotResume('no_checkpoint') : thrown;
   }
 }
 
@@ -149,17 +149,17 @@ function readState({ checkpoint }: KeptRun): KeptState {
   } catch {
     // A newer runtime wrote it.
   }
-  throw new CannotGoOn('no_checkpoint');
+  throw new CannotResume('no_checkpoint');
 }
 
-/** @throws CannotGoOn when a file is gone or has another content than was written */
+/** @throws CannotResume when a file is gone or has another content than was written */
 function readKept({ path, sha256 }: KeptRun['checkpoint']): Uint8Array {
   let bytes: Uint8Array;
   try {
     bytes = readFileSync(path);
   } catch {
-    throw new CannotGoOn('no_checkpoint');
+    throw new CannotResume('no_checkpoint');
   }
-  if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw new CannotGoOn('no_checkpoint');
+  if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw new CannotResume('no_checkpoint');
   return bytes;
 }

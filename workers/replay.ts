@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { columnsDiffer, type RunDifference } from '#domain/backtest/run-file/compare.js';
-import { openColumns } from '#domain/backtest/run-file/columns.js';
+import { firstDifference, type RunDifference } from '#domain/backtest/run-file/compare.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ReplayInput, Task } from '#jobs/tasks.js';
 import { createJsonWriter } from '#views/json-writer.js';
@@ -32,7 +32,7 @@ type Outputs = ReturnType<typeof runForStore>['outputs'];
 function differenceOf({ paths }: ReplayInput, outputs: Outputs): RunDifference | null {
   if (!isEqual(readStored(paths.columns), outputs.columns)) {
     // Those of a run that went on with another are laid out in their own way.
-    const found = withRunFile(paths.columns, (stored) => columnsDiffer(stored, openColumns((start, end) => outputs.columns.slice(start, end))));
+    const found = withRunFile(paths.columns, (stored) => firstDifference(stored, openColumns((start, end) => outputs.columns.slice(start, end))));
     if (found) return found;
   }
   const { snapshots } = paths;

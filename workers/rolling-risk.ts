@@ -1,5 +1,5 @@
 import { rollingRisk } from '#domain/analytics/rolling-risk.js';
-import type { RunColumns } from '#domain/backtest/run-file/columns.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { lastAtMost } from '#domain/search.js';
 import type { Task } from '#jobs/tasks.js';
 import { createJsonWriter } from '#views/json-writer.js';

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { openColumns, type ReadRange, type RunColumns } from '#domain/backtest/run-file/columns.js';
+import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
+import type { ReadRange } from '#domain/backtest/run-file/segments.js';
 import { Refusal } from '#domain/refusal.js';
 
 /**

@@ -1,5 +1,5 @@
-import { readRecord } from '#domain/backtest/record/record-columns.js';
-import type { RunRecord } from '#domain/backtest/record/run-record.js';
+import { readRecord } from '#domain/backtest/run-file/record.js';
+import type { RunRecord } from '#domain/backtest/record/schema.js';
 import { Refusal } from '#domain/refusal.js';
 import type { RunRecordInput, Task } from '#jobs/tasks.js';
 import { createJsonSinkWriter } from '#views/json-writer.js';

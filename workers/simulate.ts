@@ -1,6 +1,6 @@
 import { marketOn } from '#domain/backtest/simulate/compositions.js';
 import { canonicalJson } from '#domain/canonical-json.js';
-import type { RunColumns } from '#domain/backtest/run-file/columns.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/days.js';
 import { LIMITS } from '#domain/limits.js';
 import { growthOf, type GrowthTerms } from '#domain/market/growth.js';

@@ -1,4 +1,4 @@
-import type { RunColumns } from '#domain/backtest/run-file/columns.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { FactorRiskInput, GroupsViewInput, ReconcileInput, RunViewInput, Task, WeightsViewInput } from '#jobs/tasks.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { referenceAt, type MarketData, type ReferenceValue } from '#domain/market/market-data.js';

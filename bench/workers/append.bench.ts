@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
-import { openColumns } from '#domain/backtest/run-file/columns.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/days.js';
 import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.js';
 import { shareMarket, type MarketHandle } from '#domain/market/handle.js';

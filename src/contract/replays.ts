@@ -7,7 +7,7 @@ const shown = z.union([z.number(), z.string()]).nullable();
 
 export const RunDifference = z
   .strictObject({
-    part: z.string().meta({ description: 'What differs: a series, the weights, the names, or result, record and overview.' }),
+    part: z.string().meta({ description: 'What differs: a series, the weights, the names, a field of the record (record.portfolio.cash), or result and overview.' }),
     date: z.string().nullable().meta({ description: 'Earliest date on which it does; null for what has none.' }),
     name: z.string().nullable().meta({ description: 'First name on that date, for what has one value a name.' }),
     stored: shown,

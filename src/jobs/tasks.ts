@@ -315,7 +315,7 @@ export interface BacktestOutput {
   readonly snapshots: KeptSnapshots;
   /** OverviewView as JSON. */
   readonly overview: OutputBytes;
-  /** Columns that the views and the record are read from: see `#domain/backtest/run-file/columns.js`. */
+  /** Columns that the views and the record are read from: see `#domain/backtest/run-file/read.js`. */
   readonly columns: OutputBytes;
   /** Capture time of the run, ISO-8601 UTC with offset. */
   readonly runAt: string;

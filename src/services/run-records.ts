@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { RECORD_FORMAT } from '#domain/backtest/record/record-columns.js';
+import { RECORD_FORMAT } from '#domain/backtest/record/pack.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';

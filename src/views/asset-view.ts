@@ -1,6 +1,6 @@
 import type { AssetView } from '#contract/analytics.js';
 import { relativeMetrics, type DatedSeries } from '#domain/analytics/relative.js';
-import type { RunColumns } from '#domain/backtest/run-file/columns.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/days.js';
 import { growthStep } from '#domain/market/growth.js';
 import { Refusal } from '#domain/refusal.js';

@@ -1,7 +1,7 @@
 import type { AttributionView } from '#contract/analytics.js';
 import { linkContributions } from '#domain/analytics/attribution.js';
 import { returnsOf } from '#domain/analytics/series.js';
-import type { RunColumns } from '#domain/backtest/run-file/columns.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, formatDayTimestamp } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { lastAtMost } from '#domain/search.js';

@@ -1,4 +1,5 @@
-import type { RecordedBook, WeightsFrame } from '#domain/backtest/record/run-record.js';
+import type { WeightsFrame } from '#domain/backtest/record/field.js';
+import type { RecordedBook } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/days.js';
 import type { JsonWriter } from './json-writer.js';
 import { daysToken, writeSeries, writeSeriesBody } from './series-json.js';

@@ -1,5 +1,5 @@
 import { rebase } from '#domain/analytics/series.js';
-import type { RunColumns } from '#domain/backtest/run-file/columns.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/days.js';
 import { Refusal } from '#domain/refusal.js';
 import type { JsonWriter } from './json-writer.js';

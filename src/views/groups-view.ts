@@ -4,7 +4,7 @@ import { brinsonFachler, type GroupedPeriod } from '#domain/analytics/brinson.js
 import { reconciles } from '#domain/analytics/linking.js';
 import { returnsOf } from '#domain/analytics/series.js';
 import type { Book } from '#domain/backtest/simulate/book.js';
-import type { RunColumns } from '#domain/backtest/run-file/columns.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, formatDayTimestamp, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { Refusal } from '#domain/refusal.js';

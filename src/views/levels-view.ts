@@ -1,4 +1,5 @@
-import { VARIANT_BLOCKS, type RunColumns } from '#domain/backtest/run-file/columns.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { dayFrom } from '#domain/days.js';
 import { RETURN_VARIANTS, type ReturnVariant } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';

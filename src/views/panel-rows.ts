@@ -1,4 +1,5 @@
-import type { BlockName, RunColumns } from '#domain/backtest/run-file/columns.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { BlockName } from '#domain/backtest/run-file/schema.js';
 
 /** Values of a panel read at a time: a quarter of a megabyte, which stays in a processor's second cache. */
 const PART = 1 << 15;

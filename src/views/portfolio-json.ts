@@ -1,4 +1,5 @@
-import type { RecordedOrder, RecordedPortfolio, RunRecord } from '#domain/backtest/record/run-record.js';
+import type { RecordedOrder } from '#domain/backtest/record/rows.js';
+import type { RecordedPortfolio, RunRecord } from '#domain/backtest/record/schema.js';
 import { TRADE_REASONS } from '#domain/backtest/simulate/trades.js';
 import { formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';

@@ -1,4 +1,4 @@
-import type { RunRecord } from '#domain/backtest/record/run-record.js';
+import type { RunRecord } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/days.js';
 import type { Finding } from '#domain/findings.js';
 import type { JsonWriter } from './json-writer.js';

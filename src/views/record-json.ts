@@ -1,4 +1,4 @@
-import type { RecordedBook, RunRecord } from '#domain/backtest/record/run-record.js';
+import type { RecordedBook, RunRecord } from '#domain/backtest/record/schema.js';
 import { createFrameWriter, writeBook } from './book-json.js';
 import { createJsonWriter, type JsonWriter } from './json-writer.js';
 import { writePortfolio, writeUnfilled } from './portfolio-json.js';

@@ -1,5 +1,5 @@
-import { EFFECT_WIDTH } from '#domain/backtest/run-file/segments.js';
-import type { RunColumns } from '#domain/backtest/run-file/columns.js';
+import { EFFECT_WIDTH } from '#domain/backtest/run-file/effects.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { SessionEffect } from '#domain/market/growth.js';
 
 /** What happened to a name of a run on one of its dates. */

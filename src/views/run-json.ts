@@ -1,6 +1,6 @@
 import { concentration } from '#domain/analytics/concentration.js';
 import type { Composition } from '#domain/backtest/simulate/compositions.js';
-import type { Snapshot } from '#domain/backtest/record/run-record.js';
+import type { Snapshot } from '#domain/backtest/record/schema.js';
 import { assertReturns, summaryOf, type RunSummary } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import { formatDay, formatDayTimestamp } from '#domain/days.js';

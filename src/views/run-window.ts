@@ -1,4 +1,4 @@
-import type { RunColumns } from '#domain/backtest/run-file/columns.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, formatDay } from '#domain/days.js';
 import { Refusal } from '#domain/refusal.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';

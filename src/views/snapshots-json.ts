@@ -1,4 +1,4 @@
-import type { Snapshot } from '#domain/backtest/record/run-record.js';
+import type { Snapshot } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/days.js';
 import { jsonToken, type JsonWriter } from './json-writer.js';
 import { dayText } from './series-json.js';

@@ -1,6 +1,7 @@
 import type { WeightsView } from '#contract/analytics.js';
 import { concentration, drift } from '#domain/analytics/concentration.js';
-import type { RunColumns, StoredRebalance } from '#domain/backtest/run-file/columns.js';
+import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { Refusal } from '#domain/refusal.js';

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { openColumns } from '#domain/backtest/run-file/columns.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
 import { builtInTemplate, BUILT_IN_IDS, type BuiltInId } from '#domain/reports/built-in.js';
 import { createRunFigures } from '#views/report/figures.js';
 import { renderReport } from '#views/report/render-report.js';

@@ -3577,7 +3577,7 @@ export interface RuleTypes {
 }
 
 export interface RunDifference {
-  /** What differs: a series, the weights, the names, or result, record and overview. */
+  /** What differs: a series, the weights, the names, a field of the record (record.portfolio.cash), or result and overview. */
   readonly part: string;
   /** Earliest date on which it does; null for what has none. */
   readonly date: string | null;

@@ -1,4 +1,4 @@
-import { gapsOf, pricingOf, type RecordedGaps, type RecordedPricing } from './record/run-record.js';
+import { gapsOf, pricingOf, type RecordedGaps, type RecordedPricing } from './record/rows.js';
 import type { Run } from './run.js';
 import type { BenchmarkRun } from './simulate/benchmark.js';
 import type { ReturnVariant } from '../market/market-data.js';

@@ -1,6 +1,6 @@
 import { contributionLink } from '#domain/analytics/attribution.js';
 import { returnsOf } from '#domain/analytics/series.js';
-import type { RunColumns } from '#domain/backtest/run-file/columns.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/days.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 import type { PanelRows } from '../panel-rows.js';

@@ -1,6 +1,6 @@
 import { annualReturns, backtestMetrics, drawdownOf, returnsOf, type BacktestMetrics } from '#domain/analytics/series.js';
-import type { RunColumns } from '#domain/backtest/run-file/columns.js';
-import type { RunRecord } from '#domain/backtest/record/run-record.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunRecord } from '#domain/backtest/record/schema.js';
 import { firstAtLeast } from '#domain/search.js';
 import { check, furthest, type Check } from './check.js';
 

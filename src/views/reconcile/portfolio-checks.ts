@@ -1,5 +1,5 @@
-import type { RunColumns } from '#domain/backtest/run-file/columns.js';
-import type { RunRecord } from '#domain/backtest/record/run-record.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunRecord } from '#domain/backtest/record/schema.js';
 import { check, furthest, type Check } from './check.js';
 
 /** Money: positions, cash, trades and what they cost. */

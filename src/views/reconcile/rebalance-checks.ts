@@ -1,4 +1,4 @@
-import type { RunColumns } from '#domain/backtest/run-file/columns.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { check, furthest, type Check } from './check.js';
 
 /** What each rebalance applied, against what it started from and its cap. */

@@ -1,7 +1,7 @@
 import type { ReconciliationView } from '#contract/analytics.js';
-import { readRecord } from '#domain/backtest/record/record-columns.js';
-import type { RunColumns } from '#domain/backtest/run-file/columns.js';
-import type { RunRecord } from '#domain/backtest/record/run-record.js';
+import { readRecord } from '#domain/backtest/run-file/record.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunRecord } from '#domain/backtest/record/schema.js';
 import { panelRows } from '../panel-rows.js';
 import type { Check } from './check.js';
 import { contributionPass } from './contribution-checks.js';

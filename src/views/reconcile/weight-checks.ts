@@ -1,5 +1,5 @@
 import { drift } from '#domain/analytics/concentration.js';
-import type { RunColumns } from '#domain/backtest/run-file/columns.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { growthStep } from '#domain/market/growth.js';
 import { panelRows } from '../panel-rows.js';
 import { runEffects, type RunEffect } from '../run-effects.js';

@@ -1,7 +1,9 @@
 import type { AttributionView, OverviewView, WeightsView } from '#contract/analytics.js';
 import { monthlyReturns, rollingVolatility, type MonthReturn } from '#domain/analytics/rolling.js';
 import { annualReturns, drawdownOf, rebase, returnsOf } from '#domain/analytics/series.js';
-import type { RunColumns, RunLabels, StoredRebalance } from '#domain/backtest/run-file/columns.js';
+import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
+import type { RunLabels } from '#domain/backtest/run-file/labels.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { compareText } from '#domain/findings.js';
 import { lastAtMost } from '#domain/search.js';
 import { attributionView } from '../attribution-view.js';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, describe, test } from 'vitest';
 import type { Book } from '#domain/backtest/simulate/book.js';
 import type { Run } from '#domain/backtest/run.js';
-import { openColumns } from '#domain/backtest/run-file/columns.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';

@@ -1,6 +1,6 @@
-import { readRecord } from '#domain/backtest/record/record-columns.js';
+import { readRecord } from '#domain/backtest/run-file/record.js';
 import type { Run } from '#domain/backtest/run.js';
-import { openColumns } from '#domain/backtest/run-file/columns.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { RunStamp } from '#views/provenance-json.js';
 import { recordJson } from '#views/record-json.js';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { StrategyTerms } from '#domain/backtest/plan.js';
 import type { Run } from '#domain/backtest/run.js';
-import { openColumns } from '#domain/backtest/run-file/columns.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { RebalanceSpec } from '#domain/documents/index-document.js';
 import { attributionView } from '#views/attribution-view.js';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openColumns } from '#domain/backtest/run-file/columns.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
 import { openCalendars } from '#market/calendar-files.js';
 import type { MarketContent } from '#market/content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';

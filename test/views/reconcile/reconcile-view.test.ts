@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { openColumns } from '#domain/backtest/run-file/columns.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.js';
 import { reconcileView } from '#views/reconcile/reconcile-view.js';

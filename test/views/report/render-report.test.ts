@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/refusal.js';
 import { BUILT_IN_IDS, builtInTemplate, type BuiltInId } from '#domain/reports/built-in.js';
 import { ReportTemplateDocument } from '#domain/reports/template-document.js';
-import { openColumns } from '#domain/backtest/run-file/columns.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
 import { attributionView } from '#views/attribution-view.js';
 import { heldWeights, weightsView } from '#views/weights-view.js';
 import { createRunFigures, type RunFigures } from '#views/report/figures.js';

@@ -1,5 +1,5 @@
 import { runBacktest, type Run } from '#domain/backtest/run.js';
-import { openColumns } from '#domain/backtest/run-file/columns.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay, dayFrom } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';

@@ -1,30 +1,37 @@
 import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf } from '../../analytics/series.js';
-import { relativeMetrics } from '../../analytics/relative.js';
-import { dayFrom, formatDay, type Day } from '../../days.js';
+import { relativeMetrics, type RelativeMetrics } from '../../analytics/relative.js';
+import { dayFrom, type Day } from '../../days.js';
 import { assumptionFindings } from '../../documents/assumptions.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
 import type { Book, Gap } from '../simulate/book.js';
 import { CHECKPOINT_FORMAT, keptBook, marksOf, recentOf, sinceOf, type KeptBook, type RunCheckpoint } from './checkpoint.js';
 import type { Composition } from '../simulate/compositions.js';
-import { extendColumns, type NamesHeld } from './extend-columns.js';
-import { extendRecord } from './extend-record.js';
-import { CannotGoOn, goOn, type Continuation, type GoOnInput } from './resume.js';
-import type { BlockName, RunColumns } from '../run-file/columns.js';
-import { unfilledOf } from '../record/run-record.js';
+import { exchangeRates } from '../../market/exchange-rates.js';
+import { isEqual } from '../numbers.js';
+import { unfilledOf } from '../record/rows.js';
+import type { AddedSessions } from '../run-file/block.js';
+import { foreignRates } from '../run-file/foreign-rates.js';
+import type { RunColumns } from '../run-file/read.js';
+import { storedNumbers } from '../run-file/record.js';
+import type { BlockName } from '../run-file/schema.js';
+import { extendColumns } from './extend-columns.js';
+import { extendRecord, type ExtendedRecord } from './extend-record.js';
+import { CannotResume } from './reasons.js';
+import { resumeRun, type Continuation, type ResumeRunInput } from './resume.js';
 import type { RunSummary } from '../run-summary.js';
 import { findingGroups, gapsWithin, ownEnd, toldFindings, type FindingGroups, type RunRemains } from '../run.js';
 import { tradesOf } from '../simulate/trades.js';
 
-export interface ExtendInput extends GoOnInput {
+export interface ExtendInput extends ResumeRunInput {
   readonly stored: RunColumns;
-  /** Names that the files which its columns begin in, and at last that which they lie in, will have beside what is written. */
-  readonly begunNames: readonly string[];
+  /** Names that the earlier files of the run, and at last that which is open, will have beside what is written. */
+  readonly fileNames: readonly string[];
   /** Dates that a file may have before further ones are written to another; as many as are good for reading and writing unless given. */
   readonly datesMax?: number;
   /** Every action of some columns of the market. */
   readonly actionsOf: (columns: Int32Array) => readonly CorporateAction[];
-  /** Content of the market that the run goes on on. */
+  /** Content of the market that the run is resumed on. */
   readonly contentHash: string;
 }
 
@@ -36,8 +43,8 @@ export interface ExtendedRun {
   readonly market: readonly string[];
   /** Columns: what is new of them, and where the rest lies. */
   readonly columns: Uint8Array<ArrayBuffer>;
-  /** How many of the named files they begin in. */
-  readonly begun: number;
+  /** How many of the named files hold segments of them. */
+  readonly earlierFiles: number;
   readonly checkpoint: RunCheckpoint;
   /** Last date of the stored run, and how many it has more. */
   readonly extendedFrom: Day;
@@ -45,64 +52,110 @@ export interface ExtendedRun {
 }
 
 /**
- * Goes on with a stored run: what comes out is what running the whole gives, bit for bit, but for the layout of the columns.
- * @throws CannotGoOn
+ * Extends a stored run: what comes out is what running the whole gives, bit for bit, but for the layout of the columns.
+ * @throws CannotResume
  * @throws Refusal as the whole run would
  * @cost O(N + T) and the new sessions; weights and prices of before are not read, but for the prices of names that join
  */
 export function extendRun(input: ExtendInput): ExtendedRun {
   const { plan, stored, checkpoint, report } = input;
-  const continuation = goOn(input);
-  const { index, portfolio, rebalances, benchmark } = continuation;
+  const continuation = resumeRun(input);
+  const { index, portfolio, rebalances } = continuation;
   const held = namesHeld(stored, continuation);
   if (plan.strategy === undefined) assertSameWeights(stored, continuation); // Views of a strategy show what it holds itself.
   report(0.5, 'measuring');
-  const whole = (block: BlockName, added: Float64Array): Float64Array => joined(stored.f64(block), added);
-  const days = joinedDays(stored.i32('days'), index.sm.sessions.slice(portfolio.from + 1, portfolio.from + portfolio.length));
-  const value = whole('value', portfolio.value.subarray(1));
-  const indexValue = whole('indexLevel', index.book.value.subarray(1));
-  const costs = whole('costs', portfolio.costs.subarray(1));
-  const level = rebase(value, 100);
-  const indexLevel = rebase(indexValue.subarray(checkpoint.from - checkpoint.index.first), 100);
-  const metrics = backtestMetrics(level, indexLevel);
-  const trades = tradesOf(portfolio);
-  const gaps = newGaps(continuation);
+  const series = seriesOf(input, continuation);
   const remains = remainsOf(input, continuation);
-  const findings = toldFindings(remains.findings, assumptionFindings({ document: index.document, treatment: index.treatment, market: input.market }));
   const next = checkpointAfter(input, continuation, remains);
+  const trades = tradesOf(portfolio);
+  const metrics = backtestMetrics(series.level, series.relativeIndex);
+  const findings = toldFindings(remains.findings, assumptionFindings({ document: index.document, treatment: index.treatment, market: input.market }));
   const record = extendRecord({
-    stored, continuation, trades, gaps,
-    plain: { runId: plan.runId, metrics, findings, unfilled: 'end' in next.portfolio ? unfilledOf(ordersOf(next.portfolio, portfolio)) : [] },
+    stored: storedNumbers(stored),
+    description: stored.u8('record'),
+    market: index.sm.identifiers,
+    added: {
+      continuation, trades, metrics, findings,
+      gaps: newGaps(continuation),
+      unfilled: 'end' in next.portfolio ? unfilledOf(ordersOf(next.portfolio, portfolio)) : [],
+    },
   });
-  const relative = record.benchmark && relativeMetrics({ days, values: level }, record.benchmark);
-  const { header } = stored;
-  const first = header.dates - 1;
-  const addedRebalances = rebalances.map(({ date, session, cap, redistributed }) => ({ date: formatDay(date), at: session - portfolio.from + first, cap, redistributed }));
-  const rebalancesTold = [...header.rebalances, ...addedRebalances];
+  const relative = record.benchmark && relativeMetrics({ days: series.days, values: series.level }, record.benchmark);
   report(0.7, 'writing the result');
-  const { bytes: columns, begun } = extendColumns({ input, continuation, held, days, level, whole: { value, costs, indexLevel: indexValue }, relative, trades, record, rebalances: rebalancesTold });
-  const latest = rebalances.at(-1);
+  const { bytes: columns, earlierFiles } = extendColumns({
+    stored,
+    fileNames: input.fileNames,
+    ...(input.datesMax === undefined ? {} : { datesMax: input.datesMax }),
+    added: {
+      ...held, ...series,
+      plan, continuation, relative, trades, record,
+      contentHash: input.contentHash,
+      before: stored.header.dates,
+      hasIndexWeights: stored.header.has_index_weights,
+      rates: foreignRates(exchangeRates(index.sm, index.document.currency), held.names),
+      actionsOf: input.actionsOf,
+    },
+  });
   return {
-    rebalances, columns, begun,
+    rebalances, columns, earlierFiles,
     market: index.sm.identifiers,
     checkpoint: next,
     extendedFrom: checkpoint.day,
     sessions: portfolio.length - 1,
-    summary: {
-      plan, days, level, indexLevel, metrics, findings,
-      returns: returnsOf(level),
-      drawdown: drawdownOf(level),
-      annualReturns: annualReturns(days, level),
-      totalCosts: costs.reduce((sum, cost) => sum + cost, 0),
-      rebalancesWithin: rebalancesTold.filter(({ at }) => at >= 0).length,
-      benchmark: relative && { relative, reference: plan.request.benchmark!, variant: benchmark ? variantOn(benchmark.sm.market, benchmark.treatment.dividends) : continuation.series!.variant },
-      variant: variantOn(index.sm.market, index.treatment.dividends),
-      identifiers: record.identifiers,
-      gaps: record.gaps,
-      pricing: record.pricing,
-      rebalancesTotal: rebalancesTold.length,
-      lastRebalance: latest ?? { date: dayFrom(header.rebalances.at(-1)!.date), weights: checkpoint.latest },
-    },
+    summary: summaryAfter(input, continuation, { series, record, relative, metrics, findings }),
+  };
+}
+
+/** Series of the whole run. */
+interface WholeSeries {
+  readonly days: Int32Array;
+  readonly value: Float64Array;
+  readonly costs: Float64Array;
+  /** Of the index book. */
+  readonly indexLevel: Float64Array;
+  /** Rebased to 100 on the first date of the run. */
+  readonly level: Float64Array;
+  readonly relativeIndex: Float64Array;
+}
+
+function seriesOf({ stored, checkpoint }: ExtendInput, { index, portfolio }: Continuation): WholeSeries {
+  const whole = (block: BlockName, added: Float64Array): Float64Array => joined(stored.f64(block), added);
+  const value = whole('value', portfolio.value.subarray(1));
+  const indexLevel = whole('indexLevel', index.book.value.subarray(1));
+  return {
+    value, indexLevel,
+    days: joinedDays(stored.i32('days'), index.sm.sessions.slice(portfolio.from + 1, portfolio.from + portfolio.length)),
+    costs: whole('costs', portfolio.costs.subarray(1)),
+    level: rebase(value, 100),
+    relativeIndex: rebase(indexLevel.subarray(checkpoint.from - checkpoint.index.first), 100),
+  };
+}
+
+interface Measured extends Pick<RunSummary, 'metrics' | 'findings'> {
+  readonly series: WholeSeries;
+  readonly record: ExtendedRecord;
+  readonly relative: RelativeMetrics | null;
+}
+
+/** The summary of the whole run. */
+function summaryAfter({ plan, stored: { header }, checkpoint }: ExtendInput, { index, rebalances, benchmark, series: bare }: Continuation, measured: Measured): RunSummary {
+  const { series: { days, level, relativeIndex, costs }, record, relative, metrics, findings } = measured;
+    return {
+    plan, days, level, metrics, findings,
+    indexLevel: relativeIndex,
+    returns: returnsOf(level),
+    drawdown: drawdownOf(level),
+    annualReturns: annualReturns(days, level),
+    totalCosts: costs.reduce((sum, cost) => sum + cost, 0),
+    // Those added lie within the run.
+    rebalancesWithin: header.rebalances.filter(({ at }) => at >= 0).length + rebalances.length,
+    benchmark: relative && { relative, reference: plan.request.benchmark!, variant: benchmark ? variantOn(benchmark.sm.market, benchmark.treatment.dividends) : bare!.variant },
+    variant: variantOn(index.sm.market, index.treatment.dividends),
+    identifiers: record.identifiers,
+    gaps: record.gaps,
+    pricing: record.pricing,
+    rebalancesTotal: header.rebalances.length + rebalances.length,
+    lastRebalance: rebalances.at(-1) ?? { date: dayFrom(header.rebalances.at(-1)!.date), weights: checkpoint.latest },
   };
 }
 
@@ -121,7 +174,7 @@ function joinedDays(before: Int32Array, added: Int32Array): Int32Array {
 }
 
 /** Columns of the names that the stored run tells, and of others that are held or asked for. */
-function namesHeld({ header }: RunColumns, { index, portfolio, rebalances }: Continuation): NamesHeld {
+function namesHeld({ header }: RunColumns, { index, portfolio, rebalances }: Continuation): Pick<AddedSessions, 'names' | 'joined'> {
   const isHeld = new Uint8Array(index.sm.names);
   for (const { columns, everHeld } of [portfolio, ...(header.has_index_weights ? [index.book] : [])]) {
     for (let slot = 0; slot < columns.length; slot++) if (everHeld[slot] === 1) isHeld[columns[slot]!] = 1;
@@ -134,19 +187,13 @@ function namesHeld({ header }: RunColumns, { index, portfolio, rebalances }: Con
 
 const KNOWN = 2;
 
-/** @throws CannotGoOn when the whole run would show the weights of its index beside its own and the stored one does not, or the other way round */
+/** @throws CannotResume when the whole run would show the weights of its index beside its own and the stored one does not, or the other way round */
 function assertSameWeights({ header }: RunColumns, { index: { book }, portfolio }: Continuation): void {
   if (portfolio.weights.buffer === book.weights.buffer) return;
   const areColumns = isEqual(portfolio.columns, book.columns);
   const isSame = areColumns && isEqual(portfolio.weights, book.weights);
   // What differs in columns alone may cease to, and what is the same may begin to differ.
-  if (header.has_index_weights ? isSame : !isSame) throw new CannotGoOn('parted');
-}
-
-function isEqual(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
+  if (header.has_index_weights ? isSame : !isSame) throw new CannotResume('parted');
 }
 
 function newGaps({ index: { book }, portfolio }: Continuation): Gap[] {

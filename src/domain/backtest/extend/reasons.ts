@@ -1,4 +1,4 @@
-/** Why a stored run is not gone on with and the whole is run instead. */
+/** Why a stored run is not extended and the whole is run instead. */
 export const FULL_RUN_REASONS = {
   definition_changed: 'the index, a document it reaches or the engine is not that of the stored run',
   request_changed: 'the request differs from that of the stored run in more than a later end',
@@ -14,3 +14,13 @@ export const FULL_RUN_REASONS = {
 export type FullRunReason = keyof typeof FULL_RUN_REASONS;
 
 export const FULL_RUN_REASON_NAMES = Object.keys(FULL_RUN_REASONS) as [FullRunReason, ...FullRunReason[]]; // Object.keys knows texts alone.
+
+/** Why a run cannot be resumed. Not an error: the whole is run instead. */
+export class CannotResume extends Error {
+  override readonly name = 'CannotResume';
+  readonly reason: FullRunReason;
+  constructor(reason: FullRunReason) {
+    super(FULL_RUN_REASONS[reason]);
+    this.reason = reason;
+  }
+}

@@ -18,24 +18,14 @@ import { treatmentOf, type IndexTold, type KeptBook, type KnownIndex, type RunCh
 import type { DecisionMemory } from '../simulate/decider.js';
 import { createComposer, dueAfter, type BegunIndex, type Composer, type Composition, type Compositions, type DeciderFactory, type DueRebalance } from '../simulate/compositions.js';
 import { followBook } from '../simulate/follow-book.js';
-import { FULL_RUN_REASONS, type FullRunReason } from './reasons.js';
+import { CannotResume } from './reasons.js';
 import { indexTerms } from '../simulate/index-run.js';
 import type { BacktestPlan } from '../plan.js';
 import { lastPriced } from '../run.js';
 import { simulateBook } from '../simulate/simulate-book.js';
 import { requestedRange, type RequestedRange } from '../simulate/window.js';
 
-/** Why a run cannot go on. Not an error: the whole is run instead. */
-export class CannotGoOn extends Error {
-  override readonly name = 'CannotGoOn';
-  readonly reason: FullRunReason;
-  constructor(reason: FullRunReason) {
-    super(FULL_RUN_REASONS[reason]);
-    this.reason = reason;
-  }
-}
-
-export interface GoOnInput {
+export interface ResumeRunInput {
   readonly plan: BacktestPlan;
   readonly checkpoint: RunCheckpoint;
   readonly calendars: Calendars;
@@ -81,18 +71,18 @@ export interface IndexContinuation extends IndexTold {
 
 /**
  * Simulates what a run has more than a stored one. The same market up to the checkpoint gives the same bits as running the whole.
- * @throws CannotGoOn
+ * @throws CannotResume
  * @throws Refusal as the whole run would
  * @cost O(N) and a pass over the new sessions; with a rebalance on them that of deciding it and a pass over the sessions it looks back
  */
-export function goOn(input: GoOnInput): Continuation {
+export function resumeRun(input: ResumeRunInput): Continuation {
   const { plan, checkpoint, report } = input;
   const { request, documents, indexId } = plan;
   const document = documents[indexId]!;
   const parentId = document.derivation?.source_index_id ?? null;
   const benchmarkId = request.benchmark?.kind === 'index' ? request.benchmark.id : null;
   const seen = view(input);
-  report(0.3, 'going on from the stored run');
+  report(0.3, 'resuming the stored run');
   const index = resumeIndex(seen, checkpoint.index, indexId);
   const { rebalances, ...solves } = rebalancesAfter(input, seen, index);
   const portfolio = resumePortfolio(input, index, rebalances);
@@ -132,7 +122,7 @@ interface Span {
   readonly to: number;
 }
 
-function view(input: GoOnInput): View {
+function view(input: ResumeRunInput): View {
   const { plan: { documents, indexId, request }, checkpoint, calendars, market } = input;
   const ids = [...checkpoint.recent.keys()];
   const marked = new Map<string, SessionMarket>();
@@ -148,7 +138,7 @@ function view(input: GoOnInput): View {
   const from = main.mark!.session;
   const last = lastAtMost(main.sessions, range.end);
   const to = last <= from ? from : lastPriced(main, last);
-  if (to <= from) throw new CannotGoOn('no_new_session');
+  if (to <= from) throw new CannotResume('no_new_session');
   const day = main.sessions[to]!;
   const spanOf = (id: string): Span => ({ from: smOf(id).mark!.session, to: lastAtMost(smOf(id).sessions, day) });
   const begun = new Map(ids.map((id) => {
@@ -175,10 +165,10 @@ function view(input: GoOnInput): View {
 
 const NOTHING: Pick<IndexContinuation, 'composed' | 'findings'> = { composed: [], findings: [] };
 
-/** @throws CannotGoOn when a rebalance is priced from a session that has been simulated: nothing traded on the one it was due on */
+/** @throws CannotResume when a rebalance is priced from a session that has been simulated: nothing traded on the one it was due on */
 function dueOf(document: IndexDocument, sm: SessionMarket, { first, from, to }: Span & { readonly first: number }): DueRebalance[] {
   const due = to === from ? [] : dueAfter(document, sm, { first: Math.max(first, from), after: from, last: to });
-  if (due.some(({ session }) => session <= from)) throw new CannotGoOn('rebalance');
+  if (due.some(({ session }) => session <= from)) throw new CannotResume('rebalance');
   return due;
 }
 
@@ -190,7 +180,7 @@ interface DueInput {
 }
 
 /** What indices decide on rebalances that are due. */
-function decideDue(input: GoOnInput, due: DueInput): ReadonlyMap<string, Compositions> {
+function decideDue(input: ResumeRunInput, due: DueInput): ReadonlyMap<string, Compositions> {
   const ids = [...due.begun.keys()];
   if ([...due.begun.values()].every((index) => index.due.length === 0)) return new Map();
   return composingOn(input, due, { looks: looksOf(input, due), work: (composer) => new Map(ids.map((id) => [id, composer.compositions(id)])) });
@@ -203,7 +193,7 @@ interface Look {
 }
 
 /** How far back the decisions that are due look. */
-function looksOf({ plan: { documents } }: GoOnInput, { marked, begun }: DueInput): Look[] {
+function looksOf({ plan: { documents } }: ResumeRunInput, { marked, begun }: DueInput): Look[] {
   return [...begun].flatMap(([id, { due, memory }]) => due.flatMap(({ decision }): Look[] => {
     const document = documents[id]!;
     if (isRuleDocument(document)) return [{ code: document.calendar, lookBack: lookBackOf({ document, sessions: marked.get(document.calendar)!.sessions, decision }) }];
@@ -234,7 +224,7 @@ interface ComposingWork<T> {
 }
 
 /** Work on as much of the market as it looks back on; on the whole where that is more than it says. */
-function composingOn<T>(input: GoOnInput, { marked, begun, day }: DueInput, { looks, work }: ComposingWork<T>): T {
+function composingOn<T>(input: ResumeRunInput, { marked, begun, day }: DueInput, { looks, work }: ComposingWork<T>): T {
   const { plan: { documents }, calendars, createDecider, report } = input;
   const on = (market: MarketData, aligned?: ReadonlyMap<string, SessionMarket>): T => {
     const tick = (fraction: number): void => report(0.2 * fraction, 'deciding compositions');
@@ -252,7 +242,7 @@ function composingOn<T>(input: GoOnInput, { marked, begun, day }: DueInput, { lo
 }
 
 /** The market from the sessions on that are looked back to; null where that is its beginning. */
-function marketOver({ calendars, checkpoint, marketSince }: GoOnInput, { marked, looks }: Pick<DueInput, 'marked'> & { readonly looks: readonly Look[] }) {
+function marketOver({ calendars, checkpoint, marketSince }: ResumeRunInput, { marked, looks }: Pick<DueInput, 'marked'> & { readonly looks: readonly Look[] }) {
   const first = new Map<string, number>();
   for (const { code, lookBack: { session } } of looks) first.set(code, Math.min(first.get(code) ?? marked.get(code)!.mark!.session, session));
   if ([...first.values()].some((session) => session <= 0)) return null;
@@ -270,7 +260,7 @@ function resumeIndex(seen: View, kept: KeptBook, indexId: string): IndexContinua
   return { ...index, book: resumeBook(index, { kept }) };
 }
 
-interface ResumeInput {
+interface ResumeBook {
   readonly kept: KeptBook;
   /** Another variant than the index's own, for its levels alone. */
   readonly variant?: ReturnVariant;
@@ -279,7 +269,7 @@ interface ResumeInput {
 }
 
 /** The book of an index gone on with, on the terms that `indexBook` begins it on. */
-function resumeBook(index: Omit<IndexContinuation, 'book'>, { kept, variant, isUncapped = false }: ResumeInput): Book {
+function resumeBook(index: Omit<IndexContinuation, 'book'>, { kept, variant, isUncapped = false }: ResumeBook): Book {
   const { sm, treatment, document, composed, from, to } = index;
   return simulateBook({
     sm, treatment, from, to,
@@ -302,13 +292,13 @@ function resumeOf({ end, first, columns, orders }: KeptBook, from: number): Book
 
 /**
  * Rebalances of the run on the new sessions: those of its index, but for a strategy that has its own by a cadence, or solves their weights.
- * @throws CannotGoOn when one is priced from a session that has been simulated
+ * @throws CannotResume when one is priced from a session that has been simulated
  */
-function rebalancesAfter({ plan: { strategy, documents }, checkpoint, engine = referenceEngine, report }: GoOnInput, seen: View, index: IndexContinuation): Pick<Constrained, 'rebalances' | 'findings'> & { readonly memory: DecisionMemory | null } {
+function rebalancesAfter({ plan: { strategy, documents }, checkpoint, engine = referenceEngine, report }: ResumeRunInput, seen: View, index: IndexContinuation): Pick<Constrained, 'rebalances' | 'findings'> & { readonly memory: DecisionMemory | null } {
   const { solves: memory } = checkpoint.remains;
   const { document, from, to, composed } = index;
   const dated = strategy?.rebalance ? laterRebalances(index, strategy.rebalance, { first: checkpoint.from, from, to }) : composed;
-  if (dated === undefined) throw new CannotGoOn('rebalance');
+  if (dated === undefined) throw new CannotResume('rebalance');
   const rows = strategy?.constraints;
   if (rows === undefined || dated.length === 0) return { rebalances: dated, findings: [], memory };
   const marked = new Map([[document.calendar, index.sm]]);
@@ -317,7 +307,7 @@ function rebalancesAfter({ plan: { strategy, documents }, checkpoint, engine = r
   return seen.composing(looks, (composer) => constrainRebalances({ document, rows, rebalances: dated, composer, engine, memory, tick }));
 }
 
-function resumePortfolio({ plan: { request, strategy }, checkpoint: { portfolio } }: GoOnInput, index: IndexContinuation, rebalances: readonly Composition[]): Book {
+function resumePortfolio({ plan: { request, strategy }, checkpoint: { portfolio } }: ResumeRunInput, index: IndexContinuation, rebalances: readonly Composition[]): Book {
   const { sm, treatment, from, to, book } = index;
   const exposure = strategy?.exposure ?? 1;
   const targets = strategy === undefined ? rebalances : rebalances.map(({ session, columns, weights }): Targets => ({ session, columns, weights: weights.map((weight) => exposure * weight) }));
@@ -331,6 +321,6 @@ function resumePortfolio({ plan: { request, strategy }, checkpoint: { portfolio 
   };
   if ('end' in portfolio) return simulateBook({ ...following, resume: resumeOf(portfolio, from) });
   const followed = followBook(following, book, portfolio);
-  if (!followed) throw new CannotGoOn('parted');
+  if (!followed) throw new CannotResume('parted');
   return followed;
 }

@@ -1,10 +1,9 @@
 import type { ExchangeRates } from '../../market/exchange-rates.js';
-import type { RunHeader } from './columns.js';
 
 /** Exchange rates that a run needs: names in one currency share a row. */
 export interface ForeignRates {
   /** Row of each name whose prices are in another currency, by its position among the names. */
-  readonly foreign: RunHeader['foreign'];
+  readonly foreign: Readonly<Record<string, number>>;
   /** Rates on every session of the market, by row. */
   readonly rows: readonly Float64Array[];
 }

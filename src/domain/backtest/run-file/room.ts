@@ -1,6 +1,6 @@
 import { LIMITS } from '../../limits.js';
 import type { Compositions } from '../simulate/compositions.js';
-import { placedPanel } from './columns.js';
+import { placedPanel } from './placed.js';
 
 /** Bytes of a header beside its names and rebalances, and of one of each. */
 const HEADER_BYTES = 16_384;

@@ -1,14 +1,16 @@
-import type { Block, BlockName, ReadRange, RunHeader } from './columns.js';
+import { NUMBER_TYPES, typeOf, type Numbers } from '../numbers.js';
+import type { RunFacts, RunHeader } from './header.js';
+import { isPanel, type BlockName } from './schema.js';
 
-/** Numbers of a row of `effects`. */
-export const EFFECT_WIDTH = 6;
+/** Reads bytes `start` to `end` (exclusive) of a stored file: into the room, where one of that size is given, or into memory of its own. */
+export type ReadRange = (start: number, end: number, room?: Uint8Array) => Uint8Array;
 
-/** Blocks that have a column for every name of the run. */
-export const PANELS: ReadonlySet<BlockName> = new Set<BlockName>(['weights', 'indexWeights', 'before', 'eventCosts', 'targets', 'raw', 'capped', 'price']);
+/** Facts of a header that say where a block lies. */
+export type SegmentHeader = Pick<RunFacts, 'names'> & Pick<RunHeader, 'begun' | 'joined' | 'blocks'>;
 
 /** A part of a block that lies in one file. */
-export interface Stretch {
-  /** Position of the file: those begun, then the one that is open. */
+export interface Segment {
+  /** Position of the file: the earlier ones, then the one that is open. */
   readonly file: number;
   /** Bytes from the beginning of the file, and elements there. */
   readonly offset: number;
@@ -19,22 +21,23 @@ export interface Stretch {
 }
 
 /** Where the elements of a block are, in order. */
-export function stretchesOf(header: RunHeader, name: BlockName, { offset, length, begins = [] }: Block): Stretch[] {
-  const { names, begun = [] } = header;
-  const stretches: Stretch[] = [];
+export function segmentsOf(header: SegmentHeader, name: BlockName): Segment[] {
+  const { names, begun = [], blocks } = header;
+  const { offset, length, begins = [] } = blocks[name]!; // Who asks has looked.
+  const segments: Segment[] = [];
   let first = 0;
   for (let file = 0; file < begun.length; file++) {
     const stored = begins[2 * file + 1] ?? 0;
-    const width = PANELS.has(name) ? widthIn(header, file) : names.length;
+    const width = isPanel(name) ? widthIn(header, file) : names.length;
     const elements = width === names.length ? stored : (stored / width) * names.length;
-    if (stored > 0) stretches.push({ file, stored, first, offset: begins[2 * file]!, length: elements });
+    if (stored > 0) segments.push({ file, stored, first, offset: begins[2 * file]!, length: elements });
     first += elements;
   }
-  return [...stretches, { file: begun.length, offset, first, length: length - first, stored: length - first }];
+  return [...segments, { file: begun.length, offset, first, length: length - first, stored: length - first }];
 }
 
 /** Names that the panels of a file have a column for. */
-function widthIn({ names, joined = [] }: RunHeader, file: number): number {
+function widthIn({ names, joined = [] }: SegmentHeader, file: number): number {
   return names.length - joined.filter((name) => name.file > file).length;
 }
 
@@ -42,55 +45,54 @@ function widthIn({ names, joined = [] }: RunHeader, file: number): number {
 export interface Later {
   /** Positions in the names of those that the file has, ascending. */
   readonly places: Int32Array;
-  /** Positions of the others, and where in `joinedPrice` the prices of each begin. */
-  readonly missing: readonly { readonly place: number; readonly prices: number }[];
+  /** Positions of the others, and where the values of each begin in the block for those that joined. */
+  readonly missing: readonly { readonly place: number; readonly values: number }[];
 }
 
-export function laterThan({ names, joined = [] }: RunHeader, file: number): Later {
+export function laterThan({ names, joined = [] }: SegmentHeader, file: number): Later {
   const placeOf = new Map(names.map((name, place) => [name, place]));
-  const missing: { place: number; prices: number }[] = [];
+  const missing: { place: number; values: number }[] = [];
   const isMissing = new Uint8Array(names.length);
-  let prices = 0;
+  let values = 0;
   for (const name of joined) {
     const place = placeOf.get(name.name)!; // Who joined is among the names.
     if (name.file > file) {
-      missing.push({ place, prices });
+      missing.push({ place, values });
       isMissing[place] = 1;
     }
-    prices += name.dates;
+    values += name.dates;
   }
   return { missing, places: Int32Array.from(isMissing.keys()).filter((place) => isMissing[place] === 0) };
 }
 
-interface WidenInput<A> {
+interface WidenInput {
   /** Whole rows as a file has them. */
-  readonly rows: A;
+  readonly rows: Numbers;
   readonly later: Later;
   /** Names of the run. */
   readonly width: number;
 }
 
 /** Rows of a panel with a column for every name of the run: zero for those that the file has not. @cost O(rows x names) */
-export function widened<A extends Float64Array | Uint8Array | Int32Array>({ rows, later: { places }, width }: WidenInput<A>): A {
+export function widened({ rows, later: { places }, width }: WidenInput): Numbers {
   const narrow = places.length;
   const count = rows.length / narrow;
-  // As many elements of the same kind.
-  const wide = new (rows.constructor as new (length: number) => A)(count * width);
+  const wide = new NUMBER_TYPES[typeOf(rows)](count * width);
   for (let row = 0; row < count; row++) {
     for (let k = 0; k < narrow; k++) wide[row * width + places[k]!] = rows[row * narrow + k]!;
   }
   return wide;
 }
 
-/** Rows of effects whose names are positions among those that a file has, by the names of the run. */
-export function renamed(rows: Float64Array, { places }: Later): Float64Array {
+/** Rows whose first numbers are positions among the names that a file has, by the names of the run. */
+export function renamed(rows: Numbers, every: number, { places }: Later): Numbers {
   const named = rows.slice();
-  for (let at = 0; at < named.length; at += EFFECT_WIDTH) named[at] = places[named[at]!]!;
+  for (let at = 0; at < named.length; at += every) named[at] = places[named[at]!]!;
   return named;
 }
 
 /** A reader for each of the files, opened when it is first read. */
-export function filesOf({ begun = [] }: RunHeader, own: ReadRange, open: (name: string) => ReadRange): (file: number) => ReadRange {
+export function filesOf({ begun = [] }: SegmentHeader, own: ReadRange, open: (name: string) => ReadRange): (file: number) => ReadRange {
   const opened = new Map<number, ReadRange>([[begun.length, own]]);
   return (file) => {
     let read = opened.get(file);

@@ -7,7 +7,7 @@ import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { Refusal } from '#domain/refusal.js';
 import type { StrategyTerms } from '#domain/backtest/plan.js';
-import { columnsDiffer } from '#domain/backtest/run-file/compare.js';
+import { firstDifference } from '#domain/backtest/run-file/compare.js';
 import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.js';
 import { openMarketSince, shareMarket, type ContentDigests } from '#domain/market/handle.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
@@ -71,7 +71,7 @@ describe('on random markets', () => {
           const columns = opened(run.columns, files);
           expectSameReads(columns, opened(runToColumns(whole, { contentHash: 's' })));
           expect(told(columns)).toEqual(told(opened(runToColumns(whole, { contentHash: 's' }))));
-          expect(columnsDiffer(columns, opened(runToColumns(whole, { contentHash: 's' })))).toBeNull();
+          expect(firstDifference(columns, opened(runToColumns(whole, { contentHash: 's' })))).toBeNull();
           result = resultAfter(result, run);
           expect(resultText(result)).toBe(Buffer.from(runResultJson(whole, STAMP)).toString());
           expect(Buffer.from(writeOverview(run.summary, result.written.level)).toString()).toBe(Buffer.from(runOverviewJson(whole)).toString());

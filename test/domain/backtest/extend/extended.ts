@@ -3,11 +3,12 @@ import type { RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import type { DeciderFactory } from '#domain/backtest/simulate/compositions.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
 import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
-import { CannotGoOn } from '#domain/backtest/extend/resume.js';
+import { CannotResume } from '#domain/backtest/extend/reasons.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
-import { readRecord } from '#domain/backtest/record/record-columns.js';
-import { PANELS } from '#domain/backtest/run-file/segments.js';
-import { openColumns, type Block, type BlockName, type RunColumns } from '#domain/backtest/run-file/columns.js';
+import { readRecord } from '#domain/backtest/run-file/record.js';
+import type { PlacedBlock } from '#domain/backtest/run-file/header.js';
+import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
+import { isPanel, type BlockName } from '#domain/backtest/run-file/schema.js';
 import { summaryOf } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
@@ -60,13 +61,13 @@ export function extend(plan: BacktestPlan, market: MarketData, { columns, checkp
       createDecider,
       report: () => {},
       stored: columns,
-      begunNames: Array.from({ length: (columns.header.begun?.length ?? 0) + 1 }, (_, i) => `${i}`),
+      fileNames: Array.from({ length: (columns.header.begun?.length ?? 0) + 1 }, (_, i) => `${i}`),
       datesMax,
       actionsOf: (wanted) => actionsOf(handle, wanted),
       contentHash: 's',
     });
   } catch (thrown) {
-    if (thrown instanceof CannotGoOn) return thrown.reason;
+    if (thrown instanceof CannotResume) return thrown.reason;
     throw thrown;
   }
 }
@@ -97,19 +98,19 @@ export function opened(bytes: Uint8Array, files: readonly Uint8Array[] = []): Ru
 }
 
 /** The files of a run gone on with: those that it begins in, and its own. */
-export function filesAfter(files: readonly Uint8Array[], { columns, begun }: ExtendedRun): Uint8Array[] {
-  return [...files.slice(0, begun), columns];
+export function filesAfter(files: readonly Uint8Array[], { columns, earlierFiles }: ExtendedRun): Uint8Array[] {
+  return [...files.slice(0, earlierFiles), columns];
 }
 
 export const STAMP = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
 
 /** Whether every column of every panel, and an odd range of each block, is what other columns tell. */
 export function expectSameReads(columns: RunColumns, other: RunColumns): void {
-  for (const [name, block] of Object.entries(other.header.blocks) as [BlockName, Block][]) {
+  for (const [name, block] of Object.entries(other.header.blocks) as [BlockName, PlacedBlock][]) {
     if (LAYOUT.has(name) || name === 'effects') continue;
     const range = [Math.floor(block.length / 3), Math.ceil((2 * block.length) / 3)] as const;
     expect(columns[block.type](name, ...range)).toEqual(other[block.type](name, ...range));
-    if (!PANELS.has(name) || block.type !== 'f64') continue;
+    if (!isPanel(name) || block.type !== 'f64') continue;
     for (let column = 0; column < other.header.names.length; column++) expect(columns.column(name, column)).toEqual(other.column(name, column));
   }
 }

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { firstDifference } from '#domain/backtest/run-file/compare.js';
-import { openColumns, type BlockName, type RunColumns } from '#domain/backtest/run-file/columns.js';
+import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
+import type { BlockName } from '#domain/backtest/run-file/schema.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
-import { columnsDiffer, firstDifference } from '#domain/backtest/run-file/compare.js';
-import { openColumns, type RunColumns, type RunHeader } from '#domain/backtest/run-file/columns.js';
+import { firstDifference } from '#domain/backtest/run-file/compare.js';
+import type { RunHeader } from '#domain/backtest/run-file/header.js';
+import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { dayFrom, formatDay } from '#domain/days.js';
@@ -51,7 +52,7 @@ describe('the files of a run gone on with', () => {
   test('are no more than 128 that one begins in: then the whole is written anew', () => {
     const { files, stored: { columns }, reason } = daily({ rows: 20, to: 160, datesMax: 0 });
     expect([files.length, reason]).toEqual([129, 'rewritten']);
-    expect(columnsDiffer(columns, opened(runToColumns(whole(148), { contentHash: 's' })))).toBeNull();
+    expect(firstDifference(columns, opened(runToColumns(whole(148), { contentHash: 's' })))).toBeNull();
   });
 
   test('are missed when one of them is not there', () => {

@@ -1,0 +1,36 @@
+/** Types of the numbers that a run is stored as. */
+interface NumbersByType {
+  readonly f64: Float64Array;
+  readonly i32: Int32Array;
+  readonly u8: Uint8Array;
+}
+
+export type NumberType = keyof NumbersByType;
+export type NumbersOf<K extends NumberType> = NumbersByType[K];
+export type Numbers = NumbersOf<NumberType>;
+
+export const NUMBER_TYPES = { f64: Float64Array, i32: Int32Array, u8: Uint8Array } as const satisfies Record<NumberType, unknown>;
+
+export function typeOf(numbers: Numbers): NumberType {
+  return numbers instanceof Float64Array ? 'f64' : numbers instanceof Int32Array ? 'i32' : 'u8';
+}
+
+export function isEqual(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+/** Numbers of one type, one behind the other; the part itself where there is only one. */
+export function concatenated(parts: readonly Numbers[]): Numbers {
+  const [first] = parts;
+  if (first === undefined) throw new Error('no parts to concatenate');
+  if (parts.length === 1) return first;
+  const whole = new NUMBER_TYPES[typeOf(first)](parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}

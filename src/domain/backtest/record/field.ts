@@ -1,0 +1,221 @@
+import { canonicalJson } from '../../canonical-json.js';
+import { Refusal } from '../../refusal.js';
+import { CannotResume } from '../extend/reasons.js';
+import type { Numbers } from '../numbers.js';
+import { isPlace, type Place, type Pools, type Reference, type StoredNumbers } from './places.js';
+
+/** Where the arrays of a record are put. */
+export interface Packing {
+  /** @param isPositions whether the numbers are columns of the market, stored as positions among the identifiers of the record. */
+  place(numbers: Numbers, isPositions: boolean): Reference;
+  /** Whether a frame is that of the portfolio, whose weights are a block of the run file. */
+  isOfPortfolio(frame: WeightsFrame): boolean;
+}
+
+/** Where the arrays of a stored record are read from. */
+export interface Reading {
+  numbers(place: Place): Numbers;
+  /** The last rows of the portfolio's weights. */
+  portfolioFrame(rows: number): WeightsFrame;
+}
+
+/** A stored record that gets more sessions. */
+export interface Extending extends Packing {
+  readonly stored: StoredNumbers;
+  readonly pools: Pools;
+  readonly identifiers: readonly string[];
+  /** Positions of columns of the market among the identifiers; new ones are added to them. */
+  positions(columns: ArrayLike<number>): Int32Array;
+}
+
+/** Weights of the most recent dates, [F x W]. */
+export interface WeightsFrame {
+  readonly days: Int32Array;
+  readonly columns: Int32Array;
+  readonly weights: Float64Array;
+}
+
+/** Whose positions the numbers of two records are. */
+export interface Compared {
+  readonly stored: readonly string[];
+  readonly replayed: readonly string[];
+}
+
+/**
+ * A field of the record, with everything that is ever done to it. `T` is its value, `W` what a whole run has for it and `A` what
+ * the sessions after a stored run have. Packed it is JSON in which arrays are places.
+ */
+export interface Field<T, W, A> {
+  whole(run: W): T;
+  pack(value: T, into: Packing): unknown;
+  /** @throws Refusal DOCUMENT_UNREADABLE when it is not there */
+  read(packed: unknown, from: Reading): T;
+  /** What `pack` gives of the whole run, from what is stored and what is added. @throws CannotResume */
+  extend(packed: unknown, added: A, into: Extending): unknown;
+  /** Path of the first member in which two values differ, from this field on; null where they are equal. */
+  differs(stored: T, replayed: T, names: Compared): string | null;
+}
+
+/** One field for each member of a record. */
+export type Fields<T, W, A> = { readonly [M in keyof T]: Field<T[M], W, A> };
+
+interface ArrayField<N extends Numbers, W, A> {
+  readonly whole: (run: W) => N;
+  /** What the sessions added have; absent for an array that never grows. */
+  readonly added?: (added: A) => N;
+  /** Elements that stay of those stored, the last ones; all unless given. */
+  readonly stay?: (added: A) => number;
+}
+
+/** Fields of one record: `W` and `A` as for `Field`. */
+export function fieldsOf<W, A>() {
+  const array = <N extends Numbers>(isType: (numbers: Numbers) => numbers is N, isPositions = false) => ({ whole, added, stay }: ArrayField<N, W, A>): Field<N, W, A> => ({
+    whole,
+    pack: (value, into) => into.place(value, isPositions),
+    read(packed, from) {
+      const numbers = isPlace(packed) ? from.numbers(packed) : undefined;
+      if (numbers === undefined || !isType(numbers)) throw missing();
+      return numbers;
+    },
+    extend(packed, more, { pools, positions }) {
+      if (!isPlace(packed)) throw new CannotResume('no_checkpoint');
+      if (!added) return packed;
+      const numbers = isPositions ? positions(added(more)) : added(more);
+      return stay ? pools.slide(packed, stay(more), numbers) : pools.grow(packed, numbers);
+    },
+    differs: (a, b, names) => ((isPositions ? areNamed(a, b, names) : areSame(a, b)) ? null : ''),
+  });
+  return {
+    f64: array((numbers) => numbers instanceof Float64Array),
+    i32: array((numbers) => numbers instanceof Int32Array),
+    u8: array((numbers) => numbers instanceof Uint8Array),
+    /** Columns of the market, in the record positions among its identifiers. */
+    positions: array((numbers) => numbers instanceof Int32Array, true),
+    /** JSON that no session changes. */
+    fixed: <T>(whole: (run: W) => T): Field<T, W, A> => ({ ...plain<T>(), whole, extend: stored }),
+    /** JSON that is made anew with every extension. */
+    anew: <T>({ whole, after }: { readonly whole: (run: W) => T; readonly after: (added: A) => T }): Field<T, W, A> => ({ ...plain<T>(), whole, extend: (_packed, added) => after(added) }),
+    /** A number that the sessions add to. */
+    count: ({ whole, added }: { readonly whole: (run: W) => number; readonly added: (added: A) => number }): Field<number, W, A> => ({
+      ...plain<number>(), whole,
+      extend: (packed, more) => numberIn(packed) + added(more),
+    }),
+    /** The latest items of a list, `max` at most. */
+    latest: <T, I>({ item, whole, added, max }: LatestField<T, I, W, A>): Field<readonly T[], W, A> => ({
+      whole: (run) => whole(run).slice(-max).map(item.whole),
+      pack: (values, into) => values.map((value) => item.pack(value, into)),
+      read: (packed, from) => listIn(packed).map((one) => item.read(one, from)),
+      extend: (packed, more, into) => [...listIn(packed), ...added(more).map((one) => item.pack(item.whole(one), into))].slice(-max),
+      differs(a, b, names) {
+        const at = a.length === b.length ? a.findIndex((value, i) => item.differs(value, b[i]!, names) !== null) : Math.min(a.length, b.length);
+        return at < 0 ? null : `[${at}]`;
+      },
+    }),
+    /** A field of something that a run may not have. */
+    optional: <T, V, B>({ whole, added, field }: OptionalField<T, V, B, W, A>): Field<T | null, W, A> => ({
+      whole: (run) => ifThere(whole(run), field.whole),
+      pack: (value, into) => ifThere(value, (there) => field.pack(there, into)),
+      read: (packed, from) => ifThere(packed, (there) => field.read(there, from)),
+      extend: (packed, more, into) => ifThere(packed, (there) => ifThere(added(more), (one) => field.extend(there, one, into))),
+      differs: (a, b, names) => (a === null || b === null ? (a === b ? null : '') : field.differs(a, b, names)),
+    }),
+    /** A field of a part of what a run has. */
+    of: <T, V, B>({ whole, added, field }: PartField<T, V, B, W, A>): Field<T, W, A> => ({
+      ...field,
+      whole: (run) => field.whole(whole(run)),
+      extend: (packed, more, into) => field.extend(packed, added(more), into),
+    }),
+  };
+}
+
+interface LatestField<T, I, W, A> {
+  readonly item: Field<T, I, never>;
+  readonly whole: (run: W) => readonly I[];
+  readonly added: (added: A) => readonly I[];
+  readonly max: number;
+}
+
+interface PartField<T, V, B, W, A> {
+  readonly whole: (run: W) => V;
+  readonly added: (added: A) => B;
+  readonly field: Field<T, V, B>;
+}
+
+interface OptionalField<T, V, B, W, A> {
+  readonly whole: (run: W) => V | null;
+  readonly added: (added: A) => B | null;
+  readonly field: Field<T, V, B>;
+}
+
+/** A record of fields, which can be read one by one. */
+export interface Group<T, W, A> extends Field<T, W, A> {
+  readonly fields: Fields<T, W, A>;
+}
+
+export function group<T extends object, W, A>(fields: Fields<T, W, A>): Group<T, W, A> {
+  const members = Object.keys(fields) as (keyof T & string)[]; // Object.keys knows texts alone.
+  // Every member has a field: what is made of all of them is a T.
+  const each = <V>(make: (member: keyof T & string) => V) => Object.fromEntries(members.map((member) => [member, make(member)]));
+  return {
+    fields,
+    whole: (run) => each((member) => fields[member].whole(run)) as T,
+    pack: (value, into) => each((member) => fields[member].pack(value[member], into)),
+    read: (packed, from) => each((member) => fields[member].read(memberOf(packed, member), from)) as T,
+    extend: (packed, added, into) => each((member) => fields[member].extend(memberOf(packed, member), added, into)),
+    differs(stored, replayed, names) {
+      for (const member of members) {
+        const path = fields[member].differs(stored[member], replayed[member], names);
+        if (path !== null) return `.${member}${path}`;
+      }
+      return null;
+    },
+  };
+}
+
+/** A member of what a group has packed, undefined where it is not there. */
+export function memberOf(packed: unknown, member: string): unknown {
+  return typeof packed === 'object' && packed !== null ? Reflect.get(packed, member) : undefined;
+}
+
+/** A value that is JSON as it is. */
+function plain<T>(): Pick<Field<T, unknown, unknown>, 'pack' | 'read' | 'differs'> {
+  return {
+    pack: (value) => value,
+    read(packed) {
+      if (packed === undefined) throw missing();
+      return packed as T; // Written by `pack` or `extend` of the same field.
+    },
+    differs: (a, b) => (canonicalJson(a) === canonicalJson(b) ? null : ''),
+  };
+}
+
+function stored(packed: unknown): unknown {
+  if (packed === undefined) throw new CannotResume('no_checkpoint');
+  return packed;
+}
+
+function numberIn(packed: unknown): number {
+  if (typeof packed !== 'number') throw new CannotResume('no_checkpoint');
+  return packed;
+}
+
+function listIn(packed: unknown): readonly unknown[] {
+  if (!Array.isArray(packed)) throw missing();
+  return packed;
+}
+
+function ifThere<T, R>(value: T | null, use: (value: T) => R): R | null {
+  return value === null ? null : use(value);
+}
+
+function areSame(a: Numbers, b: Numbers): boolean {
+  return a.length === b.length && a.every((value, i) => Object.is(value, b[i]));
+}
+
+function areNamed(a: Numbers, b: Numbers, { stored: names, replayed: others }: Compared): boolean {
+  return a.length === b.length && a.every((place, i) => names[place] === others[b[i]!]);
+}
+
+function missing(): Refusal {
+  return new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: a field of its record is not there.');
+}

@@ -1,0 +1,155 @@
+import { LIMITS } from '../../limits.js';
+import { CannotResume } from '../extend/reasons.js';
+import { isEqual } from '../numbers.js';
+import type { Book } from '../simulate/book.js';
+import { fieldsOf, group, memberOf, type Extending, type Field, type WeightsFrame } from './field.js';
+import { isPlace, type Place } from './places.js';
+
+/** The frame of the portfolio: the last rows of its weights, which are a block of the run file. */
+interface PortfolioRows {
+  readonly portfolioRows: number;
+}
+
+function isPortfolioRows(packed: unknown): packed is PortfolioRows {
+  return typeof packed === 'object' && packed !== null && 'portfolioRows' in packed;
+}
+
+/** The most recent dates of a book, by every name it could have held. */
+export function frameOf({ sm, columns, weights, from, length }: Book): WeightsFrame {
+  const first = Math.max(0, length - LIMITS.MAX_WEIGHT_DATES);
+  return {
+    columns,
+    days: sm.sessions.slice(from + first, from + length),
+    weights: weights.subarray(first * columns.length, length * columns.length),
+  };
+}
+
+/** Whether two books serve the same dates, names and weights, bit for bit. */
+export function sameFrame(a: Book, b: Book): boolean {
+  const rows = Math.min(a.length, LIMITS.MAX_WEIGHT_DATES);
+  const areDates = rows === Math.min(b.length, LIMITS.MAX_WEIGHT_DATES) && a.from + a.length === b.from + b.length;
+  if (a.sm !== b.sm || !areDates || !isEqual(a.columns, b.columns)) return false;
+  if (a.weights.buffer === b.weights.buffer) return true;
+  const cells = rows * a.columns.length;
+  return isEqual(a.weights.subarray(a.weights.length - cells), b.weights.subarray(b.weights.length - cells));
+}
+
+/** A book over the sessions added to it, beginning with the last one that is stored, and the portfolio of the run. */
+export interface AddedFrame {
+  readonly book: Book;
+  readonly portfolio: Book;
+  /** Stored dates of the book. */
+  readonly before: number;
+}
+
+const { f64, i32, positions } = fieldsOf<WeightsFrame, never>();
+const arrays = group<WeightsFrame, WeightsFrame, never>({
+  days: i32({ whole: ({ days }) => days }),
+  columns: positions({ whole: ({ columns }) => columns }),
+  weights: f64({ whole: ({ weights }) => weights }),
+});
+
+/** A weights frame: arrays of its own, or rows of the portfolio where both held the same. */
+export const FRAME: Field<WeightsFrame, WeightsFrame, AddedFrame> = {
+  ...arrays,
+  whole: (frame) => frame,
+  pack: (frame, into) => (into.isOfPortfolio(frame) ? ({ portfolioRows: frame.days.length } satisfies PortfolioRows) : arrays.pack(frame, into)),
+  read: (packed, from) => (isPortfolioRows(packed) ? from.portfolioFrame(packed.portfolioRows) : arrays.read(packed, from)),
+  extend(packed, added, into) {
+    const isSame = sameWeights(added, into);
+    if (!isPortfolioRows(packed)) return extendArrays(placesOf(packed), { added, isSame }, into);
+    if (!isSame) throw new CannotResume('parted');
+    const { stored } = into;
+    return { portfolioRows: Math.min(LIMITS.MAX_WEIGHT_DATES, stored.dates + added.portfolio.length - 1) } satisfies PortfolioRows;
+  },
+};
+
+/** Whether book and portfolio serve the same on the sessions added. */
+function sameWeights({ book, portfolio, before }: AddedFrame, { stored }: Extending): boolean {
+  if (book === portfolio) return true;
+  const max = LIMITS.MAX_WEIGHT_DATES;
+  const rows = Math.min(before + book.length - 1, max);
+  const areDates = rows === Math.min(stored.dates + portfolio.length - 1, max) && book.from + book.length === portfolio.from + portfolio.length;
+  if (book.sm !== portfolio.sm || !areDates || !isEqual(book.columns, portfolio.columns)) return false;
+  const width = book.columns.length;
+  return book.weights.buffer === portfolio.weights.buffer || isEqual(book.weights.subarray(width), portfolio.weights.subarray(width));
+}
+
+/** Places of the arrays of a frame. */
+type Places = { readonly [M in keyof WeightsFrame]: Place };
+
+function placesOf(packed: unknown): Places {
+  const at = (member: keyof WeightsFrame): Place => {
+    const place = memberOf(packed, member);
+    if (!isPlace(place)) throw new CannotResume('no_checkpoint');
+    return place;
+  };
+  return { days: at('days'), columns: at('columns'), weights: at('weights') };
+}
+
+interface ExtendArrays {
+  readonly added: AddedFrame;
+  readonly isSame: boolean;
+}
+
+/**
+ * The most recent weights of a book with those of the added sessions.
+ * @throws CannotResume where the whole run would have it refer to the portfolio
+ */
+function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: Extending): Places {
+  const { book, before } = added;
+  const { pools, stored, identifiers } = into;
+  const max = LIMITS.MAX_WEIGHT_DATES;
+  const columns = into.positions(book.columns);
+  const shown = withNames(frame, columns, into);
+  const sessions = book.length - 1;
+  const stay = Math.max(0, max - sessions);
+  const last = Math.min(sessions, max);
+  const end = book.from + book.length;
+  const days = pools.slide(frame.days, stay, book.sm.sessions.slice(end - last, end));
+  const weights = pools.slide(shown.weights, stay * columns.length, book.weights.slice((book.length - last) * columns.length));
+  const rows = Math.min(before, stay);
+  const names = Array.from(columns, (place) => identifiers[place]!);
+  if (isSame && holdsAlike(stored, { names, rows, weights: pools.read(shown.weights) })) throw new CannotResume('parted');
+  return { days, columns: shown.columns, weights };
+}
+
+/** Stored weights of a book by the names that it has now: what it could not hold before had none. */
+function withNames({ columns: known, weights }: Places, columns: Int32Array, { pools }: Extending): Pick<Places, 'columns' | 'weights'> {
+  const before = pools.read(known);
+  if (isEqual(columns, before)) return { columns: known, weights };
+  const placeOf = new Map(Array.from(columns, (column, place) => [column, place]));
+  const places = Int32Array.from(before, (column) => placeOf.get(column) ?? -1);
+  if (places.includes(-1)) throw new Error('a book has lost a name that it could hold');
+  const rows = pools.read(weights);
+  const wide = new Float64Array((rows.length / before.length) * columns.length);
+  for (let at = 0, row = 0; at < rows.length; at += before.length, row += columns.length) {
+    for (let k = 0; k < before.length; k++) wide[row + places[k]!] = rows[at + k]!;
+  }
+  return { columns: pools.add(columns), weights: pools.add(wide) };
+}
+
+interface HeldInput {
+  readonly names: readonly string[];
+  /** Last rows that stay. */
+  readonly rows: number;
+  /** Of the book, as stored. */
+  readonly weights: ArrayLike<number>;
+}
+
+/** Whether the last stored rows of a book are those of the portfolio. */
+function holdsAlike(stored: Extending['stored'], { names, rows, weights }: HeldInput): boolean {
+  const { names: all, dates } = stored;
+  if (rows > dates) return false;
+  const placeOf = new Map(all.map((name, place) => [name, place]));
+  const places = Int32Array.from(names, (name) => placeOf.get(name) ?? -1);
+  const own = stored.f64('weights', (dates - rows) * all.length, dates * all.length);
+  const first = weights.length - rows * names.length;
+  for (let row = 0; row < rows; row++) {
+    for (let k = 0; k < names.length; k++) {
+      const held = places[k]! < 0 ? 0 : own[row * all.length + places[k]!]!;
+      if (weights[first + row * names.length + k] !== held) return false;
+    }
+  }
+  return true;
+}

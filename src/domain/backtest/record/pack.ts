@@ -1,0 +1,101 @@
+import { Refusal } from '../../refusal.js';
+import { typeOf, type Numbers, type NumberType } from '../numbers.js';
+import type { Packing } from './field.js';
+import { POOLS, type Reference } from './places.js';
+import { PLAIN, REST, type RunRecord } from './schema.js';
+
+/** Changes whenever the same columns give another text of the record. */
+export const RECORD_FORMAT = 2;
+
+/**
+ * A record in the columns of its run: a description as JSON in which every array is a place, and the arrays one behind the other
+ * by type. Arrays that are blocks of the file anyway are referred to instead of being stored twice.
+ */
+export interface PackedRecord {
+  readonly description: Uint8Array;
+  readonly pools: Readonly<Record<NumberType, PackedPool>>;
+}
+
+/** Arrays that lie one behind the other in a block. */
+interface PackedPool {
+  readonly length: number;
+  writeTo(block: Numbers): void;
+}
+
+/**
+ * @param blocks arrays of the record that are blocks of the file.
+ * @throws Refusal NUMERIC_FAILURE when a number of the record is not finite
+ */
+export function packRecord(record: RunRecord, blocks: ReadonlyMap<Numbers, string>): PackedRecord {
+  const { identifiers } = record;
+  const pools = createPools(record, blocks);
+  const plain = PLAIN.pack(record, pools.packing);
+  const rest = REST.pack(record, pools.packing);
+  for (const array of [...pools.arrays.f64, ...blocks.keys()]) if (array instanceof Float64Array) assertFinite(array);
+  const used = namesIn(pools.positions, identifiers);
+  const description = { identifiers: Array.from(used.columns, (column) => identifiers[column]!), plain, rest };
+  const pool = (kind: NumberType): PackedPool => ({
+    length: pools.arrays[kind].reduce((sum, { length }) => sum + length, 0),
+    writeTo(block) {
+      let to = 0;
+      for (const array of pools.arrays[kind]) {
+        if (pools.positions.has(array)) for (let i = 0; i < array.length; i++) block[to + i] = used.placeOf[array[i]!]!;
+        else block.set(array, to);
+        to += array.length;
+      }
+    },
+  });
+  return { description: new TextEncoder().encode(JSON.stringify(description)), pools: { f64: pool('f64'), i32: pool('i32'), u8: pool('u8') } };
+}
+
+interface WholePools {
+  readonly packing: Packing;
+  readonly arrays: Readonly<Record<NumberType, readonly Numbers[]>>;
+  /** Those of them that are columns of the market. */
+  readonly positions: ReadonlySet<Numbers>;
+}
+
+/** Pools in which every array is once. */
+function createPools({ portfolio }: RunRecord, blocks: ReadonlyMap<Numbers, string>): WholePools {
+  const arrays: Record<NumberType, Numbers[]> = { f64: [], i32: [], u8: [] };
+  const lengths = { f64: 0, i32: 0, u8: 0 };
+  const positions = new Set<Numbers>();
+  const known = new Map<Numbers, Reference>(
+    Array.from(blocks, ([array, block]) => [array, { block, kind: typeOf(array), from: 0, to: array.length }]),
+  );
+  const place = (array: Numbers, isPositions: boolean): Reference => {
+    let reference = known.get(array);
+    if (!reference) {
+      const kind = typeOf(array);
+      reference = { block: POOLS[kind], kind, from: lengths[kind], to: (lengths[kind] += array.length) };
+      known.set(array, reference);
+      arrays[kind].push(array);
+      if (isPositions) positions.add(array);
+    }
+    return reference;
+  };
+  return { arrays, positions, packing: { place, isOfPortfolio: (frame) => frame === portfolio.frame } };
+}
+
+/** @throws Refusal NUMERIC_FAILURE */
+export function assertFinite(values: Float64Array): void {
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    if (value - value !== 0) throw new Refusal('NUMERIC_FAILURE', `A result is ${value}, not a finite number.`);
+  }
+}
+
+interface UsedNames {
+  /** Columns that a record names, ascending. */
+  readonly columns: Int32Array;
+  /** The place of each column of the market among them. */
+  readonly placeOf: Int32Array;
+}
+
+function namesIn(positions: Iterable<Numbers>, identifiers: readonly string[]): UsedNames {
+  const placeOf = new Int32Array(identifiers.length).fill(-1);
+  for (const array of positions) for (let i = 0; i < array.length; i++) placeOf[array[i]!] = 0;
+  const columns: number[] = [];
+  for (let column = 0; column < placeOf.length; column++) if (placeOf[column] === 0) placeOf[column] = columns.push(column) - 1;
+  return { columns: Int32Array.from(columns), placeOf };
+}

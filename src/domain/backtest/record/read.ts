@@ -1,0 +1,45 @@
+import type { Numbers } from '../numbers.js';
+import type { Compared, WeightsFrame } from './field.js';
+import { numbersAt, type StoredNumbers } from './places.js';
+import { PLAIN, REST, type RunRecord } from './schema.js';
+
+/** The JSON of a stored record: see `record/README.md`. */
+export interface Description {
+  readonly identifiers: readonly string[];
+  readonly plain: unknown;
+  readonly rest: unknown;
+}
+
+export function readDescription(bytes: Uint8Array): Description {
+  return JSON.parse(new TextDecoder().decode(bytes)) as Description; // Written by packRecord or extendRecord.
+}
+
+/** The record of a stored run. @throws Refusal DOCUMENT_UNREADABLE when a part of it is not there */
+export function readPacked(description: Uint8Array, stored: StoredNumbers): RunRecord {
+  const { identifiers, plain, rest } = readDescription(description);
+  const named = [...identifiers];
+  let frame: WeightsFrame | undefined;
+  const reading = {
+    numbers: (place: Parameters<typeof numbersAt>[1]): Numbers => numbersAt(stored, place),
+    portfolioFrame: (rows: number): WeightsFrame => (frame ??= portfolioFrame(stored, rows, named)),
+  };
+  return { identifiers: named, ...PLAIN.read(plain, reading), ...REST.read(rest, reading) };
+}
+
+/** Path of the first field in which two records differ, null where they are equal whatever the order of their identifiers. */
+export function recordsDiffer(stored: RunRecord, replayed: RunRecord): string | null {
+  const names: Compared = { stored: stored.identifiers, replayed: replayed.identifiers };
+  return PLAIN.differs(stored, replayed, names) ?? REST.differs(stored, replayed, names);
+}
+
+/** The last rows of the weights; names that nothing else of the record has are added to the identifiers. */
+function portfolioFrame(stored: StoredNumbers, rows: number, identifiers: string[]): WeightsFrame {
+  const { dates, names } = stored;
+  const places = new Map(identifiers.map((identifier, place) => [identifier, place]));
+  const width = names.length;
+  return {
+    days: stored.i32('days', dates - rows, dates),
+    columns: Int32Array.from(names, (name) => places.get(name) ?? identifiers.push(name) - 1),
+    weights: stored.f64('weights', (dates - rows) * width, dates * width),
+  };
+}

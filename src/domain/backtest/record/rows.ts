@@ -1,0 +1,127 @@
+import { LIMITS } from '../../limits.js';
+import { panelRow } from '../../market/session-market.js';
+import type { Run } from '../run.js';
+import type { Book } from '../simulate/book.js';
+import { latestPositions, tradePrices, type TradedRun } from '../simulate/portfolio.js';
+
+/** An order that could not be filled on its session. */
+export interface RecordedOrder {
+  readonly day: number;
+  readonly identifier: string;
+  readonly side: 'buy' | 'sell';
+  readonly target: number;
+  readonly held: number;
+  readonly notional: number;
+  readonly reason: 'no_price' | 'stale_price' | 'delisted';
+  readonly filledDay: number | null;
+}
+
+export function unfilledOf({ sm, columns, from, unfilled }: Pick<Book, 'sm' | 'columns' | 'from' | 'unfilled'>): RecordedOrder[] {
+  const day = (at: number): number => sm.sessions[from + at]!;
+  return unfilled.map(({ at, slot, side, target, held, notional, reason, filledAt }) => ({
+    day: day(at),
+    identifier: sm.identifiers[columns[slot]!]!,
+    side, target, held, notional, reason,
+    filledDay: filledAt === null ? null : day(filledAt),
+  }));
+}
+
+/** Names without a bar on a day, and the day of the price they were taken at. */
+export interface RecordedGaps {
+  readonly columns: Int32Array;
+  readonly days: Int32Array;
+  readonly pricedFrom: Int32Array;
+}
+
+interface GappedRun {
+  readonly gaps: Run['gaps'];
+  readonly portfolio: Pick<Book, 'sm'>;
+}
+
+/** Gaps of a run by day, then name. */
+export function gapsOf({ gaps, portfolio: { sm } }: GappedRun): RecordedGaps {
+  return {
+    columns: Int32Array.from(gaps, ({ column }) => column),
+    days: Int32Array.from(gaps, ({ session }) => sm.sessions[session]!),
+    pricedFrom: Int32Array.from(gaps, ({ session, column }) => sm.sessions[sm.lastBar[panelRow(sm, session) + column]!]!),
+  };
+}
+
+/** Effective date of each rebalance, and the session it was priced from. */
+export interface RecordedPricing {
+  readonly dates: Int32Array;
+  readonly pricedFrom: Int32Array;
+}
+
+interface PricedRun {
+  readonly rebalances: Run['rebalances'];
+  readonly portfolio: Pick<Book, 'sm'>;
+}
+
+export function pricingOf({ rebalances, portfolio: { sm } }: PricedRun): RecordedPricing {
+  return {
+    dates: Int32Array.from(rebalances, ({ date }) => date),
+    pricedFrom: Int32Array.from(rebalances, ({ session }) => sm.sessions[session]!),
+  };
+}
+
+/** The most recent holdings at closes, by date then name. `at` are positions in the days of the whole portfolio. */
+export interface PositionRows {
+  /** Rows of the whole panel. */
+  readonly total: number;
+  readonly at: Int32Array;
+  readonly columns: Int32Array;
+  readonly units: Float64Array;
+  readonly price: Float64Array;
+  readonly value: Float64Array;
+  readonly weight: Float64Array;
+}
+
+/** @param first position of the first session of the portfolio in the days of the whole one */
+export function positionRows(run: Pick<Run, 'portfolio' | 'document'>, first = 0): PositionRows {
+  const { portfolio } = run;
+  const { total, session, slot, units, price, value, weight } = latestPositions(run, LIMITS.MAX_POSITION_ROWS);
+  const at = session.map((position) => position - portfolio.from + first);
+  return { total, units, price, value, weight, at, columns: columnsAt(portfolio, slot) };
+}
+
+/** The most recent trades, by date then name. `at` as in positions. */
+export interface TransactionRows {
+  /** Rows of the whole table. */
+  readonly total: number;
+  readonly at: Int32Array;
+  readonly columns: Int32Array;
+  /** Money bought, negative for a sale. */
+  readonly notional: Float64Array;
+  readonly price: Float64Array;
+  /** Position in TRADE_REASONS. */
+  readonly reason: Uint8Array;
+  /** 1 for a trade that costs nothing. */
+  readonly isFree: Uint8Array;
+}
+
+/** Rows of the transactions table, most recent first served: some 130 MB of text, 20 years of daily trades in 200 names. */
+export const TRANSACTION_ROWS_MAX = 1_000_000;
+
+/** @param first as in `positionRows` */
+export function transactionRows(run: TradedRun, first = 0): TransactionRows {
+  const { trades, portfolio } = run;
+  const { count } = trades;
+  const begin = Math.max(0, count - TRANSACTION_ROWS_MAX);
+  const at = trades.at.subarray(begin, count);
+  return {
+    total: count,
+    at: first === 0 ? at : at.map((position) => position + first),
+    columns: columnsAt(portfolio, trades.slot.subarray(begin, count)),
+    notional: trades.notional.subarray(begin, count),
+    price: tradePrices(run, begin),
+    reason: trades.reason.subarray(begin, count),
+    isFree: trades.isFree.subarray(begin, count),
+  };
+}
+
+function columnsAt({ columns }: Book, slots: Int32Array): Int32Array {
+  const found = new Int32Array(slots.length);
+  for (let i = 0; i < slots.length; i++) found[i] = columns[slots[i]!]!;
+  return found;
+}

@@ -1,0 +1,98 @@
+import { NUMBER_TYPES, type NumberType } from '../numbers.js';
+import { SEGMENTS_VERSION, WHOLE_VERSION, type PlacedBlock, type RunFacts, type RunHeader } from './header.js';
+import { MAGIC, padded, PREAMBLE_BYTES } from './placed.js';
+import type { BlockName } from './schema.js';
+
+/** A file that is filled in place: it is one buffer from the beginning. */
+export interface ColumnsWriter {
+  /** A block to write into. */
+  f64(name: BlockName): Float64Array;
+  i32(name: BlockName): Int32Array;
+  u8(name: BlockName): Uint8Array;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** Everything in a header but where the blocks lie. */
+export type ColumnsHeader = RunFacts & Pick<RunHeader, 'joined'>;
+
+/** A block that lies already where the file is to be, between room for the header and room for the others. */
+export interface BlockInPlace {
+  readonly name: BlockName;
+  readonly values: Float64Array;
+}
+
+export type Sizes = ReadonlyMap<BlockName, { readonly type: NumberType; readonly length: number }>;
+
+/** Blocks whose first segments lie in other files. */
+export interface EarlierFiles {
+  readonly files: readonly string[];
+  /** What lies in them, and elements of each block with those; the sizes are of what follows. */
+  readonly blocks: ReadonlyMap<BlockName, Required<Pick<PlacedBlock, 'begins' | 'length'>>>;
+}
+
+interface CreateOptions {
+  readonly placed?: BlockInPlace;
+  readonly earlier?: EarlierFiles;
+}
+
+interface Layout {
+  readonly blocks: ReadonlyMap<BlockName, PlacedBlock>;
+  readonly end: number;
+}
+
+/** Lays out a file for blocks of known sizes: around a placed one where there is room for it, else in memory of its own. */
+export function createColumns(header: ColumnsHeader, sizes: Sizes, { placed, earlier }: CreateOptions = {}): ColumnsWriter {
+  const headerText = headerWriter(header, earlier);
+  const least = padded(headerText(layoutOf(sizes, WIDEST_OFFSET, placed)).length);
+  const start = placed?.values.byteOffset ?? PREAMBLE_BYTES + least;
+  const headerBytes = start - PREAMBLE_BYTES;
+  const layout = layoutOf(sizes, start, placed);
+  const hasRoom = placed === undefined || (headerBytes >= least && layout.end <= placed.values.buffer.byteLength);
+  if (!hasRoom) return createColumns(header, sizes, earlier ? { earlier } : {});
+  // A placed block lies in room made by placedPanel.
+  const bytes = placed ? new Uint8Array(placed.values.buffer as ArrayBuffer, 0, layout.end) : new Uint8Array(layout.end);
+  bytes.set(new TextEncoder().encode(MAGIC));
+  new DataView(bytes.buffer).setUint32(8, headerBytes, true);
+  bytes.fill(0x20, PREAMBLE_BYTES, start);
+  bytes.set(headerText(layout), PREAMBLE_BYTES);
+  return writerInto(bytes, layout);
+}
+
+/** Offsets have a width of their own in the header: room for the widest of them is left. */
+const WIDEST_OFFSET = Number.MAX_SAFE_INTEGER;
+
+function layoutOf(sizes: Sizes, start: number, placed: BlockInPlace | undefined): Layout {
+  const blocks = new Map<BlockName, PlacedBlock>();
+  if (placed) blocks.set(placed.name, { type: 'f64', offset: placed.values.byteOffset, length: placed.values.length });
+  let offset = placed ? placed.values.byteOffset + placed.values.byteLength : start;
+  for (const [name, { type, length }] of sizes) {
+    if (name === placed?.name) continue;
+    blocks.set(name, { type, offset, length });
+    offset += padded(length * NUMBER_TYPES[type].BYTES_PER_ELEMENT);
+  }
+  return { blocks, end: offset };
+}
+
+function headerWriter(header: ColumnsHeader, earlier: EarlierFiles | undefined): (layout: Layout) => Uint8Array {
+  const version = earlier ? SEGMENTS_VERSION : WHOLE_VERSION;
+  const text = JSON.stringify({ version, ...header, ...(earlier ? { begun: earlier.files } : {}) });
+  const begin = `${text.slice(0, -1)},"blocks":`;
+  return ({ blocks }) => {
+    const described = Array.from(blocks, ([name, block]) => [name, { ...block, ...earlier?.blocks.get(name) }]);
+    return new TextEncoder().encode(`${begin}${JSON.stringify(Object.fromEntries(described))}}`);
+  };
+}
+
+function writerInto(bytes: Uint8Array<ArrayBuffer>, { blocks }: Layout): ColumnsWriter {
+  const block = (name: BlockName, type: NumberType): PlacedBlock => {
+    const found = blocks.get(name);
+    if (found?.type !== type) throw new Error(`no ${type} block ${name}`);
+    return found;
+  };
+  return {
+    bytes,
+    f64: (name) => new Float64Array(bytes.buffer, block(name, 'f64').offset, block(name, 'f64').length),
+    i32: (name) => new Int32Array(bytes.buffer, block(name, 'i32').offset, block(name, 'i32').length),
+    u8: (name) => new Uint8Array(bytes.buffer, block(name, 'u8').offset, block(name, 'u8').length),
+  };
+}

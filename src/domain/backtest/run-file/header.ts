@@ -1,0 +1,164 @@
+import { formatDay } from '../../days.js';
+import type { TreatmentSpec } from '../../documents/index-document.js';
+import type { ReturnVariant } from '../../market/market-data.js';
+import { variantOn } from '../../market/price-basis.js';
+import type { NumberType } from '../numbers.js';
+import type { Composition } from '../simulate/compositions.js';
+import type { AddedSessions, WholeRun } from './block.js';
+import type { BlockName } from './schema.js';
+
+/**
+ * Formats of the header: a whole file is as it was in version 0.1.0, one that continues another was once written with that one
+ * alone, and is now with all of them.
+ */
+export const WHOLE_VERSION = 1;
+export const ONE_BASE_VERSION = 2;
+export const SEGMENTS_VERSION = 3;
+
+/** The header of a run file, as it is written. */
+export interface RunHeader {
+  readonly version: typeof SEGMENTS_VERSION | typeof ONE_BASE_VERSION | typeof WHOLE_VERSION;
+  readonly run_id: string;
+  readonly index_id: string;
+  readonly currency: string;
+  /** MIC of the index calendar. */
+  readonly calendar: string;
+  /** How the returns of the index are made from prices and actions. */
+  readonly treatment: Pick<TreatmentSpec, 'special_dividends' | 'splits'>;
+  /** Return variant of the index, as the prices of the market have it. */
+  readonly variant: ReturnVariant;
+  readonly store_content_hash: string;
+  /** Names held, ascending, [H]. */
+  readonly names: readonly string[];
+  readonly dates: number;
+  readonly index_dates: number;
+  readonly has_costs: boolean;
+  readonly has_cap: boolean;
+  /** Whether the weights of the index are stored beside those of the portfolio, because they differ on some date and are what views show. */
+  readonly has_index_weights: boolean;
+  readonly rebalances: readonly StoredRebalance[];
+  /** Row in `rates` of each name whose prices are in another currency. */
+  readonly foreign: Readonly<Record<string, number>>;
+  /** External benchmark, null without one. */
+  readonly benchmark: { readonly id: string; readonly kind: 'index' | 'identifier' } | null;
+  readonly blocks: Readonly<Record<BlockName, PlacedBlock | undefined>>;
+  /** Names of the files beside this one that hold the first segments of its blocks, the earliest first. */
+  readonly begun?: readonly string[];
+  /** Names that the run came to hold after it was extended, in the order in which they came. */
+  readonly joined?: readonly JoinedName[];
+}
+
+export interface JoinedName {
+  readonly name: string;
+  /** Position of the first file whose panels have a column for it: among those before, behind them for this one. */
+  readonly file: number;
+  /** Dates of the run before: so many of its prices are in `joinedPrice`. */
+  readonly dates: number;
+}
+
+export interface StoredRebalance {
+  /** Effective date by the schedule, YYYY-MM-DD. */
+  readonly date: string;
+  /** Position in the dates of the run of the session it was priced from; -1 when it lies before the run. */
+  readonly at: number;
+  readonly cap: number | null;
+  readonly redistributed: number;
+}
+
+/** Where a block lies. */
+export interface PlacedBlock {
+  readonly type: NumberType;
+  /** Bytes from the beginning of the file. */
+  readonly offset: number;
+  /** Elements, with those in other files. */
+  readonly length: number;
+  /** Offset and length of what lies in each of the files before. */
+  readonly begins?: readonly number[];
+}
+
+/** Members that say what a run is: those beside them say where its blocks lie. */
+export type RunFacts = Omit<RunHeader, 'version' | 'blocks' | 'begun' | 'joined'>;
+
+/** Everything that is done to a member of the header. */
+interface Member<T> {
+  readonly whole: (source: WholeRun) => T;
+  /** Of the run with the sessions added to it. */
+  readonly extended: (stored: T, source: AddedSessions) => T;
+  /** Place in the order in which members are compared; null for what another part has, or what says no more than whose run it is. */
+  readonly compared: number | null;
+  /** As it is compared. */
+  readonly shown?: (value: T) => unknown;
+}
+
+const same = <T>(stored: T): T => stored;
+
+/** The catalogue of the header, in the order in which it is written. */
+export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
+  run_id: { whole: ({ run }) => run.plan.runId, extended: same, compared: null },
+  index_id: { whole: ({ run }) => run.plan.indexId, extended: same, compared: null },
+  currency: { whole: ({ run }) => run.document.currency, extended: same, compared: 0 },
+  calendar: { whole: ({ run }) => run.document.calendar, extended: same, compared: 1 },
+  treatment: {
+    whole({ run }) {
+      const { special_dividends, splits } = run.index.compositions.treatment;
+      return { special_dividends, splits };
+    },
+    extended: same,
+    compared: 3,
+  },
+  variant: {
+    whole: ({ run: { portfolio, index } }) => variantOn(portfolio.sm.market, index.compositions.treatment.dividends),
+    extended: same,
+    compared: 2,
+  },
+  store_content_hash: { whole: ({ contentHash }) => contentHash, extended: (_stored, { contentHash }) => contentHash, compared: null },
+  names: {
+    whole: ({ run, names }) => namesOf(run.portfolio.sm.identifiers, names),
+    extended: (_stored, { continuation, names }) => namesOf(continuation.index.sm.identifiers, names),
+    compared: 4,
+  },
+  dates: { whole: ({ run }) => run.portfolio.length, extended: (_stored, { days }) => days.length, compared: null },
+  index_dates: { whole: ({ run }) => run.index.book.length, extended: (_stored, { indexLevel }) => indexLevel.length, compared: null },
+  has_costs: { whole: ({ run }) => run.plan.request.transaction_cost_bps > 0, extended: same, compared: 7 },
+  has_cap: { whole: ({ run }) => run.uncapped !== null, extended: same, compared: 8 },
+  has_index_weights: { whole: ({ indexRows }) => indexRows !== null, extended: same, compared: 9 },
+  rebalances: {
+    whole: ({ run: { rebalances, portfolio } }) => rebalances.map((rebalance) => storedRebalance(rebalance, -portfolio.from)),
+    extended(stored, { continuation: { rebalances, portfolio }, before }) {
+      return [...stored, ...rebalances.map((rebalance) => storedRebalance(rebalance, before - 1 - portfolio.from))];
+    },
+    compared: 10,
+  },
+  // Which row a name has decides nothing.
+  foreign: { whole: ({ rates }) => rates.foreign, extended: (_stored, { rates }) => rates.foreign, compared: 5, shown: (foreign) => Object.keys(foreign) },
+  benchmark: { whole: ({ run: { benchmark } }) => benchmark && { id: benchmark.reference.id, kind: benchmark.reference.kind }, extended: same, compared: 6 },
+};
+
+function namesOf(identifiers: readonly string[], columns: Int32Array): string[] {
+  return Array.from(columns, (column) => identifiers[column]!);
+}
+
+/** @param shift from sessions of the market to dates of the run */
+function storedRebalance({ date, session, cap, redistributed }: Composition, shift: number): StoredRebalance {
+  return { date: formatDay(date), at: Math.max(-1, session + shift), cap, redistributed };
+}
+
+export const HEADER_MEMBERS = Object.keys(HEADER) as (keyof RunFacts)[]; // Object.keys knows texts alone.
+
+export function wholeHeader(source: WholeRun): RunFacts {
+  return Object.fromEntries(HEADER_MEMBERS.map((member) => [member, HEADER[member].whole(source)])) as unknown as RunFacts; // Every member is in the catalogue.
+}
+
+export function extendedHeader(stored: RunFacts, source: AddedSessions): RunFacts {
+  const extended = <M extends keyof RunFacts>(member: M): RunFacts[M] => HEADER[member].extended(stored[member], source);
+  return Object.fromEntries(HEADER_MEMBERS.map((member) => [member, extended(member)])) as unknown as RunFacts; // As above.
+}
+
+/** A member as it is compared. */
+export function shownMember(header: RunFacts, member: keyof RunFacts): string {
+  const shown = <M extends keyof RunFacts>(name: M): unknown => {
+    const { [name]: entry } = HEADER;
+    return entry.shown ? entry.shown(header[name]) : header[name];
+  };
+  return JSON.stringify(shown(member));
+}

@@ -1,0 +1,19 @@
+import type { Day } from '../../days.js';
+import { referenceAt } from '../../market/market-data.js';
+import type { SessionMarket } from '../../market/session-market.js';
+
+/** What the market called the names of a run on its last date, null where it has nothing, [H] each. */
+export interface RunLabels {
+  readonly names: readonly (string | null)[];
+  readonly sectors: readonly (string | null)[];
+}
+
+/** Labels of columns of the market on a day, as JSON. */
+export function labelsOf({ identifiers, market: { reference } }: SessionMarket, columns: Int32Array, day: Day): Uint8Array {
+  const textsOf = (field: string): (string | null)[] =>
+    Array.from(columns, (column) => {
+      const value = referenceAt(reference, identifiers[column]!, field, day);
+      return value === null ? null : String(value);
+    });
+  return new TextEncoder().encode(JSON.stringify({ names: textsOf('NAME'), sectors: textsOf('SECTOR') } satisfies RunLabels));
+}

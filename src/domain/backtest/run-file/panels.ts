@@ -1,0 +1,140 @@
+import type { SessionMarket } from '../../market/session-market.js';
+import { isEqual } from '../numbers.js';
+import type { BacktestPlan } from '../plan.js';
+import type { Book, BookEvent } from '../simulate/book.js';
+import type { Composition } from '../simulate/compositions.js';
+import type { Trades } from '../simulate/trades.js';
+import type { Filling } from './block.js';
+import { scatter, slotsOf } from './names.js';
+
+/** Sessions `from` to `to` (exclusive). */
+export interface Sessions {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Rows of the weights of a book by the names of the run, [rows x H]. @param from first row of the book */
+export function weightRows(book: Book, names: Int32Array, { from, count }: { readonly from: number; readonly count: number }): Filling<Float64Array> {
+  const width = book.columns.length;
+  return {
+    length: count * names.length,
+    writeTo(into) {
+      if (isEqual(book.columns, names)) {
+        into.set(book.weights.subarray(from * width, (from + count) * width));
+        return;
+      }
+      const slots = slotsOf(book.columns, names);
+      for (let t = 0; t < count; t++) scatter(book.weights.subarray((from + t) * width, (from + t + 1) * width), slots, into.subarray(t * names.length));
+    },
+  };
+}
+
+/** Weights of the sessions that a book has more. */
+export function addedWeights(book: Book, names: Int32Array): Float64Array {
+  return filled(weightRows(book, names, { from: 1, count: book.length - 1 }));
+}
+
+export function filled({ length, writeTo }: Filling<Float64Array>): Float64Array {
+  const values = new Float64Array(length);
+  writeTo(values);
+  return values;
+}
+
+export function filledMarks({ length, writeTo }: Filling<Uint8Array>): Uint8Array {
+  const values = new Uint8Array(length);
+  writeTo(values);
+  return values;
+}
+
+/** Weights before trades, of each session with events, [E x H]. */
+export function eventRows({ events, columns }: { readonly events: readonly BookEvent[]; readonly columns: Int32Array }, names: Int32Array): Filling<Float64Array> {
+  return {
+    length: events.length * names.length,
+    writeTo(into) {
+      const slots = slotsOf(columns, names);
+      events.forEach((event, e) => scatter(event.before, slots, into.subarray(e * names.length)));
+    },
+  };
+}
+
+interface TradedRun {
+  readonly plan: BacktestPlan;
+  readonly portfolio: Book;
+  readonly trades: Trades;
+}
+
+/** Costs of each name on sessions with events as a fraction of the value the close before, [E x H]; null without costs. The first session has none. */
+export function eventCosts({ portfolio, trades, plan }: TradedRun, names: Int32Array): Filling<Float64Array> | null {
+  const { request } = plan;
+  if (request.transaction_cost_bps === 0) return null;
+  const rate = request.transaction_cost_bps / 10_000;
+  const { events, value } = portfolio;
+  return {
+    length: events.length * names.length,
+    writeTo(into) {
+      const placeOf = slotsOf(names, portfolio.columns);
+      const { at, slot, notional, isFree } = trades;
+      // Trades and events are both by date.
+      for (let i = 0, e = 0; i < trades.count; i++) {
+        const date = at[i]!;
+        if (isFree[i] === 1 || date === 0) continue;
+        while (events[e]!.at < date) e++;
+        into[e * names.length + placeOf[slot[i]!]!] = (rate * Math.abs(notional[i]!)) / value[date - 1]!;
+      }
+    },
+  };
+}
+
+interface RebalanceRows {
+  readonly plan: BacktestPlan;
+  readonly rebalances: readonly Composition[];
+  readonly names: Int32Array;
+}
+
+interface Cells {
+  /** Ascending. */
+  readonly columns: Int32Array;
+  readonly values: ArrayLike<number>;
+}
+
+/** What each kind of row has of a rebalance. */
+const CELLS = {
+  targets: ({ columns, weights }: Composition, exposure: number): Cells => ({ columns, values: weights.map((weight) => exposure * weight) }),
+  raw: ({ columns, uncapped }: Composition): Cells => ({ columns, values: uncapped }),
+  capped: ({ capped }: Composition): Cells => ({ columns: capped, values: new Uint8Array(capped.length).fill(1) }),
+} as const;
+
+/** A row for each rebalance by the names of the run, zero where it has no value, [R x H]. */
+export function rebalanceRows({ plan, rebalances, names }: RebalanceRows, kind: keyof typeof CELLS): Filling<Float64Array | Uint8Array> {
+  const exposure = plan.strategy?.exposure ?? 1;
+  return {
+    length: rebalances.length * names.length,
+    writeTo(into) {
+      rebalances.forEach((rebalance, r) => {
+        const { columns, values } = CELLS[kind](rebalance, exposure);
+        const slots = slotsOf(names, columns);
+        for (let k = 0; k < columns.length; k++) into[r * names.length + slots[k]!] = values[k]!;
+      });
+    },
+  };
+}
+
+/** CLOSE on sessions by name, NaN without a bar, [sessions x H]. */
+export function priceRows(sm: SessionMarket, names: Int32Array, { from, to }: Sessions): Filling<Float64Array> {
+  const close = sm.market.fields.get('CLOSE')!; // Every market has it.
+  // Names that are neighbours in the store are copied together.
+  const first = names[0] ?? 0;
+  const areNeighbours = names.length > 0 && names.at(-1)! - first === names.length - 1;
+  return {
+    length: (to - from) * names.length,
+    writeTo(into) {
+      for (let session = from; session < to; session++) {
+        const row = sm.rowOf[session]! * sm.names;
+        const at = (session - from) * names.length;
+        if (row < 0) into.fill(Number.NaN, at, at + names.length);
+        else if (areNeighbours) into.set(close.subarray(row + first, row + first + names.length), at);
+        else for (let i = 0; i < names.length; i++) into[at + i] = close[row + names[i]!]!;
+      }
+    },
+  };
+}

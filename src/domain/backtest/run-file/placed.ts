@@ -1,0 +1,16 @@
+/** What a run file begins with. */
+export const MAGIC = 'DVSRUN01';
+
+/** Bytes of the magic and the length of the header. */
+export const PREAMBLE_BYTES = 16;
+
+/** Blocks begin at multiples of 8 bytes. */
+export function padded(bytes: number): number {
+  return Math.ceil(bytes / 8) * 8;
+}
+
+/** Room for a panel of so many cells with zeros around it, of which a file can be made in place. */
+export function placedPanel(cells: number, { before, after }: { readonly before: number; readonly after: number }): Float64Array {
+  const offset = padded(PREAMBLE_BYTES + before);
+  return new Float64Array(new ArrayBuffer(offset + 8 * cells + padded(after)), offset, cells);
+}

@@ -1,0 +1,35 @@
+import type { Book } from '../simulate/book.js';
+import type { AddedSessions, BlockReader, Filling } from './block.js';
+import { sessionsBefore } from './effects.js';
+import type { ForeignRates } from './foreign-rates.js';
+
+/** Exchange rates of a whole run, [F x T]; null without foreign names. */
+export function wholeRates({ rows }: ForeignRates, { from, length }: Pick<Book, 'from' | 'length'>): Filling<Float64Array> | null {
+  if (rows.length === 0) return null;
+  return {
+    length: rows.length * length,
+    writeTo(into) {
+      rows.forEach((series, row) => into.set(series.subarray(from, from + length), row * length));
+    },
+  };
+}
+
+/** The same of a run with the sessions added to it. */
+export function addedRates(source: AddedSessions): Float64Array | null {
+  const { from } = sessionsBefore(source);
+  const filling = wholeRates(source.rates, { from, length: source.days.length });
+  if (filling === null) return null;
+  const rates = new Float64Array(filling.length);
+  filling.writeTo(rates);
+  return rates;
+}
+
+/** Rates of each foreign name, one behind the other: names of a currency had a row each before they shared one. */
+export function ratesByName(columns: BlockReader): Float64Array {
+  const { foreign, dates } = columns.header;
+  const values = columns.f64('rates');
+  const rows = Object.values(foreign);
+  const named = new Float64Array(rows.length * dates);
+  rows.forEach((row, i) => named.set(values.subarray(row * dates, (row + 1) * dates), i * dates));
+  return named;
+}

@@ -1,0 +1,189 @@
+import { NUMBER_TYPES, type Numbers, type NumberType } from '../numbers.js';
+import type { PlacedBlock, RunHeader } from './header.js';
+import { readHeader, unreadable } from './read-header.js';
+import { blockOf, isPanel, type BlockName } from './schema.js';
+import { filesOf, laterThan, renamed, segmentsOf, widened, type Later, type ReadRange, type Segment } from './segments.js';
+
+/** The columns of a stored run, so that every view reads what it needs by ranges and nothing is simulated again. */
+export interface RunColumns {
+  readonly header: RunHeader;
+  has(name: BlockName): boolean;
+  /** Elements `from` to `to` (exclusive) of a block; the whole block without a range. */
+  f64(name: BlockName, from?: number, to?: number): Float64Array;
+  i32(name: BlockName, from?: number, to?: number): Int32Array;
+  u8(name: BlockName, from?: number, to?: number): Uint8Array;
+  /** Fills an array with the elements of a block from a position on: for who reads many ranges, one after the other. */
+  fill(name: BlockName, from: number, out: Float64Array): void;
+  /** One column of a panel of H columns, [rows]. @cost reads the panel in parts */
+  column(name: BlockName, column: number): Float64Array;
+  /** Elements of a block that lie in earlier files. */
+  inEarlierFiles(name: BlockName): number;
+}
+
+/**
+ * @param openEarlier opens one of the earlier files of the run, when it is first read.
+ * @throws Refusal DOCUMENT_UNREADABLE when the bytes are not those of a run
+ */
+export function openColumns(read: ReadRange, openEarlier: (name: string) => ReadRange = notThere): RunColumns {
+  const header = readHeader(read);
+  const reader = createReader(header, filesOf(header, read, openEarlier));
+  const { elements } = reader;
+  // A block is read by its type alone: see `placedOf`.
+  return {
+    header,
+    f64: (name, from = 0, to = undefined) => elements({ name, type: 'f64', from, to }) as Float64Array,
+    i32: (name, from = 0, to = undefined) => elements({ name, type: 'i32', from, to }) as Int32Array,
+    u8: (name, from = 0, to = undefined) => elements({ name, type: 'u8', from, to }) as Uint8Array,
+    column: reader.column,
+    fill: (name, from, out) => void elements({ name, type: 'f64', from, to: from + out.length }, out),
+    has: (name) => header.blocks[name] !== undefined,
+    inEarlierFiles: (name) => segmentsOf(header, name).at(-1)!.first,
+  };
+}
+
+function notThere(): never {
+  throw unreadable('a file it begins in is not there');
+}
+
+/** Elements of a block. */
+interface Wanted {
+  readonly name: BlockName;
+  readonly type: NumberType;
+  readonly from: number;
+  /** Exclusive; its end when undefined. */
+  readonly to: number | undefined;
+}
+
+/** Elements of a segment, counted from its first. */
+interface WithinSegment {
+  readonly name: BlockName;
+  readonly type: NumberType;
+  readonly segment: Segment;
+  readonly from: number;
+  readonly to: number;
+}
+
+interface Reader {
+  /** @param out to be filled; memory of its own unless given */
+  elements(wanted: Wanted, out?: Numbers): Numbers;
+  column(name: BlockName, column: number): Float64Array;
+}
+
+function createReader(header: RunHeader, readerOf: (file: number) => ReadRange): Reader {
+  const width = header.names.length;
+  const laterOf = new Map<number, Later>();
+
+  /** Names that joined after a file was written, null when it has all of them. */
+  function later(file: number): Later | null {
+    if (!header.joined?.some((joined) => joined.file > file)) return null;
+    let found = laterOf.get(file);
+    if (!found) laterOf.set(file, (found = laterThan(header, file)));
+    return found;
+  }
+
+  /** Elements as a file has them, in the room where one of that size is given. */
+  function storedIn({ name, type, segment: { file, offset }, from, to }: WithinSegment, room?: Uint8Array): Numbers {
+    const Type = NUMBER_TYPES[type];
+    const size = Type.BYTES_PER_ELEMENT;
+    const bytes = whole(name, readerOf(file)(offset + from * size, offset + to * size, room), (to - from) * size);
+    const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
+    return new Type(aligned.buffer as ArrayBuffer, aligned.byteOffset, to - from); // Readers share no memory.
+  }
+
+  /** Elements with those of names that joined later than the file was written. */
+  function within(part: WithinSegment, room?: Uint8Array): Numbers {
+    const { name, segment } = part;
+    const names = later(segment.file);
+    const { positionsEvery } = blockOf(name);
+    if (names === null) return storedIn(part, room);
+    if (positionsEvery !== undefined) return renamed(storedIn(part), positionsEvery, names);
+    return isPanel(name) ? panelRows(part, names) : storedIn(part, room);
+  }
+
+  /** Elements of a panel whose file has fewer names than the run. */
+  function panelRows(part: WithinSegment, names: Later): Numbers {
+    const { name, segment: { first, length, stored }, from, to } = part;
+    const narrow = stored / (length / width);
+    const firstRow = Math.floor(from / width);
+    const endRow = Math.ceil(to / width);
+    const wide = widened({ rows: storedIn({ ...part, from: firstRow * narrow, to: endRow * narrow }), later: names, width });
+    const { joined } = blockOf(name);
+    if (joined) {
+      for (const { place, values } of names.missing) {
+        const date = first / width + firstRow;
+        const own = elements({ name: joined, type: 'f64', from: values + date, to: values + date + endRow - firstRow });
+        for (let row = 0; row < own.length; row++) wide[row * width + place] = own[row]!;
+      }
+    }
+    return wide.subarray(from - firstRow * width, to - firstRow * width);
+  }
+
+  function elements({ name, type, from, to }: Wanted, out?: Numbers): Numbers {
+    const block = placedOf(header, name, type);
+    const last = to ?? block.length;
+    if (from < 0 || last > block.length || from > last) throw new Error(`elements ${from} to ${last} of ${name}, which has ${block.length}`);
+    const touched = segmentsOf(header, name).filter(({ first, length }) => from < first + length && last > first);
+    const partOf = (segment: Segment): WithinSegment => ({
+      name, type, segment,
+      from: Math.max(0, from - segment.first),
+      to: Math.min(last - segment.first, segment.length),
+    });
+    if (touched.length === 1 && !out) return within(partOf(touched[0]!));
+    const all = out ?? new NUMBER_TYPES[type](last - from);
+    for (const segment of touched) {
+      const room = all.subarray(Math.max(0, segment.first - from), Math.min(last, segment.first + segment.length) - from);
+      const part = within(partOf(segment), new Uint8Array(room.buffer, room.byteOffset, room.byteLength));
+      if (part.buffer !== room.buffer) room.set(part);
+    }
+    return all;
+  }
+
+  /** A column of a segment of a panel, into its rows. */
+  function columnOf({ name, segment, column }: { readonly name: BlockName; readonly segment: Segment; readonly column: number }, rows: Float64Array): void {
+    const names = later(segment.file);
+    const missing = names?.missing.find(({ place }) => place === column);
+    if (missing) {
+      const { joined } = blockOf(name);
+      const from = missing.values + segment.first / width;
+      if (joined) rows.set(elements({ name: joined, type: 'f64', from, to: from + rows.length }));
+      return;
+    }
+    const narrow = names?.places.length ?? width;
+    const own = names?.places.indexOf(column) ?? column;
+    const step = narrow * Math.max(1, Math.floor(PART / narrow));
+    const room = new Uint8Array(8 * Math.min(segment.stored, step));
+    for (let from = 0, row = 0; from < segment.stored; from += step) {
+      const to = Math.min(segment.stored, from + step);
+      const part = storedIn({ name, type: 'f64', segment, from, to }, room.subarray(0, 8 * (to - from)));
+      for (let at = own; at < part.length; at += narrow, row++) rows[row] = part[at]!;
+    }
+  }
+
+  return {
+    elements,
+    column(name, column) {
+      const values = new Float64Array(placedOf(header, name, 'f64').length / width);
+      for (const segment of segmentsOf(header, name)) {
+        const { first, length } = segment;
+        columnOf({ name, segment, column }, values.subarray(first / width, (first + length) / width));
+      }
+      return values;
+    },
+  };
+}
+
+/** Elements of a panel read at a time: a part of 2 MB. */
+const PART = 1 << 18;
+
+/** @throws Refusal DOCUMENT_UNREADABLE when the file has no such block of the type */
+function placedOf({ blocks }: RunHeader, name: BlockName, type: NumberType): PlacedBlock {
+  const block = blocks[name];
+  if (block?.type !== type) throw unreadable(`it has no ${type} block ${name}`);
+  return block;
+}
+
+/** @throws Refusal DOCUMENT_UNREADABLE when the file ended before them */
+function whole(name: BlockName, bytes: Uint8Array, length: number): Uint8Array {
+  if (bytes.length !== length) throw unreadable(`its block ${name} is cut short`);
+  return bytes;
+}

@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest';
+import type { AnyBlock } from '#domain/backtest/run-file/block.js';
+import { firstDifference } from '#domain/backtest/run-file/compare.js';
+import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
+import { BLOCK_NAMES, blockOf, BLOCKS, type BlockName } from '#domain/backtest/run-file/schema.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { buildMarket, weekdayCalendars } from '../market-builder.js';
+import { runOn } from '../random-run.js';
+
+const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-01-31' } });
+const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
+
+/** A run with every block that a whole run can have: costs, a cap, an order that waits, a foreign name, a dividend and a benchmark. */
+function richRun(): Uint8Array<ArrayBuffer> {
+  const market = buildMarket({
+    dates: DATES,
+    close: { A: [10, 11, 12, 13, 14], B: [20, 19, null, 19, 20], C: [5, 5, 6, 6, 5], EURUSD: [1.1, 1.2, 1.1, 1.1, 1.2], MARK: [7, 7, 8, 9, 8] },
+    reference: { A: { CURRENCY: 'EUR', NAME: 'Alpha', SECTOR: 'Energy' }, B: { CURRENCY: 'USD', NAME: 'Beta', SECTOR: 'Energy' }, C: { CURRENCY: 'USD', NAME: 'Gamma', SECTOR: 'Energy' } },
+    actions: [{ name: 'A', type: 'DIVIDEND', value: 0.1, ex: DATES[3]! }],
+  });
+  const document = IndexDocument.parse({
+    id: 'X', name: 'X', calendar: 'MAIN', base_date: DATES[0], rebalance: { frequency: 'daily', effective_lag: 1 }, universe: { kind: 'list', identifiers: ['A', 'B', 'C'] },
+    pipeline: { treatment: { dividends: 'total', max_stale_sessions: 0 }, weighting: { type: 'EqualWeight', cap: 0.5 } },
+  });
+  const benchmark = { id: 'MARK', kind: 'identifier', price_column: 'CLOSE' } as const;
+  return runToColumns(runOn(CALENDARS, market, document, { transaction_cost_bps: 10, benchmark }), { contentHash: 's' });
+}
+
+const opened = (bytes: Uint8Array): RunColumns => openColumns((start, end) => bytes.slice(start, end));
+
+/** The same file with the last element of a block changed, of the record with a digit of its description. */
+function changed(bytes: Uint8Array<ArrayBuffer>, name: BlockName): Uint8Array {
+  const copy = bytes.slice();
+  const { type, offset, length } = opened(bytes).header.blocks[name]!;
+  const view = new DataView(copy.buffer);
+  if (name === 'record') {
+    const text = new TextDecoder().decode(copy.subarray(offset, offset + length));
+    copy[offset + text.indexOf('"dayBefore":') + 12]!++;
+  } else if (name === 'labels') copy[offset + length - 4]!++;
+  else if (type === 'u8') copy[offset + length - 1]! ^= 1;
+  else if (type === 'i32') view.setInt32(offset + 4 * (length - 1), view.getInt32(offset + 4 * (length - 1), true) + 1, true);
+  else view.setFloat64(offset + 8 * (length - 1), view.getFloat64(offset + 8 * (length - 1), true) * 1.5 + 1, true);
+  return copy;
+}
+
+describe('of everything that is stored of a run', () => {
+  const bytes = richRun();
+  const stored = BLOCK_NAMES.filter((name) => opened(bytes).has(name));
+
+  test('there is a block of every kind but those of extended runs', () => {
+    expect(BLOCK_NAMES.filter((name) => !stored.includes(name))).toEqual(['joinedPrice']);
+    for (const name of stored) expect(opened(bytes).header.blocks[name]!.length, name).toBeGreaterThan(0);
+  });
+
+  test.each(stored)('a changed element of %s is a difference', (name) => {
+    const found = firstDifference(opened(changed(bytes, name)), opened(bytes));
+    expect(found?.part).toMatch(new RegExp(`^(${name}|record)`));
+  });
+});
+
+test('a block that does not say what becomes of it is no block', () => {
+  const { added: _added, ...forgotten } = blockOf('cash');
+  // @ts-expect-error It does not say what an extension adds.
+  const block: AnyBlock = forgotten;
+  expect(block).not.toHaveProperty('added');
+  expect(BLOCKS.cash).toHaveProperty('added');
+});

@@ -31,7 +31,6 @@ interface Payload {
 }
 const kind: JobKind<Payload> = {
   kind: 'simulate',
-  lane: 'heavy',
   run: async ({ task, input }, attempt) => ({ result: { value: await attempt.compute(task as TaskName, input as never) } }),
 };
 
@@ -43,7 +42,7 @@ async function open(workers: number) {
   const pool = createPool({ workers: Math.max(workers, 1), door });
   const limits = { ...engineLimits({ workers, memoryBytes: 1e12 }), queueMax: 2 * JOBS };
   const engine = createJobEngine({ store: store.documents, artifacts: store.artifacts, pool, clock: systemClock, limits, log: quiet });
-  engine.register(kind);
+  engine.register({ [kind.kind]: kind });
   await engine.start();
   return {
     engine,

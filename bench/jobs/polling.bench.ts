@@ -30,7 +30,6 @@ const WORKERS = 2;
 
 const spin: JobKind<null> = {
   kind: 'simulate',
-  lane: 'heavy',
   run: async (_, attempt) => ({ result: { value: await attempt.compute('spin' as TaskName, null as never) } }),
 };
 
@@ -46,7 +45,7 @@ const engine = createJobEngine({
   limits: engineLimits({ workers: WORKERS, memoryBytes: 1e12 }),
   log: silent,
 });
-engine.register(spin);
+engine.register({ [spin.kind]: spin });
 await engine.start();
 const app = createApp({
   api: jobRoutes,

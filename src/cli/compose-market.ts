@@ -6,7 +6,7 @@ import { createLocations } from '#market/locations.js';
 import { createManagedFolders } from '#market/managed-folder.js';
 import { createServedMarkets, type ServedMarkets } from '#market/served-markets.js';
 import { createData, type Data } from '#services/data.js';
-import { createStoreJobs } from '#services/store-jobs.js';
+import { createStoreJobs, type StoreJobs } from '#services/store-jobs.js';
 import { createStoreLoading } from '#services/store-loading.js';
 import { createStores, type Stores } from '#services/stores.js';
 import type { Home } from '#store/home.js';
@@ -18,9 +18,11 @@ export interface MarketRooms {
   readonly markets: ServedMarkets;
   readonly stores: Stores;
   readonly data: Data;
+  /** Handlers of the jobs that change them. */
+  readonly jobKinds: StoreJobs;
 }
 
-/** The served market and the stores behind it; registers the kinds of job that change them. */
+/** The served market and the stores behind it. */
 export function composeMarket(rooms: {
   readonly home: Home;
   readonly settings: Settings;
@@ -39,13 +41,9 @@ export function composeMarket(rooms: {
   const databases = createDatabasePlaces({ locations, hosts: databaseHosts(settings) });
   const loading = createStoreLoading({ locations, databases, timestamp });
   const kinds = createStoreJobs({ documents, markets, loading, folders, calendars, timestamp });
-  jobs.register(kinds.load);
-  jobs.register(kinds.generate);
-  jobs.register(kinds.refresh);
-  jobs.register(kinds.sync);
   const stores = createStores({ documents, jobs, kinds, markets, loading, locations, databases, folders, calendars, timestamp });
   const data = createData({ markets, jobs, served: () => stores.servedStore(), now: Date.now });
-  return { markets, stores, data };
+  return { markets, stores, data, jobKinds: kinds };
 }
 
 /** Hosts that databases may be on: those the operator names; else loopback, while the service itself listens there only. */

@@ -21,6 +21,7 @@ import { rollingRiskHandlers } from '#http/routes/rolling-risk.js';
 import { simulationHandlers } from '#http/routes/simulations.js';
 import { riskModelHandlers } from '#http/routes/risk-models.js';
 import { createJobEngine } from '#jobs/engine.js';
+import type { JobHandlers } from '#jobs/job-kind.js';
 import { systemClock } from '#jobs/clock.js';
 import { engineLimits } from '#jobs/engine-limits.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
@@ -169,7 +170,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   });
   open.push({ close: () => jobs.stop() });
   const calendars = openCalendars();
-  const { markets, stores, data } = composeMarket({ home, settings, documents: store.documents, jobs, calendars, onServe: () => warmUp?.wake() });
+  const { markets, stores, data, jobKinds } = composeMarket({ home, settings, documents: store.documents, jobs, calendars, onServe: () => warmUp?.wake() });
   open.push(stores);
   checks.push({ name: 'data', look: () => awaitedText(markets.awaited()), unready: 'STORE_UNAVAILABLE' });
   const warmUp = settings.warmUp
@@ -180,7 +181,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     : undefined;
   open.push({ close: async () => warmUp?.close() });
 
-  // Services, one per route family. Each registers its kinds of job before the engine starts.
+  // Services, one per route family.
   const keys = await createKeys({ documents: store.documents, environment: settings.apiKeys, now: Date.now });
   open.push(await openKeyDoor(home.path, keys));
   const changelog = createChangelog({ text: readFileSync(new URL('CHANGELOG.md', PACKAGE_ROOT), 'utf8'), version });
@@ -203,27 +204,33 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const indexQuestions = createIndexQuestions({ documents: store.documents, jobs, markets, calendars });
 
   const backtestJob = createBacktestJob({ documents: store.documents, artifacts: store.artifacts, markets });
-  jobs.register(backtestJob);
   const views = createViewCache();
   const analytics = createAnalytics({
     documents: store.documents, artifacts: store.artifacts, jobs, kind: backtestJob, markets, calendars, views, engineVersion: version,
   });
   const replayJob = createReplayJob({ documents: store.documents, artifacts: store.artifacts, markets, planOf: analytics.planOf });
-  jobs.register(replayJob);
   const sweepJob = createSweepJob({ markets, workers: settings.workers });
-  jobs.register(sweepJob);
   const simulationJob = createSimulationJob({ documents: store.documents, artifacts: store.artifacts, markets });
-  jobs.register(simulationJob);
   const riskModelJob = createRiskModelJob({ documents: store.documents, artifacts: store.artifacts, markets });
-  jobs.register(riskModelJob);
   const riskModels = createRiskModels({ documents: store.documents, artifacts: store.artifacts, jobs, kind: riskModelJob, markets });
   const optimisationJob = createOptimisationJob({ markets });
-  jobs.register(optimisationJob);
   const optimise = createOptimise({ documents: store.documents, artifacts: store.artifacts, jobs, kind: optimisationJob, markets, calendars, now: Date.now });
   const renderJob = createRenderJob({ documents: store.documents, artifacts: store.artifacts, markets, timestamp: () => formatTimestamp(Date.now()) });
-  jobs.register(renderJob);
   const reports = createReports({ documents: store.documents, artifacts: store.artifacts, jobs, kind: renderJob, now: Date.now });
   const derivatives = createDerivatives({ levelsOf: analytics.levelsOf, calendars });
+
+  // Every kind of job has its handler: one that is forgotten does not compile.
+  const kindHandlers: JobHandlers = {
+    ...jobKinds,
+    backtest: backtestJob,
+    replay: replayJob,
+    sweep: sweepJob,
+    simulate: simulationJob,
+    risk: riskModelJob,
+    optimise: optimisationJob,
+    render: renderJob,
+  };
+  jobs.register(kindHandlers);
 
   // Handlers, one spread per route family: a route of the API without one does not compile.
   const handlers: Handlers<typeof API> = {

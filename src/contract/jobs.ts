@@ -1,20 +1,20 @@
 import { z } from 'zod';
+import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
 import { LIMITS } from '#domain/limits.js';
 import { ErrorDetail } from './common.js';
 import { routes } from './route.js';
 
-export const JOB_KIND_NAMES = ['backtest', 'optimise', 'render', 'risk', 'sync', 'load', 'refresh', 'generate', 'sweep', 'simulate', 'replay'] as const;
 export const JOB_STATUS_NAMES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 
 /** A job id is `{kind}:{ident}`; the path takes the colon as it is or as %3A. */
 export const jobIdSchema = z
   .string()
-  .regex(new RegExp(`^(?:${JOB_KIND_NAMES.join('|')}):[A-Za-z0-9_-]{1,64}$`), 'must be a kind of job, a colon and an id of 1 to 64 letters, digits, dashes and underscores')
+  .regex(new RegExp(`^(?:${JOB_KINDS.join('|')}):[A-Za-z0-9_-]{1,64}$`), 'must be a kind of job, a colon and an id of 1 to 64 letters, digits, dashes and underscores')
   .meta({ description: '{kind}:{id}, for example backtest:GOLD4.', example: 'backtest:GOLD4' });
 
 const fields = {
   job_id: jobIdSchema,
-  kind: z.enum(JOB_KIND_NAMES),
+  kind: z.enum(JOB_KINDS),
   status: z.enum(JOB_STATUS_NAMES).meta({ description: 'pending -> running -> succeeded, failed or cancelled. Terminal states never change.' }),
   progress: z.number().min(0).max(1).meta({ description: 'Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.' }),
   message: z.string().meta({ description: 'What is being done now.' }),
@@ -31,7 +31,7 @@ const fields = {
 };
 
 /** The status of a kind of job under a name of its own, with the shape of its result. */
-export function jobStatus<R extends z.ZodType>(id: string, kind: (typeof JOB_KIND_NAMES)[number], result: R) {
+export function jobStatus<R extends z.ZodType>(id: string, kind: JobKindName, result: R) {
   return z
     .strictObject({ ...fields, kind: z.literal(kind), result: result.nullable().meta({ description: 'Set exactly when the job succeeded.' }) })
     .meta({ id });
@@ -57,7 +57,7 @@ export const jobRoutes = routes({
     tag: 'jobs',
     summary: 'Jobs, newest first.',
     query: z.strictObject({
-      kind: z.enum(JOB_KIND_NAMES).optional().meta({ description: 'Only jobs of this kind.' }),
+      kind: z.enum(JOB_KINDS).optional().meta({ description: 'Only jobs of this kind.' }),
       status: z.array(z.enum(JOB_STATUS_NAMES)).optional().meta({ description: 'Only jobs in one of these states.' }),
       limit: z.int().min(1).max(LIMITS.MAX_LISTED_JOBS).default(100).meta({ description: 'At most so many jobs.' }),
       before: jobIdSchema.optional().meta({ description: 'Only jobs submitted before this one.' }),

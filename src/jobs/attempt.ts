@@ -1,3 +1,4 @@
+import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
 import { setMaxListeners } from 'node:events';
 import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
 import type { ComputePool, TaskProgress, TaskRun } from './compute-pool.js';
@@ -49,7 +50,7 @@ export function startAttempt(
       jobId,
       signal,
       compute(task, input, share = 1) {
-        const run = pool.run({ lane: kind.lane, task, input, signal });
+        const run = pool.run({ lane: JOB_KIND_CATALOGUE[kind.kind].lane, task, input, signal });
         tasks.push({ run, share });
         return observed(run.output);
       },

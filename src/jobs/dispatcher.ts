@@ -1,3 +1,4 @@
+import { JOB_KIND_CATALOGUE, type JobKindName } from '#domain/jobs/job-kinds.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ArtifactStore } from '#store/artifacts.js';
 import { formatTimestamp } from '#store/timestamp.js';
@@ -10,7 +11,7 @@ import type { JobKind } from './job-kind.js';
 import { traced, type JobIdentity } from './job-record.js';
 import { createLaneQueue, type LaneQueue } from './lane-queue.js';
 import type { LifeEvent } from './life-cycle.js';
-import type { JobKindName, JobState } from './status.js';
+import type { JobState } from './status.js';
 
 /** Decides which job runs when, runs its attempts and watches over them. */
 export interface Dispatcher {
@@ -58,8 +59,7 @@ export function createDispatcher({ book, kinds, artifacts, pool, clock, limits, 
   let isTicking = false;
 
   const timestamp = (): string => formatTimestamp(clock.now());
-  /** A kind that this build lacks still has to be told its job: in the lane that is never full for long. */
-  const laneOf = ({ identity }: LiveJob): Lane => kinds.get(identity.kind)?.lane ?? 'light';
+  const laneOf = ({ identity }: LiveJob): Lane => JOB_KIND_CATALOGUE[identity.kind].lane;
   const queueOf = (job: LiveJob): LaneQueue => queues[laneOf(job)];
 
   function schedule(): void {

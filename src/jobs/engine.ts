@@ -12,7 +12,8 @@ import type { EndedJob, EngineLimits, JobEngine, JobLog } from './job-engine.js'
 import type { JobKind, Submission } from './job-kind.js';
 import { newLife } from './life-cycle.js';
 import { runQuery } from './query.js';
-import type { JobKindName, JobState, JobStatus } from './status.js';
+import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import type { JobState, JobStatus } from './status.js';
 
 export interface JobEngineDependencies {
   readonly store: DocumentStore;
@@ -149,7 +150,10 @@ export function createJobEngine({ store, artifacts, pool, clock, limits, log, on
   }
 
   return {
-    register: (kind) => void kinds.set(kind.kind, kind),
+    register(handlers) {
+      // A handler is given payloads of its own kind only.
+      for (const kind of Object.values(handlers as Record<string, JobKind<unknown>>)) kinds.set(kind.kind, kind);
+    },
     start,
     submit,
     find: book.find,

@@ -7,7 +7,8 @@ import type { FoundJob, JobCounts, JobLog, JobQuery } from './job-engine.js';
 import type { Completion } from './job-kind.js';
 import { readJobRecord, splitRecord, toStatus, traced, type JobIdentity, type JobRecord } from './job-record.js';
 import { advance, isTerminal, type Impossible, type Life, type LifeEvent } from './life-cycle.js';
-import type { JobKindName, JobState, JobStatus } from './status.js';
+import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import type { JobState, JobStatus } from './status.js';
 
 /** A job that is pending or running. */
 export interface LiveJob {

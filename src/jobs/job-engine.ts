@@ -1,12 +1,13 @@
 import type { ArtifactRef } from '#store/artifacts.js';
 import type { Lane } from './compute-pool.js';
-import type { JobKind, Jobs } from './job-kind.js';
-import type { JobKindName, JobState, JobStatus } from './status.js';
+import type { JobHandlers, Jobs } from './job-kind.js';
+import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import type { JobState, JobStatus } from './status.js';
 
 /** The job engine as the service's root and the job routes see it. */
 export interface JobEngine extends Jobs {
-  /** Makes a kind known. Every kind is registered before `start`, so that jobs of the last process can run. */
-  register<P>(kind: JobKind<P>): void;
+  /** Makes kinds known. All are registered before `start`, so that jobs of the last process can run. */
+  register(kinds: Partial<JobHandlers>): void;
   /** Reads the stored jobs, queues what the last process left and begins to work. Nothing is submitted before. */
   start(): Promise<void>;
   /** @throws Refusal DOCUMENT_UNREADABLE */

@@ -1,7 +1,8 @@
 import type { ArtifactLink, ArtifactRef } from '#store/artifacts.js';
 import type { DocumentTransaction } from '#store/documents.js';
 import type { Origin } from './origin.js';
-import type { JobKindName, JobStatus } from './status.js';
+import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import type { JobStatus } from './status.js';
 import type { TaskInput, TaskName, TaskOutput } from './tasks.js';
 
 /**
@@ -10,14 +11,15 @@ import type { TaskInput, TaskName, TaskOutput } from './tasks.js';
  */
 export interface JobKind<P> {
   readonly kind: JobKindName;
-  /** `light` work answers while `heavy` work runs: each lane has its own queue and threads. */
-  readonly lane: 'heavy' | 'light';
   /**
    * One attempt. Deterministic work: an attempt after a crash gives the same completion.
    * Throws a Refusal to fail the job with its code; anything else that is thrown is a defect and fails it as INTERNAL.
    */
   run(payload: P, attempt: Attempt): Promise<Completion>;
 }
+
+/** The handler of each kind. A payload is read by the handler of the kind that stored it. */
+export type JobHandlers = { readonly [K in JobKindName]: JobKind<never> };
 
 export interface Attempt {
   readonly jobId: string;

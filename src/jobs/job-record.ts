@@ -1,6 +1,7 @@
 import type { BodyReader } from '#store/documents.js';
 import type { Life } from './life-cycle.js';
-import { JOB_KINDS, JOB_STATES, type JobKindName, type JobStatus } from './status.js';
+import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
+import { JOB_STATES, type JobStatus } from './status.js';
 
 /** What never changes about a job. */
 export interface JobIdentity {

@@ -1,7 +1,5 @@
+import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { ErrorDetail } from '#domain/refusal.js';
-
-export const JOB_KINDS = ['backtest', 'optimise', 'render', 'risk', 'sync', 'load', 'refresh', 'generate', 'sweep', 'simulate', 'replay'] as const;
-export type JobKindName = (typeof JOB_KINDS)[number];
 
 export const JOB_STATES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 export type JobState = (typeof JOB_STATES)[number];

@@ -140,7 +140,6 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
 
   return {
     kind: 'backtest',
-    lane: 'heavy',
     async run(payload, attempt) {
       const { plan, asked, engine_version: engineVersion } = payload;
       await markets.settled(); // A run of the last process waits for the data that is on its way.

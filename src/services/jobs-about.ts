@@ -1,3 +1,4 @@
+import { kindsWithSubject } from '#domain/jobs/job-kinds.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
@@ -6,12 +7,13 @@ import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
 export type JobsAbout = Pick<Jobs, 'isLive' | 'cancel' | 'get' | 'ids'>;
 
 /**
- * Jobs about each of some indices or strategies: its backtest, its replay, its simulation, and the sweeps of which it is the base.
- * @cost a look at every stored sweep
+ * Jobs about each of some indices or strategies, by the subjects of the catalogue of kinds.
+ * @cost a look at every stored job whose kind names its subject in the request
  */
 async function jobsAbout(jobs: JobsAbout, runIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
-  const about = new Map(runIds.map((id) => [id, ['backtest', 'replay', 'simulate'].map((kind) => `${kind}:${id}`)]));
-  for (const jobId of jobs.ids('sweep')) about.get((await baseOf(jobs, jobId)) ?? '')?.push(jobId);
+  const about = new Map(runIds.map((id) => [id, kindsWithSubject('ident').map((kind) => `${kind}:${id}`)]));
+  const named = kindsWithSubject('request').flatMap((kind) => jobs.ids(kind));
+  for (const jobId of named) about.get((await subjectIn(jobs, jobId)) ?? '')?.push(jobId);
   return about;
 }
 
@@ -47,8 +49,8 @@ export async function assertNotDeleted(reader: Pick<DocumentStore | DocumentTran
   throw new Refusal('INDEX_DELETED', `${runId} was deleted while its ${what} waited or ran.`, { index_id: runId });
 }
 
-/** Index that the request of a stored sweep names; undefined when it has a document of its own, or cannot be read. */
-async function baseOf(jobs: JobsAbout, jobId: string): Promise<string | undefined> {
+/** Index that the request of a stored job names; undefined when it has a document of its own, or cannot be read. */
+async function subjectIn(jobs: JobsAbout, jobId: string): Promise<string | undefined> {
   try {
     const { request } = (await jobs.get(jobId)) ?? {};
     const { index_id: id } = (typeof request === 'object' && request !== null ? request : {}) as { readonly index_id?: unknown };

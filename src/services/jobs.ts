@@ -4,7 +4,8 @@ import { LIMITS } from '#domain/limits.js';
 import { Refusal } from '#domain/refusal.js';
 import type { FoundJob, JobEngine, JobQuery } from '#jobs/job-engine.js';
 import { isTerminal } from '#jobs/life-cycle.js';
-import type { JobKindName, JobStatus } from '#jobs/status.js';
+import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import type { JobStatus } from '#jobs/status.js';
 import { lengthOf, type ArtifactStore } from '#store/artifacts.js';
 
 /** A job as it is answered. */

@@ -21,7 +21,6 @@ export interface OptimisationJobDependencies {
 export function createOptimisationJob({ markets }: OptimisationJobDependencies): JobKind<OptimisationPayload> {
   return {
     kind: 'optimise',
-    lane: 'heavy',
     async run({ run_id, documents, constraints, request }, attempt) {
       await markets.settled(); // An optimisation of the last process waits for the data that is on its way.
       const { handle } = markets.require();

@@ -70,7 +70,6 @@ export function createRenderJob({ documents, artifacts, markets, timestamp }: Re
 
   return {
     kind: 'render',
-    lane: 'light',
     async run(payload, attempt) {
       const { render_id, template, index_id } = payload;
       const rendered_at = timestamp();

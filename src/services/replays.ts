@@ -39,7 +39,6 @@ export interface Replays {
 export function createReplayJob({ documents, artifacts, markets, planOf }: ReplayJobDependencies): JobKind<ReplayPayload> {
   return {
     kind: 'replay',
-    lane: 'heavy',
     async run({ run_id: runId, engine_version: engineVersion }, attempt) {
       await markets.settled();
       const { handle } = markets.require();

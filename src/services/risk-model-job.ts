@@ -33,7 +33,6 @@ export function createRiskModelJob({ documents, artifacts, markets }: RiskModelJ
 
   return {
     kind: 'risk',
-    lane: 'heavy',
     async run(payload, attempt) {
       await markets.settled(); // An estimate of the last process waits for the data that is on its way.
       const { handle } = markets.require();

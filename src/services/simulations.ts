@@ -46,7 +46,6 @@ const SUMMING = 0.05;
 export function createSimulationJob({ documents, artifacts, markets }: Pick<SimulationsDependencies, 'documents' | 'artifacts' | 'markets'>): JobKind<SimulationPayload> {
   return {
     kind: 'simulate',
-    lane: 'heavy',
     async run({ run_id: runId, request, calendar, dates }, attempt) {
       await assertNotDeleted(documents, runId, 'simulation');
       const columns = artifacts.path((await requireRun(documents, runId)).artifacts.columns);

@@ -209,10 +209,10 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
   }
 
   return {
-    load: { kind: 'load', lane: 'light', run: runLoad },
-    generate: { kind: 'generate', lane: 'light', run: runGenerate },
-    refresh: { kind: 'refresh', lane: 'light', run: runRefresh },
-    sync: { kind: 'sync', lane: 'light', run: runRefresh },
+    load: { kind: 'load', run: runLoad },
+    generate: { kind: 'generate', run: runGenerate },
+    refresh: { kind: 'refresh', run: runRefresh },
+    sync: { kind: 'sync', run: runRefresh },
   };
 }
 

@@ -38,7 +38,6 @@ const SUMMING = 0.05;
 export function createSweepJob({ markets, workers }: SweepJobDependencies): JobKind<SweepPayload> {
   return {
     kind: 'sweep',
-    lane: 'heavy',
     async run({ sweep_id: sweepId, stored_id: storedId, base, patches, documents, rank_by: rankBy, partitions, engine_version: engineVersion }, attempt) {
       await markets.settled();
       const { handle: market } = markets.require();

@@ -85,7 +85,6 @@ interface Payload {
 /** A job of one task whose result is a small value, and whose effect is a document. */
 const backtest: JobKind<Payload> = {
   kind: 'backtest',
-  lane: 'heavy',
   async run(payload, attempt) {
     const value: unknown = await attempt.compute('backtest', payload as never);
     return { result: { value }, effect: async (tx) => void (await tx.put('run', attempt.jobId.split(':')[1]!, { value })) };
@@ -132,8 +131,7 @@ async function openOn(path: string, limits: Partial<EngineLimits> = {}, kinds: r
     store: store.documents, artifacts: store.artifacts, pool, clock: time.clock, limits: { ...LIMITS, ...limits }, log: { info: note, warn: note, error: note },
     onEnded: (job) => void ended.push(job),
   });
-  engine.register(backtest);
-  for (const kind of kinds) engine.register(kind);
+  for (const kind of [backtest, ...kinds]) engine.register({ [kind.kind]: kind });
   await engine.start();
   const world = { engine, store, time, errands, logged, fields, ended, home };
   worlds.push(world);
@@ -621,7 +619,7 @@ describe('progress of a job of several tasks', () => {
 
 describe('listing', () => {
   test('shows the newest first, by kind and status, up to a limit and before a job', async () => {
-    const render: JobKind<Payload> = { ...backtest, kind: 'render', lane: 'light' };
+    const render: JobKind<Payload> = { ...backtest, kind: 'render' };
     const world = await openWorld({ queueMax: 100, runningMax: { heavy: 0, light: 0 } }, [render]);
     const { engine } = world;
     for (const ident of ['a', 'b', 'c']) await engine.submit(submission(ident));

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
-import { JOB_KIND_NAMES, JOB_STATUS_NAMES, JobCollection, JobStatus, jobRoutes } from '#contract/jobs.js';
+import { JOB_STATUS_NAMES, JobCollection, JobStatus, jobRoutes } from '#contract/jobs.js';
 import { SCOPES } from '#contract/route.js';
 import { LIMITS } from '#domain/limits.js';
 import { createApp, type App } from '#http/app.js';
@@ -11,7 +11,7 @@ import type { ComputePool } from '#jobs/compute-pool.js';
 import { createJobEngine } from '#jobs/engine.js';
 import type { JobEngine } from '#jobs/job-engine.js';
 import type { JobKind } from '#jobs/job-kind.js';
-import { JOB_KINDS, JOB_STATES } from '#jobs/status.js';
+import { JOB_STATES } from '#jobs/status.js';
 import { createJobsService } from '#services/jobs.js';
 import { openHome } from '#store/home.js';
 import { openStore } from '#store/open-store.js';
@@ -29,7 +29,6 @@ function createErrand() {
   const result = new Promise<unknown>((resolve) => (finish = resolve));
   const kind: JobKind<{ readonly large: boolean }> = {
     kind: 'backtest',
-    lane: 'light',
     async run({ large }, attempt) {
       attempt.report(0.25, 'Working.');
       const value = await Promise.race([result, new Promise((_, reject) => attempt.signal.addEventListener('abort', () => reject(new Error('ended'))))]);
@@ -63,7 +62,7 @@ async function openWorld(): Promise<World> {
     },
   });
   const { kind, finish } = createErrand();
-  engine.register(kind);
+  engine.register({ [kind.kind]: kind });
   await engine.start();
   closing.push(() => engine.stop());
   const stopping = new AbortController();
@@ -104,8 +103,7 @@ async function* eventsOf(response: Response): AsyncGenerator<{ readonly id: numb
   }
 }
 
-test('the wire names exactly the kinds and states that the engine knows', () => {
-  expect(JOB_KIND_NAMES).toEqual(JOB_KINDS);
+test('the wire names exactly the states that the engine knows', () => {
   expect(JOB_STATUS_NAMES).toEqual(JOB_STATES);
 });
 

@@ -246,7 +246,6 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
   /** Work of two artifacts and an effect of three documents, one of which counts how often the effect happened. */
   const kind: JobKind<Payload> = {
     kind: 'backtest',
-    lane: 'heavy',
     async run(payload, attempt): Promise<Completion> {
       const finish = checkStart(payload, attempt.jobId, attempt.signal);
       const serial = ++starts;
@@ -312,7 +311,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     engine = createJobEngine({
       store: createStore(owner), artifacts: createArtifacts(owner), pool: createPool(owner), clock, limits: LIMITS, log: quiet,
     });
-    engine.register(kind);
+    engine.register({ [kind.kind]: kind });
     removeUnowned([...files.keys()]);
     start(owner);
   }

@@ -78,11 +78,11 @@ const example = {
 };
 
 export const PreviewRequest = z
-  .strictObject({ as_of: IsoDate.nullable().default(null).meta({ description: 'Decision date; default the base date of the index.' }) })
+  .strictObject({ as_of: IsoDate.nullable().default(null).meta({ description: 'Decision date; default the base date of the index, or the first rebalance of a derived one.' }) })
   .meta({ id: 'PreviewRequest' });
 
 export const PreviewDocumentRequest = z
-  .strictObject({ document: IndexDocumentBody, as_of: IsoDate.nullable().default(null).meta({ description: 'Decision date; default the base date of the document.' }) })
+  .strictObject({ document: IndexDocumentBody, as_of: IsoDate.nullable().default(null).meta({ description: 'Decision date; default the base date of the document, or the first rebalance of a derived one.' }) })
   .meta({ id: 'PreviewDocumentRequest' });
 
 export const PreviewStep = z
@@ -117,6 +117,7 @@ export const PreviewConstraint = z
     binding: z.boolean().meta({ description: 'Whether the solution sits on the boundary.' }),
     slack: z.number().min(0).meta({ description: 'Distance to the boundary in `unit`.' }),
     unit: z.enum(['fraction', 'count', 'value']),
+    relaxed_by: z.number().nullable().meta({ description: 'Change of the parameter behind this side where the row gave way by its priority; null where it holds as stated.' }),
   })
   .meta({ id: 'PreviewConstraint' });
 

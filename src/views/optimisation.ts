@@ -3,6 +3,7 @@ import type { PreviewResponse } from '#contract/indices.js';
 import { formatDay } from '#domain/days.js';
 import { compareText, type Finding } from '#domain/findings.js';
 import type { DerivedPreview } from '#domain/optimisation/preview.js';
+import { relaxedBy } from '#domain/optimisation/relaxed-findings.js';
 import type { RowSide } from '#domain/optimisation/report.js';
 import type { OptimisationRun } from '#domain/optimisation/run.js';
 
@@ -62,7 +63,7 @@ function solverMessage({ solution, isConverged }: OptimisationRun): string {
 
 /** The preview of a derived index on the wire. */
 export function toDerivedPreview(preview: DerivedPreview, { indexId, asOf }: { readonly indexId: string; readonly asOf: string }): Served<PreviewResponse> {
-  const { sm, document, session, parent, held, sides } = preview;
+  const { sm, document, session, parent, held, sides, relaxed } = preview;
   const solved = new Map(Array.from(held.columns, (column, i): [number, number] => [column, held.weights[i]!]));
   const assets = Array.from(parent.columns, (column, i): PreviewResponse['assets'][number] => {
     const weight = solved.get(column) ?? null;
@@ -94,10 +95,15 @@ export function toDerivedPreview(preview: DerivedPreview, { indexId, asOf }: { r
       objective: document.derivation.objective,
       rebalance_date: formatDay(parent.date),
       binding: sides.filter(({ isBinding }) => isBinding).map(({ label }) => label),
-      constraints: tightest(sides).map(({ placed: { origin }, label, isBinding, slack }) => ({ label, kind: origin.kind, binding: isBinding, slack, unit: origin.unit })),
+      constraints: tightest(sides).map((side) => toPreviewConstraint(side, relaxed)),
     },
     findings: preview.findings,
   };
+}
+
+function toPreviewConstraint(side: RowSide, relaxed: DerivedPreview['relaxed']): NonNullable<PreviewResponse['solve']>['constraints'][number] {
+  const { placed: { origin }, label, isBinding, slack } = side;
+  return { label, kind: origin.kind, binding: isBinding, slack, unit: origin.unit, relaxed_by: relaxedBy(side, relaxed) };
 }
 
 /** One side per row and side: of an expanded row its tightest member. */

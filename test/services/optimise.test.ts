@@ -239,6 +239,61 @@ describe('a derived index', () => {
     });
   });
 
+  test('whose turnover row has a priority trades as much as the names that left ask for, and says so; without one it is held', async () => {
+    // The four that fell most in the quarter: others at nearly every rebalance.
+    const moving = {
+      ...parent, id: 'MOVING',
+      pipeline: { selection: [{ id: 'fallen', type: 'TopN', params: { field: 'RETURN', count: 4, ascending: true } }], treatment: { dividends: 'price' }, weighting: { type: 'EqualWeight' } },
+    };
+    expect((await service.ask('POST', '/indices', moving)).status).toBe(200);
+    const derived = async (id: string, priority: object) => {
+      const body = { id, name: id, constraints: [{ id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'previous', ...priority } }] };
+      expect((await service.ask('POST', '/indices/MOVING/optimise', body)).status).toBe(200);
+      const { result, error } = await service.finished((await service.ask<JobStatus>('POST', `/analytics/${id}/backtest`, {})).body.job_id);
+      expect(error, JSON.stringify(error)).toBeNull();
+      type Told = { code: string; severity: string; message: string; path: string; row_id?: string; value?: number };
+      return result as unknown as { findings: Told[]; rebalances: { date: string; weights: Record<string, number> }[] };
+    };
+    const [giving, never, silent] = [await derived('GIVING', { priority: 1 }), await derived('NEVER-0', { priority: 0 }), await derived('NEVER-1', {})];
+    for (const { findings } of [never, silent]) {
+      expect(findings.filter(({ code }) => code === 'REBALANCE_HELD').length).toBeGreaterThan(2);
+      expect(findings.filter(({ code }) => code === 'CONSTRAINT_RELAXED')).toEqual([]);
+    }
+    expect(giving.findings.filter(({ code }) => code === 'REBALANCE_HELD')).toEqual([]);
+    expect(giving.rebalances.length).toBeGreaterThan(never.rebalances.length);
+    let relaxed = 0;
+    for (const [i, { date, weights }] of giving.rebalances.entries()) {
+      const { body: preview } = await service.ask<PreviewResponse>('POST', '/indices/GIVING/preview', { as_of: date });
+      for (const [name, weight] of Object.entries(weights)) expect(Math.abs((preview.weights[name] ?? 0) - weight)).toBeLessThan(1e-12);
+      const turnover = preview.solve!.constraints.find(({ label }) => label === 'Turnover[turn]:upper')!;
+      const told = giving.findings.filter(({ code, message }) => code === 'CONSTRAINT_RELAXED' && message.startsWith(`On ${date} `));
+      if (i === 0) continue;
+      // By hand: those of the last rebalance that the source does not have any more are sold; as much is bought.
+      const before = giving.rebalances[i - 1]!.weights;
+      const members = new Set(preview.assets.map(({ identifier }) => identifier));
+      const gone = Object.entries(before).filter(([name]) => !members.has(name));
+      const sold = gone.reduce((sum, [, weight]) => sum + weight, 0);
+      const traded = [...new Set([...Object.keys(before), ...Object.keys(weights)])].reduce((sum, name) => sum + Math.abs((weights[name] ?? 0) - (before[name] ?? 0)), 0) / 2;
+      if (sold <= 0.1) {
+        expect(told).toEqual([]);
+        expect(turnover.relaxed_by).toBeNull();
+        expect(traded).toBeLessThanOrEqual(0.1 + 1e-9);
+        continue;
+      }
+      relaxed++;
+      expect(told).toHaveLength(1);
+      expect(told[0]).toMatchObject({ severity: 'warning', path: 'derivation.constraints[0].params.limit', row_id: 'turn' });
+      expect(told[0]!.value).toBeGreaterThanOrEqual(sold - 1e-10);
+      expect(told[0]!.value).toBeLessThan(sold + 5e-9);
+      expect(traded).toBeCloseTo(sold, 8);
+      expect(turnover).toMatchObject({ binding: true });
+      expect(turnover.relaxed_by).toBeCloseTo(sold - 0.1, 8);
+      for (const [name] of gone) expect(told[0]!.message).toContain(name);
+      expect(preview.findings.map(({ code }) => code)).toContain('CONSTRAINT_RELAXED');
+    }
+    expect(relaxed).toBeGreaterThan(2);
+  }, 60_000);
+
   test('without a date is previewed at its first rebalance, also where the base date is a holiday', async () => {
     // 2023-05-27 to 29 is the weekend before Memorial Day and the day itself: the first session is the 30th.
     expect((await service.ask('POST', '/indices', { ...parent, id: 'HOLIDAY', base_date: '2023-05-28' })).status).toBe(200);

@@ -10,7 +10,7 @@ export interface ActiveBoundsParams {
   readonly identifiers?: readonly string[] | null | undefined;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface ActiveGroupBoundsParams {
   readonly upper: number;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -69,7 +69,7 @@ export interface ActiveShareParams {
   readonly limit: number;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -369,7 +369,7 @@ export interface BetaParams {
   readonly upper?: number | null | undefined;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -477,7 +477,7 @@ export interface CardinalityParams {
   readonly maximum: number;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -639,7 +639,7 @@ export interface Concentration5_10_40Params {
   readonly aggregate?: number | undefined;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -674,7 +674,7 @@ export interface ConcentrationRICParams {
   readonly aggregate?: number | undefined;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -1152,7 +1152,7 @@ export interface EffectiveNumberParams {
   readonly minimum: number;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -1235,7 +1235,7 @@ export interface ExcludeParams {
   readonly identifiers: readonly string[];
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -1331,7 +1331,7 @@ export interface FactorExposureParams {
   readonly active?: boolean | undefined;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -1407,7 +1407,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PRICE_BASIS' | 'NO_DIVIDENDS';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PRICE_BASIS' | 'NO_DIVIDENDS';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -1464,7 +1464,7 @@ export interface FreezeParams {
   readonly reference?: 'index' | 'previous' | undefined;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -1503,7 +1503,7 @@ export interface FrontierPayload {
 export interface FullInvestmentParams {
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -1717,7 +1717,7 @@ export interface GroupBoundsParams {
   readonly upper?: number | undefined;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -1759,7 +1759,7 @@ export interface GroupCardinalityParams {
   readonly maximum: number;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -2215,7 +2215,7 @@ export interface LinearConstraintParams {
   readonly upper?: number | null | undefined;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -2261,7 +2261,7 @@ export interface LiquidityParams {
   readonly window?: number | undefined;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -2325,7 +2325,7 @@ export interface LoadJobStatus {
 export interface LongOnlyParams {
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -2397,7 +2397,7 @@ export interface MinimumHoldingParams {
   readonly threshold: number;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -2713,7 +2713,7 @@ export interface PositionBoundsParams {
   readonly identifiers?: readonly string[] | null | undefined;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -2759,17 +2759,19 @@ export interface PreviewConstraint {
   readonly slack: number;
   /** What the figure counts. */
   readonly unit: 'fraction' | 'count' | 'value';
+  /** Change of the parameter behind this side where the row gave way by its priority; null where it holds as stated. */
+  readonly relaxed_by: number | null;
 }
 
 export interface PreviewDocumentRequest {
   /** The definition. */
   readonly document: IndexDocumentBody;
-  /** Decision date; default the base date of the document. */
+  /** Decision date; default the base date of the document, or the first rebalance of a derived one. */
   readonly as_of?: string | null | undefined;
 }
 
 export interface PreviewRequest {
-  /** Decision date; default the base date of the index. */
+  /** Decision date; default the base date of the index, or the first rebalance of a derived one. */
   readonly as_of?: string | null | undefined;
 }
 
@@ -3146,7 +3148,7 @@ export interface RelativePositionBoundsParams {
   readonly identifiers?: readonly string[] | null | undefined;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -4308,7 +4310,7 @@ export interface TrackingErrorParams {
   readonly limit: number;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -4328,7 +4330,7 @@ export interface TradeSizeParams {
   readonly reference?: 'index' | 'previous' | undefined;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -4471,7 +4473,7 @@ export interface TurnoverParams {
   readonly reference?: 'index' | 'previous' | undefined;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -4587,7 +4589,7 @@ export interface VolatilityParams {
   readonly limit: number;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -4666,7 +4668,7 @@ export interface WeightSumParams {
   readonly upper?: number | undefined;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 
@@ -4692,7 +4694,7 @@ export interface WeightedAverageParams {
   readonly missing?: 'zero' | 'renormalise' | undefined;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;
-  /** Which rows give way first when none can hold: higher numbers first, 0 never. */
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { FindingCode } from '../findings.js';
 import { AssetIdentifier } from '../shape.js';
 
-/** Priority of a row that states none: it gives way after every row with a higher number. */
+/** Priority of a row that states none: where relaxations are told it gives way after every row with a higher number, over time never. */
 export const DEFAULT_PRIORITY = 1;
 
 /** Most identifiers a row can name. */
@@ -12,7 +12,7 @@ const common = {
   soft: z.number().gt(0).max(1e12).nullable().default(null)
     .meta({ label: 'Soft penalty', help: 'Penalty added to the objective per unit of violation; null makes the row hard.' }),
   priority: z.int().min(0).max(5).default(DEFAULT_PRIORITY)
-    .meta({ label: 'Priority', help: 'Which rows give way first when none can hold: higher numbers first, 0 never.' }),
+    .meta({ label: 'Priority', help: 'Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.' }),
 };
 
 /** Parameters of a class, with those that every row may carry as the last two. */

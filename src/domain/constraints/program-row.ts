@@ -20,6 +20,16 @@ export interface FurtherParameters {
   readonly valueOf: (params: Readonly<Record<string, unknown>>) => number;
 }
 
+/** The parameters behind a limit with the change of its value per unit of each. */
+export function slopesOf({ parameter, slope, further }: Limit): readonly (readonly [string, number])[] {
+  return [...(parameter === null ? [] : [[parameter, slope] as const]), ...Object.entries(further?.slopes ?? {})];
+}
+
+/** Whether no parameter moves a limit: it can only be widened. */
+export function isStuck(limit: Limit): boolean {
+  return slopesOf(limit).every(([, slope]) => slope === 0);
+}
+
 /** What a row is about when it expands: a group or an identifier; null for a row that does not. */
 type Member = string | null;
 

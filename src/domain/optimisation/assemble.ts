@@ -1,6 +1,6 @@
 import { metricDiagonal } from '#kernels/optimisation/metric.js';
 import type { Kink, Norm, Program } from '#kernels/optimisation/program.js';
-import type { Limit, LinearRow, NormRow } from '../constraints/program-row.js';
+import { isStuck, type Limit, type LinearRow, type NormRow } from '../constraints/program-row.js';
 import { coefficientsAt, type AverageViews } from './averages.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 
@@ -27,7 +27,8 @@ export interface Assembly {
 
 export interface Change {
   readonly origin: Origin;
-  readonly parameter: string;
+  /** Null widens the limits of the row that no parameter moves, by `to`. */
+  readonly parameter: string | null;
   readonly to: number;
 }
 
@@ -95,18 +96,19 @@ function restricted(assembled: Assembled, restriction: Restriction | undefined):
 function addRow(parts: Parts, placed: PlacedRow, assembly: Assembly): void {
   const { changes, withTracking = false, radii } = assembly;
   const { origin, row } = placed;
-  const moved = (limit: Limit | null): number | undefined => (limit === null ? undefined : movedValue(limit, origin, changes));
+  const least = (limit: Limit | null): number | undefined => (limit === null ? undefined : movedValue(limit, origin, changes, -1));
+  const most = (limit: Limit | null): number | undefined => (limit === null ? undefined : movedValue(limit, origin, changes, 1));
   switch (row.form) {
     case 'name':
-      parts.addBounds(placed, row.name, moved(row.lower), moved(row.upper));
+      parts.addBounds(placed, row.name, least(row.lower), most(row.upper));
       break;
     case 'linear':
-      if (row.average === undefined) parts.addLinear(placed, row.coefficients, moved(row.lower), moved(row.upper));
+      if (row.average === undefined) parts.addLinear(placed, row.coefficients, least(row.lower), most(row.upper));
       else addAverage(parts, placed, row, assembly);
       break;
     case 'distance': {
       const sides = { left: new Float64Array(row.reference.length).fill(-1), right: new Float64Array(row.reference.length).fill(1) };
-      parts.addKink(placed, { at: row.reference, ...sides, limit: 2 * moved(row.limit)! - row.fixed, penalty: origin.soft === null ? Infinity : origin.soft / 2 });
+      parts.addKink(placed, { at: row.reference, ...sides, limit: 2 * most(row.limit)! - row.fixed, penalty: origin.soft === null ? Infinity : origin.soft / 2 });
       break;
     }
     case 'norm':
@@ -131,12 +133,13 @@ export function movedTo(origin: Origin, parameter: string | null, changes: reado
   return changes?.find((change) => change.origin === origin && change.parameter === parameter)?.to;
 }
 
-function movedValue(limit: Limit, origin: Origin, changes: readonly Change[] | undefined): number {
+/** Value of a limit with the changes of its row; `outward` is the way in which it is widened. */
+function movedValue(limit: Limit, origin: Origin, changes: readonly Change[] | undefined, outward: 1 | -1): number {
   const own = changes?.filter((change) => change.origin === origin) ?? [];
-  if (limit.further !== undefined && own.length > 0) {
-    return limit.further.valueOf({ ...origin.params, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) });
-  }
-  const to = movedTo(origin, limit.parameter, changes);
+  if (own.length === 0) return limit.value;
+  if (isStuck(limit)) return limit.value + outward * (movedTo(origin, null, own) ?? 0);
+  if (limit.further !== undefined) return limit.further.valueOf({ ...origin.params, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) });
+  const to = movedTo(origin, limit.parameter, own);
   if (to === undefined) return limit.value;
   const from = origin.params[limit.parameter!] as number; // Parameters behind limits are numbers.
   return limit.value + limit.slope * (to - from);

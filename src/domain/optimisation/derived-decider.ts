@@ -6,6 +6,7 @@ import type { DerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { LIMITS } from '../limits.js';
 import { createDerivedSolver, type DerivedSolve, type SolvedWeights } from './derived-solve.js';
+import { relaxedFindings } from './relaxed-findings.js';
 import { refused, unsolved } from './unsolved.js';
 
 export interface DerivedDeciderInput {
@@ -59,10 +60,11 @@ function decided({ columns, weights }: SolvedWeights, findings: readonly Finding
 }
 
 /** Warnings of one solve. */
-export function findingsOf({ risk, problem, parent }: DerivedSolve): Finding[] {
+export function findingsOf(solve: DerivedSolve): Finding[] {
+  const { risk, problem, parent } = solve;
   const warning = (code: Finding['code'], message: string): Finding => ({ severity: 'warning', code, message, path: 'derivation' });
   const date = formatDay(parent.date);
-  const found: Finding[] = problem.warnings.map((message) => warning('NO_WEIGHT_DATA', `On ${date}: ${message}`));
+  const found: Finding[] = [...problem.warnings.map((message) => warning('NO_WEIGHT_DATA', `On ${date}: ${message}`)), ...relaxedFindings(solve)];
   if (risk.isIdentity) {
     const { columns, sessions } = risk.coverage;
     found.push(warning('RISK_FALLBACK_IDENTITY', `On ${date} ${columns.length} names are covered, with ${sessions.length} complete observations; ${LIMITS.MIN_MODEL_OBSERVATIONS} are needed: the identity stands for the covariance.`));

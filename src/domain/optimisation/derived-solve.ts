@@ -1,8 +1,10 @@
 import type { Engine } from '#kernels/engines/engine.js';
+import type { ActiveState } from '#kernels/optimisation/active-state.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import type { Composer, Composition } from '../backtest/simulate/compositions.js';
 import type { DecisionMemory } from '../backtest/simulate/decider.js';
 import type { ConstraintRow, DerivedDocument } from '../documents/index-document.js';
+import { compareText } from '../findings.js';
 import { LIMITS } from '../limits.js';
 import { growthOf, growthTerms } from '../market/growth.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -10,7 +12,9 @@ import type { CrossSection, CrossSections } from '../rules/datapoints/cross-sect
 import { crossSectionsOf } from '../rules/decide.js';
 import { createRiskMemory, estimateRisk, type RiskEstimate } from './covariance.js';
 import { datapointsOf } from './datapoints.js';
+import { giveWay } from './give-way.js';
 import { createProblem, type PreviousWeights, type Problem } from './problem.js';
+import type { Moved } from './relaxation.js';
 import { solveProblem, type SearchOutcome, type Solvers } from './search.js';
 
 /** Solved weights of a derived index from one rebalance to the next. */
@@ -27,6 +31,16 @@ export interface DerivedSolve {
   readonly problem: Problem;
   readonly risk: RiskEstimate;
   readonly outcome: SearchOutcome;
+  /** Rows that gave way by their priority: the problem is the one with them moved. */
+  readonly relaxed: readonly Moved[];
+  /** What was held of names that are not in the parent any more, largest first. */
+  readonly leavers: readonly Leaver[];
+}
+
+/** A name that has to be sold. */
+export interface Leaver {
+  readonly identifier: string;
+  readonly weight: number;
 }
 
 /** Optimises a derived index at the rebalances of its parent. */
@@ -86,12 +100,28 @@ export function createDerivedSolver({ document, composer, engine, memory: left =
         datapoints: datapointsOf(cross, columns),
       });
       const warm = last !== null && isSame(last.columns, columns) ? last.state : undefined;
-      const outcome = solveProblem(solvers, problem, { warm });
-      if (outcome.kind === 'solved') last = { columns, state: outcome.solution.answer.state };
-      return { parent, problem, risk, outcome };
+      const solved = solveGivingWay(solvers, problem, warm);
+      if (solved.outcome.kind === 'solved') last = { columns, state: solved.outcome.solution.answer.state };
+      return { parent, risk, leavers: previous === null ? [] : leaversOf(sm, previous, columns), ...solved };
     },
     memory: () => ({ active: last, moments: memory.gram.history() }),
   };
+}
+
+/** Solves a problem, with rows that have a priority moved as little as they must where it has no answer. */
+function solveGivingWay(solvers: Solvers, problem: Problem, warm: ActiveState | undefined): Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed'> {
+  const outcome = solveProblem(solvers, problem, { warm });
+  const relaxed = outcome.kind === 'solved' ? undefined : giveWay(solvers, { problem, outcome });
+  if (relaxed === undefined) return { problem, outcome, relaxed: [] };
+  const moved = problem.withParameters(relaxed.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to })));
+  const second = solveProblem(solvers, moved, { warm });
+  return second.kind === 'solved' ? { problem: moved, outcome: second, relaxed } : { problem, outcome, relaxed: [] };
+}
+
+function leaversOf(sm: SessionMarket, { columns: held, weights }: SolvedWeights, columns: Int32Array): Leaver[] {
+  const staying = new Set(columns);
+  const gone = Array.from(held, (column, i) => ({ column, weight: weights[i]! })).filter(({ column }) => !staying.has(column));
+  return gone.map(({ column, weight }) => ({ identifier: sm.identifiers[column]!, weight })).toSorted((a, b) => Math.abs(b.weight) - Math.abs(a.weight) || compareText(a.identifier, b.identifier));
 }
 
 function isSame(a: Int32Array, b: Int32Array): boolean {

@@ -2,7 +2,7 @@ import { NO_ROWS } from '#kernels/optimisation/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, type Change } from './assemble.js';
 import { fromBestViews, type AverageViews } from './averages.js';
-import { movableIn, type Movable } from './movables.js';
+import type { Movable } from './movables.js';
 import type { Problem } from './problem.js';
 import { ownGapOf, proofOf, proofsByName, type Proof } from './proof.js';
 import { standingAt, type Move } from './relaxation.js';
@@ -22,10 +22,11 @@ const CLOSE = 1e-12;
  * The least total change of parameters that restores feasibility, rows of higher priority giving way first: the sum of the moves of the
  * lowest priority is made as small as it can be, then that of the next. Moves have to void every certificate met so far, until none is left.
  *
- * @returns  undefined when no moves of the rows that may give way are enough.
+ * @param among  What may move.
+ * @returns  undefined when no moves of these are enough.
  */
-export function jointRelaxation({ solver }: Solvers, problem: Problem): Move[] | undefined {
-  const movables = oneWay(movableIn(problem, problem.origins));
+export function jointRelaxation({ solver }: Solvers, problem: Problem, among: readonly Movable[]): Move[] | undefined {
+  const movables = oneWay(among);
   if (movables.length === 0) return undefined;
   const valueIn = ({ moved }: Joint, movable: Movable) => movable.from + movable.direction * moved[movables.indexOf(movable)]!;
   const joint = fromBestViews(movables, problem.index, (views) => leastJoint(solver, { problem, movables, views }), valueIn);
@@ -60,7 +61,7 @@ function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
     if (standing.kind === 'feasible') {
       // The cuts of a move that is out of proportion to its effect ask for too much of it.
       const isLeast = movables.every(({ isLinear }, k) => isLinear || tried[k] === 0);
-      return isLeast ? { moved: tried, weights: standing.weights } : shrunk(movables, { wanted: tried, whole }, weightsAt);
+      return isLeast ? { moved: tried, weights: standing.weights } : shrunk(movables, { wanted: tried, whole, close: CLOSE }, weightsAt);
     }
     const found = standing.kind === 'undecided' ? [] : proofsByName(standing.proof).flatMap((each) => cutOf(search, each, tried) ?? []);
     cuts.push(...found);
@@ -68,7 +69,7 @@ function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
     if (next === undefined) break;
     moved = next;
   }
-  return weightsAt(whole) === undefined ? undefined : shrunk(movables, { wanted: moved, whole }, weightsAt);
+  return weightsAt(whole) === undefined ? undefined : shrunk(movables, { wanted: moved, whole, close: CLOSE }, weightsAt);
 }
 
 /** Movables without those that take a parameter the other way than an earlier one. */
@@ -82,35 +83,48 @@ function oneWay(movables: readonly Movable[]): Movable[] {
   });
 }
 
-type WeightsAt = (moved: Float64Array) => Float64Array | undefined;
+export type WeightsAt = (moved: Float64Array) => Float64Array | undefined;
 
 interface Span {
   readonly wanted: Float64Array;
   /** All of the room: enough. */
   readonly whole: Float64Array;
+  /** Moves closer than this, relative to one and the move, are the same. */
+  readonly close: number;
+}
+
+/**
+ * Moves found by trial alone: none of them can be less, those of rows of the lowest priority made small first.
+ * @param weightsAt  Weights with moves, undefined where they are not enough.
+ */
+export function movesByTrial(movables: readonly Movable[], weightsAt: WeightsAt, close: number): Move[] | undefined {
+  const whole = Float64Array.from(movables, ({ room }) => room);
+  if (weightsAt(whole) === undefined) return undefined;
+  const joint = shrunk(movables, { wanted: new Float64Array(movables.length), whole, close }, weightsAt);
+  return joint === undefined ? undefined : toMoves(movables, joint.moved);
 }
 
 /** Sufficient moves none of which can be less: from all of them, first together towards the wanted ones, then those of the lowest priority first. */
-function shrunk(movables: readonly Movable[], { wanted, whole }: Span, weightsAt: WeightsAt): Joint | undefined {
-  let moved = nearest(wanted, whole, weightsAt);
+function shrunk(movables: readonly Movable[], { wanted, whole, close }: Span, weightsAt: WeightsAt): Joint | undefined {
+  let moved = nearest({ from: wanted, to: whole, close }, weightsAt);
   const order = Array.from(movables.keys()).toSorted((a, b) => movables[a]!.origin.priority - movables[b]!.origin.priority || a - b);
   for (const k of order) {
     const without = moved.slice();
     without[k] = 0;
-    moved = nearest(without, moved, weightsAt);
+    moved = nearest({ from: without, to: moved, close }, weightsAt);
   }
   const weights = weightsAt(moved);
   return weights === undefined ? undefined : { moved, weights };
 }
 
 /** The point nearest to `from` on the way to `to` that is enough, as `to` is. */
-function nearest(from: Float64Array, to: Float64Array, weightsAt: WeightsAt): Float64Array {
+function nearest({ from, to, close }: { readonly from: Float64Array; readonly to: Float64Array; readonly close: number }, weightsAt: WeightsAt): Float64Array {
   const at = (share: number) => from.map((value, k) => value + share * (to[k]! - value));
   if (weightsAt(from) !== undefined) return from;
   const length = from.reduce((most, value, k) => Math.max(most, Math.abs(to[k]! - value)), 0);
   let near = 0;
   let far = 1;
-  for (let step = 0; step < HALVINGS && (far - near) * length > CLOSE * Math.max(1, far * length); step++) {
+  for (let step = 0; step < HALVINGS && (far - near) * length > close * Math.max(1, far * length); step++) {
     const middle = (near + far) / 2;
     if (weightsAt(at(middle)) === undefined) near = middle;
     else far = middle;
@@ -118,7 +132,7 @@ function nearest(from: Float64Array, to: Float64Array, weightsAt: WeightsAt): Fl
   return at(far);
 }
 
-function toChanges(movables: readonly Movable[], moved: Float64Array): Change[] {
+export function toChanges(movables: readonly Movable[], moved: Float64Array): Change[] {
   return movables.flatMap(({ origin, parameter, from, direction }, k) => (moved[k] === 0 ? [] : [{ origin, parameter, to: from + direction * moved[k]! }]));
 }
 

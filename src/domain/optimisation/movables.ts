@@ -1,17 +1,20 @@
 import { findConstraintClass } from '../constraints/catalogue.js';
-import type { Average, Limit, LinearRow, ProgramRow } from '../constraints/program-row.js';
+import { isStuck, slopesOf, type Average, type Limit, type LinearRow, type ProgramRow } from '../constraints/program-row.js';
 import type { Change } from './assemble.js';
 import type { Origin, Problem } from './problem.js';
 
-/** A parameter of a row that a relaxation may move. */
+/** A parameter of a row that a relaxation may move, or the width of its limits that no parameter moves. */
 export interface Movable {
   readonly origin: Origin;
-  readonly parameter: string;
+  /** Null for the width. */
+  readonly parameter: string | null;
   readonly from: number;
   /** The way in which the row gives way. */
   readonly direction: 1 | -1;
   /** How far the class lets it move. */
   readonly room: number;
+  /** What is much for it: the largest of one, itself and the values that its row weighs. */
+  readonly size: number;
   /** Whether the rows of a program follow the parameter in proportion, whatever the others are. */
   readonly isLinear: boolean;
   /** The row whose weighted average the parameter bounds, null for other limits. */
@@ -29,18 +32,27 @@ export function movableIn({ rows }: Problem, origins: readonly Origin[]): Movabl
         const key = `${origin.index} ${parameter} ${direction}`;
         if (slope === 0 || found.has(key)) continue;
         const from = origin.params[parameter] as number; // Parameters behind limits are numbers.
-        const reach = ROOM_MAX * Math.max(1, Math.abs(from), largestIn(row));
+        const size = Math.max(1, Math.abs(from), largestIn(row));
         const average = row.form === 'linear' && row.average !== undefined ? { row, average: row.average } : null;
-        found.set(key, { origin, parameter, from, direction, room: roomOf({ origin, parameter, to: from }, direction, reach), isLinear: limit.further === undefined, average });
+        found.set(key, { origin, parameter, from, direction, room: roomOf({ origin, parameter, to: from }, direction, ROOM_MAX * size), size, isLinear: limit.further === undefined && isProportional(row, from), average });
       }
     }
   }
   return [...found.values()];
 }
 
-/** The parameters behind a limit with the change of its value per unit of each. */
-function slopesOf({ parameter, slope, further }: Limit): readonly (readonly [string, number])[] {
-  return [...(parameter === null ? [] : [[parameter, slope] as const]), ...Object.entries(further?.slopes ?? {})];
+/** The widths of some rows that have limits which no parameter moves: of those without any other, or of all. */
+export function widthsIn({ rows }: Problem, origins: readonly Origin[], which: 'alone' | 'all'): Movable[] {
+  return origins.flatMap((origin) => {
+    const stuck = rows.filter((placed) => placed.origin === origin).flatMap(({ row }) => limitsOf(row).map(({ limit }) => isStuck(limit)));
+    const hasWidth = which === 'all' ? stuck.includes(true) : stuck.length > 0 && !stuck.includes(false);
+    return hasWidth ? [{ origin, parameter: null, from: 0, direction: 1, room: ROOM_MAX, size: 1, isLinear: true, average: null }] : [];
+  });
+}
+
+/** Whether a radius doubles with its parameter. */
+function isProportional(row: ProgramRow, from: number): boolean {
+  return row.form !== 'norm' || row.radiusOf(2 * from) === 2 * row.radiusOf(from);
 }
 
 interface SidedLimit {
@@ -62,7 +74,7 @@ function limitsOf(row: ProgramRow): SidedLimit[] {
   }
 }
 
-/** A move beyond this many times its size and that of its row's values is no relaxation of a row but its absence. */
+/** A move beyond this many times its size is no relaxation of a row but its absence. */
 const ROOM_MAX = 1e4;
 
 /** Largest value that a row weighs; one where it weighs the weights themselves. */
@@ -88,7 +100,8 @@ function roomOf({ origin, parameter, to: from }: Change, direction: 1 | -1, reac
 }
 
 /** Whether the class takes the value. */
-export function isAccepted({ type, params }: Origin, parameter: string, to: number): boolean {
+export function isAccepted({ type, params }: Origin, parameter: string | null, to: number): boolean {
+  if (parameter === null) return to >= 0;
   const entry = findConstraintClass(type);
   return entry !== undefined && entry.params.safeParse({ ...params, [parameter]: to }).success;
 }

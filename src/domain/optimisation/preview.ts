@@ -8,6 +8,7 @@ import { Refusal, type ErrorCode } from '../refusal.js';
 import { sessionWithData, type RulePreview } from '../rules/preview.js';
 import { findingsOf, heldWeights } from './derived-decider.js';
 import { createDerivedSolver, type SolvedWeights } from './derived-solve.js';
+import type { Moved } from './relaxation.js';
 import { rowSides, type RowSide } from './report.js';
 import { refusalOf } from './unsolved.js';
 
@@ -20,6 +21,8 @@ export interface DerivedPreview {
   readonly parent: Composition;
   readonly held: SolvedWeights;
   readonly sides: readonly RowSide[];
+  /** Rows that gave way by their priority. */
+  readonly relaxed: readonly Moved[];
   readonly findings: readonly Finding[];
 }
 
@@ -102,7 +105,7 @@ function previewAt(composer: Composer, indexId: string, { session, parent, isFir
   const solve = solver.solve(parent, previous);
   if (solve.outcome.kind !== 'solved') throw refusalOf(solver.solvers, solve);
   const sm = composer.market(document.derivation.source_index_id);
-  return { sm, document, session, parent, held: heldWeights(solve), sides: rowSides(solve.problem, solve.outcome.solution), findings: findingsOf(solve) };
+  return { sm, document, session, parent, held: heldWeights(solve), sides: rowSides(solve.problem, solve.outcome.solution), relaxed: solve.relaxed, findings: findingsOf(solve) };
 }
 
 /** Weights that the derived index held before a rebalance, run from the definition. */

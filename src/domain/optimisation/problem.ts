@@ -2,7 +2,7 @@ import type { Metric } from '#kernels/optimisation/metric.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { Reference, RowContext } from '../constraints/constraint-class.js';
 import { DEFAULT_PRIORITY } from '../constraints/parameters.js';
-import type { NonConvexRow, ProgramRow } from '../constraints/program-row.js';
+import { isStuck, type Limit, type NonConvexRow, type ProgramRow } from '../constraints/program-row.js';
 import type { ConstraintRow } from '../documents/index-document.js';
 import { metricProduct } from './metric-product.js';
 
@@ -21,6 +21,8 @@ export interface Origin {
   readonly soft: number | null;
   /** Which rows give way first: higher numbers before lower ones, 0 never. */
   readonly priority: number;
+  /** Whether the client gave the row a priority to give way by: then it does in a run over time. */
+  readonly givesWay: boolean;
   /** Parameters with their defaults; empty for an implicit row. */
   readonly params: Readonly<Record<string, unknown>>;
 }
@@ -66,13 +68,14 @@ export interface Problem {
   /** One origin per client's row and implicit row, in the same order. */
   readonly origins: readonly Origin[];
   readonly warnings: readonly string[];
-  /** The problem a client gets who writes other parameters into some rows. */
+  /** The problem a client gets who writes other parameters into some rows, with others widened. */
   withParameters(changes: readonly ParameterChange[]): Problem;
 }
 
 export interface ParameterChange {
   readonly origin: Origin;
-  readonly parameter: string;
+  /** Null widens the limits of the row that no parameter moves, by `to`. */
+  readonly parameter: string | null;
   readonly to: number;
 }
 
@@ -100,24 +103,40 @@ export function createProblem(input: ProblemInput): Problem {
     place(implicitOrigin(type, entry.kind, entry.unit), kept);
   }
   const { identifiers, index, previous, metric } = input;
-  return { identifiers, index, previous, metric, rows, origins, warnings, withParameters: (changes) => createProblem({ ...input, rows: changedRows(input.rows, changes) }) };
+  return { identifiers, index, previous, metric, rows, origins, warnings, withParameters: (changes) => withWidths(createProblem({ ...input, rows: changedRows(input.rows, changes) }), changes) };
 }
 
 function changedRows(rows: readonly ConstraintRow[], changes: readonly ParameterChange[]): ConstraintRow[] {
   return rows.map((row, index) => {
-    const own = changes.filter(({ origin }) => origin.index === index);
+    const own = changes.filter(({ origin, parameter }) => origin.index === index && parameter !== null);
     return own.length === 0 ? row : { ...row, params: { ...row.params, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) } };
   });
+}
+
+/** The problem with rows widened; one that was an equality is none any more. */
+function withWidths(problem: Problem, changes: readonly ParameterChange[]): Problem {
+  const widths = new Map(changes.filter(({ parameter }) => parameter === null).map(({ origin, to }) => [origin.index, to]));
+  if (widths.size === 0) return problem;
+  const widened = new Map(problem.origins.map((origin): [Origin, Origin] => [origin, widths.has(origin.index) ? { ...origin, kind: 'ineq' } : origin]));
+  const rows = problem.rows.map(({ origin, row }) => ({ origin: widened.get(origin)!, row: widenedRow(row, widths.get(origin.index) ?? 0) }));
+  return { ...problem, rows, origins: [...widened.values()] };
+}
+
+function widenedRow(row: ProgramRow, by: number): ProgramRow {
+  if (row.form !== 'name' && row.form !== 'linear') return row;
+  const outward = (limit: Limit | null, side: 1 | -1) => (limit === null || !isStuck(limit) ? limit : { ...limit, value: limit.value + side * by });
+  return { ...row, lower: outward(row.lower, -1), upper: outward(row.upper, 1) };
 }
 
 function originOf(row: ConstraintRow, index: number, params: Readonly<Record<string, unknown>>): Origin {
   const { kind, unit } = findConstraintClass(row.type)!; // Found by the caller.
   const { soft, priority } = params as { soft: number | null; priority: number }; // The common parameters of every class.
-  return { index, id: row.id, type: row.type, kind, unit, name: `${row.type}[${row.id === '' ? index : row.id}]`, soft, priority, params };
+  const givesWay = row.params['priority'] !== undefined && priority > 0;
+  return { index, id: row.id, type: row.type, kind, unit, name: `${row.type}[${row.id === '' ? index : row.id}]`, soft, priority, givesWay, params };
 }
 
 function implicitOrigin(type: string, kind: Origin['kind'], unit: Origin['unit']): Origin {
-  return { index: null, id: '', type, kind, unit, name: `${type}[default]`, soft: null, priority: DEFAULT_PRIORITY, params: {} };
+  return { index: null, id: '', type, kind, unit, name: `${type}[default]`, soft: null, priority: DEFAULT_PRIORITY, givesWay: false, params: {} };
 }
 
 interface Default {

@@ -18,6 +18,11 @@ export interface Relaxation {
   readonly change: number;
 }
 
+/** A move as far as it was made. */
+export interface Moved extends Move {
+  readonly change: number;
+}
+
 /** Decimals of relaxed parameters, as many as a number of their size has. */
 const DECIMALS = 9;
 const DIGITS = 15;
@@ -48,8 +53,8 @@ export function singleRelaxations(solvers: Solvers, problem: Problem, origins: r
   return movableIn(problem, origins)
     .flatMap((movable) => {
       const least = leastValue(solvers.solver, problem, movable);
-      const relaxation = least === undefined ? undefined : roundedOutward(solvers, problem, [{ movable, to: least }]);
-      return relaxation ?? [];
+      const moved = least === undefined ? undefined : roundedOutward(solvers, problem, [{ movable, to: least }]);
+      return moved?.map(toRelaxation) ?? [];
     })
     .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change) || (a.index ?? Infinity) - (b.index ?? Infinity));
 }
@@ -132,13 +137,13 @@ export interface Move {
 }
 
 /** Moves rounded outward to whole steps, a few more where needed, so that solving with all of them succeeds. */
-export function roundedOutward(solvers: Solvers, problem: Problem, moves: readonly Move[]): Relaxation[] | undefined {
+export function roundedOutward(solvers: Solvers, problem: Problem, moves: readonly Move[]): Moved[] | undefined {
   for (const extra of OUTWARD) {
     const rounded = moves.map(({ movable, to }) => ({ movable, to: outward(movable.from, to, extra) }));
     if (!rounded.every(({ movable, to }) => isAccepted(movable.origin, movable.parameter, to))) return undefined;
     const changes = rounded.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
     // Solved as the client's own request will be: where rows leave a single point, the last bit of a bound decides.
-    if (solveProblem(solvers, problem.withParameters(changes), { wanted: 'any' }).kind === 'solved') return rounded.map(toRelaxation);
+    if (solveProblem(solvers, problem.withParameters(changes), { wanted: 'any' }).kind === 'solved') return rounded.map(toMoved);
   }
   return undefined;
 }
@@ -151,9 +156,13 @@ function outward(from: number, to: number, extra: number): number {
   return steps === 0 ? 0 : (side * steps) / perUnit;
 }
 
-function toRelaxation({ movable: { origin, parameter, from }, to }: Move): Relaxation {
-  const exact = to - from;
+function toMoved({ movable, to }: Move): Moved {
+  const exact = to - movable.from;
   const perUnit = stepsPerUnit(exact);
   const change = Math.round(exact * perUnit) / perUnit;
-  return { id: origin.id, index: origin.index, type: origin.type, parameter, from, to, change: Math.abs(change - exact) < 1e-12 ? change : exact };
+  return { movable, to, change: Math.abs(change - exact) < 1e-12 ? change : exact };
+}
+
+export function toRelaxation({ movable: { origin, parameter, from }, to, change }: Moved): Relaxation {
+  return { id: origin.id, index: origin.index, type: origin.type, parameter: parameter!, from, to, change }; // Clients move parameters, not widths.
 }

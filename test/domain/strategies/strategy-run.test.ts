@@ -172,6 +172,19 @@ describe('a constraint set', () => {
     near(moneyAt(found, 1), [400, 100, 100, 0]);
   });
 
+  test('that cannot be met on a later date, with a row that has a priority, is met with that row moved and says so', () => {
+    const close = { A: [10, 40, 40], B: [10, 10, 10], C: [10, 10, 10] };
+    const terms = { rebalance: cadence({ frequency: 'daily' }), constraints: [row('RelativePositionBounds', { lower: 1, upper: 5 }), row('PositionBounds', { upper: 0.5, priority: 1 })] };
+    const found = runCase({ close, index: 'none', terms, capital: 300 });
+    expect(found.rebalances.length).toBe(3);
+    const told = found.findings.filter(({ code }) => code === 'CONSTRAINT_RELAXED' || code === 'REBALANCE_HELD');
+    expect(told.map(({ code, path, message }) => [code, path, message.slice(0, 49)])).toEqual(
+      ['2024-01-02', '2024-01-03'].map((date) => ['CONSTRAINT_RELAXED', 'constraint_set_id', `On ${date} PositionBounds[1] gave way by 0.166`]),
+    );
+    // Two thirds of A is what the index holds.
+    near(moneyAt(found, 1), [400, 100, 100, 0]);
+  });
+
   test('that cannot be met on the first date fails the run with its conflict and what would resolve it', () => {
     const detail = { proven: true, conflict: [{ type: 'PositionBounds' }, { type: 'FullInvestment' }], relaxations: [{ index: 0, parameter: 'upper', from: 0.2, to: 0.333333334 }] };
     expect(() => runCase({ close: THREE, index: 'none', terms: { constraints: [row('PositionBounds', { upper: 0.2 })] }, capital: 300 })).toThrow(

@@ -226,6 +226,8 @@ const randomDerivation = fc
       { id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'previous', soft: 1 } },
       { id: 'liquid', type: 'Liquidity', params: { notional: 1e5, days: 5, window: 8, soft: 1 } },
       { id: 'risen', type: 'WeightedAverage', params: { field: 'RETURN', lower: -0.2, soft: 1 } },
+      { id: 'calm', type: 'Turnover', params: { limit: 0.01, reference: 'previous', priority: 2 } },
+      { id: 'even', type: 'ActiveShare', params: { limit: 0.02, priority: 1 } },
     ]),
   })
   .map(({ frequency, lag, parentFrequency, weighting, constraints }) => ({
@@ -260,9 +262,10 @@ const randomConstraints = fc.record({
       { id: 'liquid', type: 'Liquidity', params: { notional: 1e5, days: 5, window: 8, soft: 1 } },
       { id: 'risen', type: 'WeightedAverage', params: { field: 'RETURN', lower: -0.2, soft: 1 } },
       { id: 'few', type: 'Cardinality', params: { maximum: 4 } },
+      { id: 'calm', type: 'Turnover', params: { limit: 0.01, reference: 'previous', priority: 1 } },
     ],
     { minLength: 1 },
-  ),
+  ).filter((rows) => !['few', 'calm'].every((id) => rows.some((row) => row.id === id))), // Together they are searched for long.
 });
 
 test('a strategy under a constraint set goes on with what its solves left', () => {

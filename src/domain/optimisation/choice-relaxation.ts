@@ -1,0 +1,128 @@
+import { movableIn, type Movable } from './movables.js';
+import { nonConvexRows, type Origin, type Problem } from './problem.js';
+import { roundedOutward, type Move, type Moved } from './relaxation.js';
+import { solveProblem, type Solvers } from './search.js';
+
+/** Among moves that are each enough, cheapest first, that of a row of the highest priority. */
+export function firstToGive(moves: readonly Moved[]): Moved[] | undefined {
+  const highest = moves.reduce((most, { movable }) => Math.max(most, movable.origin.priority), 0);
+  const first = moves.find(({ movable }) => movable.origin.priority === highest);
+  return first === undefined ? undefined : [first];
+}
+
+export interface JointMoves {
+  /** Of the convex rows, enough for these. */
+  readonly moves: readonly Move[];
+  /** Rows that may give way. */
+  readonly origins: readonly Origin[];
+}
+
+/**
+ * Moves rounded outward, with moves of rows that are not convex where those do not hold yet: of the highest priority first,
+ * each as far as it goes but the last, which goes as far as it must.
+ */
+export function jointMoves(solvers: Solvers, problem: Problem, { moves, origins }: JointMoves): Moved[] | undefined {
+  const plain = moves.length === 0 ? undefined : roundedOutward(solvers, problem, moves);
+  if (plain !== undefined) return plain;
+  const taken: Move[] = moves.map(({ movable, to }) => ({ movable, to: movable.from + (to - movable.from) * (1 + 1e-6) }));
+  for (const way of waysOf(problem, origins).toSorted((a, b) => b.origin.priority - a.origin.priority)) {
+    const { origin, parameter, end } = way;
+    const changes = taken.map(({ movable, to }) => ({ origin: movable.origin, parameter: movable.parameter, to }));
+    const succeeds = (to: number) => solveProblem(solvers, problem, { changes: [...changes, { origin, parameter, to }], wanted: 'any' }).kind === 'solved';
+    if (succeeds(end)) return roundedOutward(solvers, problem, [...taken, { movable: way, to: halved({ ...way, within: EXACT }, succeeds) }]);
+    taken.push({ movable: way, to: end });
+  }
+  return undefined;
+}
+
+/** How far each parameter of a non-convex row may be moved, and in which direction it gives way. */
+const WAYS: Readonly<Record<string, { readonly end: (names: number, params: Origin['params']) => number; readonly isWhole: boolean }>> = {
+  minimum: { end: () => 0, isWhole: true },
+  maximum: { end: (names) => names, isWhole: true },
+  threshold: { end: () => 1e-9, isWhole: false },
+  single: { end: () => 1, isWhole: false },
+  // A trigger lies at most at the single limit, as the class wants it.
+  trigger: { end: (_, { single }) => single as number, isWhole: false },
+  aggregate: { end: () => 1, isWhole: false },
+};
+
+/** Distance to the least change that is told, relative to one and the parameter. */
+export const EXACT = 1e-9;
+
+/** Halvings of a fraction in search of the least change. */
+const HALVINGS = 34;
+
+interface Way {
+  readonly origin: Origin;
+  readonly parameter: string | null;
+  readonly from: number;
+  /** Where the parameter rules nothing out any more. */
+  readonly end: number;
+  readonly isWhole: boolean;
+}
+
+/** The parameters of non-convex rows among some that may give way. */
+function waysOf(problem: Problem, among: readonly Origin[]): Way[] {
+  const origins = new Set(nonConvexRows(problem).map(({ origin }) => origin));
+  return [...origins].flatMap((origin) =>
+    origin.priority === 0 || !among.includes(origin) ? [] : Object.entries(WAYS).flatMap(([parameter, { end, isWhole }]) => {
+      const from = origin.params[parameter];
+      const to = end(problem.index.length, origin.params);
+      return typeof from === 'number' && from !== to ? [{ origin, parameter, from, end: to, isWhole }] : [];
+    }),
+  );
+}
+
+/** The parameters of non-convex rows as movables. */
+export function choiceMovables(problem: Problem, among: readonly Origin[]): Movable[] {
+  return waysOf(problem, among).map(({ origin, parameter, from, end }) => ({ origin, parameter, from, direction: end > from ? 1 : -1, room: Math.abs(end - from), size: 1, isLinear: false, average: null }));
+}
+
+/** Whether a parameter of a row counts names. */
+export function isCount({ kind, unit, type }: Origin, parameter: string): boolean {
+  return kind === 'ineq' && unit === 'count' && type !== 'EffectiveNumber' && WAYS[parameter]?.isWhole === true;
+}
+
+export interface ChoiceMoves {
+  /** Rows that may give way. */
+  readonly origins: readonly Origin[];
+  /** Distance to the least move, relative to one and the parameter. */
+  readonly within: number;
+  /** Whether convex rows are moved as well. */
+  readonly withConvex: boolean;
+}
+
+/** Least moves of one parameter at which the search succeeds, cheapest first. */
+export function choiceMoves(solvers: Solvers, problem: Problem, { origins, within, withConvex }: ChoiceMoves): Moved[] {
+  const ways = waysOf(problem, origins);
+  const convex = withConvex ? movableIn(problem, origins).map(({ origin, parameter, from, direction, room, size }): Way => ({ origin, parameter, from, end: from + direction * Math.min(room, CONVEX_MOVE_MAX * size), isWhole: false })) : [];
+  return [...ways, ...convex].flatMap((way) => leastChoice(solvers, problem, { ...way, within }) ?? []).toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change));
+}
+
+/** A convex parameter moves this many times its size at most when a choice of names is what fails: fractions need no more. */
+const CONVEX_MOVE_MAX = 10;
+
+interface Search extends Way {
+  readonly within: number;
+}
+
+/** The least move of one parameter at which the search succeeds, by halving. */
+function leastChoice(solvers: Solvers, problem: Problem, search: Search): Moved[] | undefined {
+  const { origin, parameter, end } = search;
+  const succeeds = (to: number) => solveProblem(solvers, problem, { changes: [{ origin, parameter, to }], wanted: 'any' }).kind === 'solved';
+  if (!succeeds(end)) return undefined;
+  return roundedOutward(solvers, problem, [{ movable: search, to: halved(search, succeeds) }]);
+}
+
+/** The value nearest to where the search begins that succeeds, as its end does. */
+function halved({ from, end, isWhole, within }: Search, succeeds: (to: number) => boolean): number {
+  let near = from;
+  let far = end;
+  for (let step = 0; step < HALVINGS && Math.abs(far - near) > (isWhole ? 1 : within * Math.max(1, Math.abs(far))); step++) {
+    const middle = isWhole ? Math.round((near + far) / 2) : (near + far) / 2;
+    if (middle === near || middle === far) break;
+    if (succeeds(middle)) far = middle;
+    else near = middle;
+  }
+  return far;
+}

@@ -1,0 +1,57 @@
+import { slopesOf, type Limit, type ProgramRow } from '../constraints/program-row.js';
+import { formatDay } from '../days.js';
+import type { Finding } from '../findings.js';
+import type { DerivedSolve, Leaver } from './derived-solve.js';
+import type { Origin } from './problem.js';
+import type { Moved } from './relaxation.js';
+import type { RowSide } from './report.js';
+
+/** Warnings of the rows that gave way at a rebalance: which, by how much, and what had to be sold. */
+export function relaxedFindings({ parent, relaxed, leavers }: Pick<DerivedSolve, 'parent' | 'relaxed' | 'leavers'>): Finding[] {
+  return relaxed.map(({ movable: { origin, parameter, from }, to, change }): Finding => {
+    const how = parameter === null ? 'its bounds were wider by as much' : `its ${parameter} was ${to} instead of ${from}`;
+    const message = `On ${formatDay(parent.date)} ${origin.name} gave way by ${Math.abs(change)}: ${how}.${forcedSales(origin, leavers)}`;
+    const row = `derivation.constraints[${origin.index}]`;
+    return { severity: 'warning', code: 'CONSTRAINT_RELAXED', message, path: parameter === null ? row : `${row}.params.${parameter}`, row_id: origin.id === '' ? null : origin.id, value: to };
+  });
+}
+
+/** Forced sales named one by one. */
+const NAMED_MAX = 5;
+
+/** Sales that a limit on turnover from the previous weights cannot prevent. */
+function forcedSales({ type, params }: Origin, leavers: readonly Leaver[]): string {
+  if (type !== 'Turnover' || params['reference'] !== 'previous' || leavers.length === 0) return '';
+  const named = leavers.slice(0, NAMED_MAX).map(({ identifier, weight }) => `${identifier} ${rounded(weight)}`);
+  const rest = leavers.length - named.length;
+  const total = leavers.reduce((sum, { weight }) => sum + Math.abs(weight), 0);
+  return ` Sold because they left the source index: ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; ${rounded(total)} in all.`;
+}
+
+const rounded = (value: number): number => Number(value.toPrecision(6));
+
+/** How far what one side of a row is bounded by gave way, null where it holds as it was stated. */
+export function relaxedBy({ placed: { origin, row }, side }: RowSide, relaxed: readonly Moved[]): number | null {
+  const parameters = parametersOf(row, side);
+  const own = relaxed.find(({ movable }) => movable.origin.index === origin.index && (movable.parameter === null || parameters.includes(movable.parameter)));
+  return own?.change ?? null;
+}
+
+/** Parameters behind one side of a row. */
+function parametersOf(row: ProgramRow, side: RowSide['side']): readonly string[] {
+  const ofLimit = (limit: Limit | null) => (limit === null ? [] : slopesOf(limit).map(([parameter]) => parameter));
+  switch (row.form) {
+    case 'name':
+    case 'linear':
+      return ofLimit(side === 'upper' ? row.upper : row.lower);
+    case 'distance':
+    case 'norm':
+      return ofLimit(row.limit);
+    case 'count':
+      return [side === 'upper' ? 'maximum' : 'minimum'];
+    case 'threshold':
+      return ['threshold'];
+    case 'concentration':
+      return ['single', 'trigger', 'aggregate'];
+  }
+}

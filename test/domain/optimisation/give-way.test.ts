@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest';
+import { denseMetric } from '#kernels/optimisation/metric.js';
+import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
+import { ConstraintRow } from '#domain/documents/index-document.js';
+import { giveWay } from '#domain/optimisation/give-way.js';
+import { createProblem, type Problem } from '#domain/optimisation/problem.js';
+import { solveProblem } from '#domain/optimisation/search.js';
+import { seeded } from '../../seeded.js';
+import { INFEASIBLE_CASES, row, type Row } from './infeasible-cases.js';
+import { smallProblem, solvers } from './small-problems.js';
+
+const withPriority = (each: Row, priority: number): Row => ({ ...each, params: { ...each.params, priority } });
+
+interface Given {
+  readonly row: number;
+  readonly parameter: string | null;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What gave way, and the weights then; null where nothing does. */
+function given(problem: Problem): { readonly moves: readonly Given[]; readonly weights: Float64Array } | null {
+  const outcome = solveProblem(solvers, problem);
+  if (outcome.kind === 'solved') throw new Error('the rows hold as they are');
+  const moved = giveWay(solvers, { problem, outcome });
+  if (moved === undefined) return null;
+  const second = solveProblem(solvers, problem.withParameters(moved.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }))));
+  if (second.kind !== 'solved') throw new Error('what gave way is not enough');
+  return { moves: moved.map(({ movable, to }) => ({ row: movable.origin.index!, parameter: movable.parameter, from: movable.from, to })), weights: second.solution.weights };
+}
+
+describe('a row with a priority gives way', () => {
+  const all = Object.entries(INFEASIBLE_CASES).flatMap(([type, parameters]) => Object.values(parameters).flatMap((cases) => cases.slice(0, 1).map((each, i) => ({ type, each, i }))));
+  test.each(all)('$type: by the least that is enough, while rows without one stay', ({ type, each: { rows: draw, names = 12 }, i }) => {
+    const random = seeded(2000 + i);
+    const isSearched = draw(random).some((one) => CONSTRAINT_CLASSES.some((entry) => entry.type === one.type && !entry.convex));
+    for (let trial = 0; trial < (isSearched ? 1 : 3); trial++) {
+      const [first, ...others] = draw(random);
+      const problemOf = (rows: readonly Row[]) => smallProblem({ names, seed: trial + 1, rows, hasPrevious: true });
+      const place = `${type} ${trial} ${JSON.stringify([first, ...others])}`;
+      const found = given(problemOf([withPriority(first!, 1), ...others]));
+      expect(found, place).not.toBeNull();
+      expect(new Set(found!.moves.map((move) => move.row)), place).toEqual(new Set([0]));
+      // Less of any of the moves is not enough.
+      for (const less of found!.moves) {
+        const isWhole = Number.isInteger(less.from) && Number.isInteger(less.to) && ['minimum', 'maximum'].includes(less.parameter!) && type !== 'EffectiveNumber';
+        const to = (move: Given) => (move !== less ? move.to : isWhole ? move.to - Math.sign(move.to - move.from) : move.from + 0.99 * (move.to - move.from));
+        const params = Object.fromEntries(found!.moves.map((move) => [move.parameter, to(move)]));
+        expect(solveProblem(solvers, problemOf([{ ...first!, params: { ...first!.params, ...params } }, ...others])).kind, place).not.toBe('solved');
+      }
+      expect(given(problemOf([first!, ...others])), `${place} without a priority`).toBeNull();
+      expect(given(problemOf([withPriority(first!, 0), ...others])), `${place} with priority nought`).toBeNull();
+    }
+  }, 60_000);
+});
+
+const NAMES = ['AA', 'BB', 'CC', 'DD'];
+
+/** Four names of a quarter each, alike and without correlation; three tenths were held of names that are gone. */
+function four(rows: readonly Row[]): Problem {
+  return createProblem({
+    identifiers: NAMES,
+    index: new Float64Array(4).fill(0.25),
+    previous: { weights: Float64Array.of(0.4, 0.3, 0, 0), outside: 0.3 },
+    metric: denseMetric(Float64Array.from({ length: 16 }, (_, k) => (k % 5 === 0 ? 0.04 : 0)), 4),
+    rows: rows.map((each) => ConstraintRow.parse(each)),
+    datapoints: { numbers: () => new Float64Array(4), categories: () => ['X', 'X', 'Y', 'Y'], medianValueTraded: () => new Float64Array(4) },
+  });
+}
+
+describe('by hand', () => {
+  test('names that are gone are sold: the turnover allowed is what they weighed, and no more', () => {
+    // Selling 0.3 and buying 0.3 is a one-way turnover of 0.3.
+    const { moves, weights } = given(four([row('Turnover', { limit: 0.15, reference: 'previous', priority: 1 })]))!;
+    expect(moves).toEqual([{ row: 0, parameter: 'limit', from: 0.15, to: 0.3 }]);
+    // Nothing that is left is sold, and what is bought goes where it is missing most.
+    expect([...weights].map((weight) => Math.round(weight * 1e8) / 1e8)).toEqual([0.4, 0.3, 0.15, 0.15]);
+  });
+
+  test('the higher number gives way first, and the other by nothing where that is enough', () => {
+    const rows = (turnover: number, cap: number) => [row('Turnover', { limit: 0.3, reference: 'previous', priority: turnover }), row('PositionBounds', { upper: 0.3, priority: cap })];
+    // With AA at most 0.3 another 0.1 is sold.
+    expect(given(four(rows(2, 1)))!.moves).toEqual([{ row: 0, parameter: 'limit', from: 0.3, to: 0.4 }]);
+    expect(given(four(rows(1, 2)))!.moves).toEqual([{ row: 1, parameter: 'upper', from: 0.3, to: 0.4 }]);
+  });
+
+  test('rows without a number are widened: an exclusion, a frozen name, the budget, the ban on short positions', () => {
+    const rounded = (weights: Float64Array) => [...weights].map((weight) => Math.round(weight * 1e7) / 1e7);
+    const capped = row('PositionBounds', { upper: 0.3 });
+    const out = given(four([capped, row('Exclude', { identifiers: ['AA'], priority: 1 })]))!;
+    expect(out.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.1, 8) as number }]);
+    expect(rounded(out.weights)).toEqual([0.1, 0.3, 0.3, 0.3]);
+    const frozen = given(four([capped, row('Freeze', { identifiers: ['AA'], reference: 'previous', priority: 3 })]))!;
+    expect(frozen.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.1, 8) as number }]);
+    expect(frozen.weights[0]).toBeCloseTo(0.3, 8);
+    const uninvested = given(four([row('PositionBounds', { upper: 0.2 }), row('FullInvestment', { priority: 1 })]))!;
+    expect(uninvested.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.2, 8) as number }]);
+    expect(rounded(uninvested.weights)).toEqual([0.2, 0.2, 0.2, 0.2]);
+    const short = given(four([row('LinearConstraint', { coefficients: { AA: 1 }, upper: -0.05 }), row('LongOnly', { priority: 1 })]))!;
+    expect(short.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.05, 8) as number }]);
+    expect(short.weights[0]).toBeCloseTo(-0.05, 8);
+  });
+
+  test('a limit on trades that no number of its row moves is widened where nothing else helps', () => {
+    // Without a value traded nothing may be traded; what was held sums to 0.7.
+    const { moves } = given(four([row('Liquidity', { notional: 1e6, priority: 1 })]))!;
+    expect(moves).toMatchObject([{ row: 0, parameter: null }]);
+    // Four names share the 0.3 that is missing.
+    expect(moves[0]!.to).toBeCloseTo(0.075, 8);
+  });
+
+  test('rows that do not give way and cannot hold together leave nothing to be had', () => {
+    expect(given(four([row('PositionBounds', { upper: 0.2 }), row('Turnover', { limit: 0.1, reference: 'previous', priority: 5 })]))).toBeNull();
+  });
+});

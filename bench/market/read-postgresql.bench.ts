@@ -20,7 +20,7 @@ if (hasPostgresql) {
     let rows = 0;
     for (let repeat = 0; repeat < REPEATS; repeat++) {
       const begun = performance.now();
-      const result = await runMarketTask('readDatabase', { place, tables: {}, after: null }, { load: { storeId: 'bench', adjustment: 'none' } });
+      const result = await runMarketTask('readDatabase', { place, tables: {} }, { load: { storeId: 'bench', adjustment: 'none' } });
       times.push(performance.now() - begun);
       if (result.kind !== 'accepted') throw new Error(JSON.stringify(result.findings[0]));
       rows = result.summary.rows.market;

@@ -263,6 +263,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   await relocateStores(store.documents, home.stores);
   await jobs.start();
   // The market served before is read again in the background; requests that need it are told to come back.
+  await stores.announce();
   const resumed = stores.resume();
   resumed.catch(onDefect);
   const app = createApp({ api: API, handlers, authenticate: createAuthenticate(keys), version, log, dataSettled: () => markets.settled(), observe: metrics.observe });

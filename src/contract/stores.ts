@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ImportHeader } from '#domain/documents/import-request.js';
-import { Adjustment, STORE_KINDS, TableNames } from '#domain/documents/store-document.js';
+import { Adjustment, STORE_DATASETS, STORE_KINDS, TableNames } from '#domain/documents/store-document.js';
 import { LIMITS } from '#domain/limits.js';
 import { Id, IsoDate } from '#domain/shape.js';
 import { DOUBT_KINDS } from '#domain/market/doubt-kinds.js';
@@ -73,8 +73,10 @@ export type DataStoreUpdate = z.infer<typeof DataStoreUpdate>;
 
 export const RefreshRequest = z
   .strictObject({
-    until: IsoDate.nullable().default(null).meta({ description: 'Last date to bring in; default the latest there is.' }),
-    full: z.boolean().default(false).meta({ description: 'Read everything again and report what was restated; otherwise only later dates are added.' }),
+    until: IsoDate.nullable().default(null).meta({ description: 'Last date to bring in; default the latest there is. Later dates that are held stay as they are, also with full.' }),
+    full: z.boolean().default(false).meta({
+      description: 'Take every value from the source and report what was restated; otherwise only later dates are added, and other history of the source is left out and reported.',
+    }),
   })
   .meta({ id: 'RefreshRequest' });
 export type RefreshRequest = z.infer<typeof RefreshRequest>;
@@ -127,19 +129,38 @@ export type GenerateSyntheticRequest = z.infer<typeof GenerateSyntheticRequest>;
 export const LoadJobStatus = jobStatus('LoadJobStatus', 'load', DataStore);
 export const GenerateJobStatus = jobStatus('GenerateJobStatus', 'generate', DataStore);
 
+const rowCounts = {
+  added: z.int().min(0).meta({ description: 'Rows that were not held, and those that go on: an open membership that has ended since, an announced action that is paid.' }),
+  changed: z.int().min(0).meta({ description: 'Rows held whose values are others now.' }),
+  removed: z.int().min(0).meta({ description: 'Rows held that the source has no more.' }),
+};
+
+const scalar = z.union([z.string(), z.number(), z.boolean()]).nullable();
+
 export const RefreshResult = z
   .strictObject({
     store_id: z.string(),
-    rows_added: z.int().meta({ description: 'Bars of a name and date that was not held.' }),
-    rows_changed: z.int().meta({ description: 'Bars held whose values the source has changed; only with full.' }),
+    rows_added: z.int().meta({ description: 'Rows of all datasets that were not held.' }),
+    rows_changed: z.int().meta({ description: 'Rows of all datasets that were held and that the source has changed or removed.' }),
+    datasets: z.record(z.enum(STORE_DATASETS), z.strictObject(rowCounts)).meta({ description: 'What was taken, by dataset.' }),
     dates_added: z.int(),
     identifiers_added: z.int(),
     start: z.string(),
     end: z.string(),
     restatements: z
-      .array(z.strictObject({ identifier: z.string(), date: z.string(), column: z.string(), before: z.number().nullable(), after: z.number().nullable() }))
-      .meta({ description: 'Changed values by date, identifier and column, at most 1000.' }),
+      .array(z.strictObject({ dataset: z.enum(STORE_DATASETS), identifier: z.string(), date: z.string().nullable(), column: z.string(), before: scalar, after: scalar }))
+      .meta({ description: 'Changed and removed values, those of the market by date, identifier and column first; at most 1000. A column of an action or a membership is told with its type or universe: DIVIDEND.value.' }),
     restatements_total: z.int(),
+    left_out: z
+      .strictObject({
+        ...rowCounts,
+        columns: z.array(z.string()).meta({ description: 'Columns with values of dates that are held, which are not held themselves.' }),
+        identifiers: z.array(z.string()).meta({ description: 'Names with bars of those dates that are not held, at most 20.' }),
+        identifiers_total: z.int().min(0),
+      })
+      .nullable()
+      .meta({ description: 'Bars of dates that are held, as the source has them and the store has not; null when there is no difference, or with full.' }),
+    findings: z.array(Finding).meta({ description: 'HISTORY_CHANGED, one for each dataset concerned, with what to do.' }),
   })
   .meta({ id: 'RefreshResult' });
 

@@ -1,4 +1,3 @@
-import type { Day } from '#domain/days.js';
 import { createActionRows } from './action-rows.js';
 import type { Cell } from './cells.js';
 import type { MarketContent } from './content.js';
@@ -30,9 +29,8 @@ export interface ContentRows {
   toContent(): MarketContent | undefined;
 }
 
-/** @param after only bars of later days are kept. */
-export function createContentRows(problems: Problems, after: Day | null = null): ContentRows {
-  const market = createMarketRows(problems, after);
+export function createContentRows(problems: Problems): ContentRows {
+  const market = createMarketRows(problems);
   const tables = { reference: createReferenceRows(problems), corporate_actions: createActionRows(problems), universes: createUniverseRows(problems) };
 
   function beginCells(dataset: Dataset, label: string, columns: readonly string[]): RowSink {

@@ -1,5 +1,7 @@
-/** The four datasets of a store, in the order in which they are read and reported. */
-export const DATASETS = ['market', 'reference', 'corporate_actions', 'universes'] as const;
+import { STORE_DATASETS } from '#domain/documents/store-document.js';
+
+/** The datasets of a store, in the order in which they are read and reported. */
+export const DATASETS = STORE_DATASETS;
 export type Dataset = (typeof DATASETS)[number];
 
 /** Columns a dataset cannot do without. */

@@ -1,5 +1,6 @@
 import { DATASETS, type Dataset } from './datasets.js';
-import type { DatasetFiles, SourceFile } from './folder.js';
+import { digestFile, digestMemory } from './digest-file.js';
+import { identityOfFile, type DatasetFiles, type SourceFile } from './folder.js';
 import type { FileDigest } from './read-source.js';
 
 /** A file as it was when a version of a store was read from it, all of it. */
@@ -21,8 +22,32 @@ export function knownFiles(files: DatasetFiles, digests: readonly FileDigest[], 
   const digestOf = new Map(digests.map((digest) => [digest.label, digest]));
   return DATASETS.flatMap((dataset) => files[dataset].flatMap(({ path, label, identity, changedAt }): KnownFile[] => {
     const digest = digestOf.get(label);
-    return digest === undefined ? [] : [{ ...digest, dataset, path, identity: changedAt > listedAt - SETTLED_AFTER_MS ? null : identity }];
+    return digest === undefined ? [] : [{ ...digest, dataset, path, identity: settledIdentity({ identity, changedAt }, listedAt) }];
   }));
+}
+
+function settledIdentity({ identity, changedAt }: Pick<SourceFile, 'identity' | 'changedAt'>, listedAt: number): string | null {
+  return changedAt > listedAt - SETTLED_AFTER_MS ? null : identity;
+}
+
+/**
+ * Files of the market that are known by their bytes and not by their identity: written anew as they were, or too shortly before they were read.
+ * @param listedAt before any of the files was looked at, ms since 1970
+ * @returns them by path, as they are to be known from now on
+ * @cost 1 ms a MiB of files of the size of a known one
+ */
+export async function knownByBytes(files: DatasetFiles, known: readonly KnownFile[], listedAt: number): Promise<ReadonlyMap<string, KnownFile>> {
+  const knownAt = new Map(known.map((file) => [file.path, file]));
+  const same = new Map<string, KnownFile>();
+  const memory = digestMemory();
+  for (const file of files.market) {
+    const held = knownAt.get(file.path);
+    if (held?.dataset !== 'market' || held.label !== file.label || held.bytes !== file.bytes || held.identity === file.identity) continue;
+    const found = await digestFile(file.path, file.label, memory).catch(() => undefined); // what is wrong with a file is told by who reads it
+    if (found?.sha256 !== held.sha256 || (await identityOfFile(file.path)) !== file.identity) continue;
+    same.set(file.path, { ...held, identity: settledIdentity(file, listedAt) });
+  }
+  return same;
 }
 
 /** Digests of the files of tables by label. */
@@ -32,6 +57,8 @@ export type KnownTables = Readonly<Partial<Record<Dataset, Readonly<Record<strin
 export interface Unread {
   /** Files of the market that are new or changed, and all files of the tables of which any is, or has gone. */
   readonly files: DatasetFiles;
+  /** Whether files of the market that were known have changed or gone: bars of any day may be others then. */
+  readonly isMarketChanged: boolean;
   /** Files that are as they were. */
   readonly unchanged: readonly KnownFile[];
   /** Tables none of whose files has come, gone or changed. */
@@ -40,17 +67,18 @@ export interface Unread {
   readonly digests: KnownTables;
 }
 
-/** @cost O(files) */
-export function unreadFiles(files: DatasetFiles, known: readonly KnownFile[]): Unread {
+/** @param byBytes files of the market that are known though their identity is another. @cost O(files) */
+export function unreadFiles(files: DatasetFiles, known: readonly KnownFile[], byBytes: ReadonlyMap<string, KnownFile> = new Map()): Unread {
   const knownAt = new Map(known.map((file) => [file.path, file]));
   const asKnown = (dataset: Dataset, { path, label, identity }: SourceFile): KnownFile | undefined => {
     const file = knownAt.get(path);
-    return file?.identity === identity && file.label === label && file.dataset === dataset ? file : undefined;
+    return file?.identity === identity && file.label === label && file.dataset === dataset ? file : byBytes.get(path);
   };
   const unread: Record<Dataset, readonly SourceFile[]> = { ...files, market: files.market.filter((file) => asKnown('market', file) === undefined) };
   const kept: Dataset[] = [];
   const digests: Partial<Record<Dataset, Record<string, string>>> = {};
   const unchanged = files.market.flatMap((file) => asKnown('market', file) ?? []);
+  const market = unchanged.length;
   for (const dataset of DATASETS) {
     if (dataset === 'market') continue;
     const same = files[dataset].flatMap((file) => asKnown(dataset, file) ?? []);
@@ -64,5 +92,5 @@ export function unreadFiles(files: DatasetFiles, known: readonly KnownFile[]): U
     unchanged.push(...same);
     kept.push(dataset);
   }
-  return { files: unread, unchanged, kept, digests };
+  return { files: unread, isMarketChanged: market < known.filter(({ dataset }) => dataset === 'market').length, unchanged, kept, digests };
 }

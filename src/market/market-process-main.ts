@@ -64,7 +64,7 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
     throw new WriteFault(`The data could not be handed over: ${reasonOf(cause)}`, { cause });
   }));
   // A part of a market would be doubted for what the whole of it holds.
-  const isWhole = !('after' in request.input && request.input.after !== null);
+  const isWhole = !('isPart' in request.input && request.input.isPart === true);
   const check = async () => {
     const digested = await digestContent(content, { made: growing.made() });
     onProgress(0.95, 'checking');

@@ -51,10 +51,10 @@ export interface MarketRows {
 }
 
 /**
- * @param after only rows of later days are kept; earlier ones are checked and counted.
+ * @param isPart the rows are some of a source's: there may be none.
  * @throws RowsFault at the first block of rows that begins beyond `rowsMax`
  */
-export function createMarketRows(problems: Problems, after: Day | null = null, rowsMax = ROWS_MAX): MarketRows {
+export function createMarketRows(problems: Problems, { isPart = false, rowsMax = ROWS_MAX }: { readonly isPart?: boolean; readonly rowsMax?: number } = {}): MarketRows {
   const fields: string[] = [];
   const positive: boolean[] = [];
   const counted: boolean[] = [];
@@ -94,7 +94,7 @@ export function createMarketRows(problems: Problems, after: Day | null = null, r
       dayBlocks.push(new Int32Array(BLOCK_ROWS));
       for (const blocks of valueBlocks) blocks.push(new Float64Array(BLOCK_ROWS).fill(Number.NaN));
     }
-    if (code !== undefined && day !== undefined && (after === null || day > after)) {
+    if (code !== undefined && day !== undefined) {
       const block = rows >>> BLOCK_BITS;
       codeBlocks[block]![slot] = code;
       dayBlocks[block]![slot] = day;
@@ -165,7 +165,7 @@ export function createMarketRows(problems: Problems, after: Day | null = null, r
   }
 
   function toPanels(): Panels | undefined {
-    if (rows === 0 && problems.errors === 0 && after === null) problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The market holds no row; at least one is needed.' });
+    if (rows === 0 && problems.errors === 0 && !isPart) problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The market holds no row; at least one is needed.' });
     if (problems.errors > 0) return undefined;
     const order = identifiers.map((_, code) => code).toSorted((a, b) => compareText(identifiers[a]!, identifiers[b]!));
     const columnOf = new Int32Array(identifiers.length);

@@ -18,9 +18,9 @@ import type { SyntheticSpec } from './synthetic/spec.js';
  */
 export interface MarketTasks {
   /** Reads the files of a store. */
-  readFiles: { readonly files: DatasetFiles; readonly after: Day | null; readonly known?: KnownTables };
+  readFiles: { readonly files: DatasetFiles; readonly isPart?: boolean; readonly known?: KnownTables };
   /** Reads the tables of a database. */
-  readDatabase: { readonly place: DatabasePlace; readonly tables: TableNames; readonly after: Day | null };
+  readDatabase: { readonly place: DatabasePlace; readonly tables: TableNames };
   /** Reads the body of an import and writes what it brings as a store, once its header was answered. */
   importBody: Record<string, never>;
   /** Makes a synthetic market and writes it as a store. */
@@ -52,7 +52,7 @@ export interface ImportAnswer {
 export interface ContentSummary {
   readonly contentHash: string;
   readonly identifiers: number;
-  /** First and last day of the market dataset; null when nothing is later than was asked for. */
+  /** First and last day of the market dataset; null when no file of it was read. */
   readonly start: Day | null;
   readonly end: Day | null;
   readonly rows: Readonly<Record<Dataset, number>>;

@@ -58,6 +58,22 @@ export function prefixOf(market: MarketData, digests: ContentDigests, day: Day):
   };
 }
 
+/** A prefix in a few texts, to be remembered across restarts. */
+export interface PrefixMark {
+  readonly day: Day;
+  readonly axes: string;
+  readonly rows: number;
+  /** SHA-256 (hex) over the digests of the prefix, whatever the price basis is said to be. */
+  readonly hash: string;
+}
+
+/** @cost that of the prefix */
+export function prefixMark(market: MarketData, digests: ContentDigests, day: Day): PrefixMark {
+  const { axes, rows, blocks, history, rest, restHistory } = prefixOf(market, digests, day);
+  const hash = createHash('sha256').update(blocks).update(history).update(rest).update(restHistory).digest('hex');
+  return { day, axes, rows, hash };
+}
+
 function wholeBlocks(rows: number): number {
   return Math.floor(rows / BLOCK_DAYS);
 }

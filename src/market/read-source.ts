@@ -4,7 +4,6 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import type { Day } from '#domain/days.js';
 import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
 import { createActionRows } from './action-rows.js';
 import type { Cell } from './cells.js';
@@ -54,8 +53,8 @@ const CHUNK_BYTES = 1 << 20;
 type Progress = (fraction: number, message: string) => void;
 
 export interface ReadOptions {
-  /** Only bars of later days are wanted; there may be none. Null: all, and at least one. */
-  readonly after: Day | null;
+  /** The files are some of a source's: they may hold no bar. */
+  readonly isPart?: boolean;
   /** Tables that need not be read when their files have these digests. */
   readonly known?: KnownTables;
   /** Is told of days of the market that are complete before all of it is, where rows are read in a way that knows. */
@@ -66,13 +65,13 @@ export interface ReadOptions {
  * Reads the files of a store into one content, telling everything that is wrong with them.
  * @returns undefined, and told, when anything is wrong.
  */
-export async function readSource(files: DatasetFiles, problems: Problems, onProgress: Progress, { after, known = {}, follower }: ReadOptions = { after: null }): Promise<SourceRead | undefined> {
+export async function readSource(files: DatasetFiles, problems: Problems, onProgress: Progress, { isPart = false, known = {}, follower }: ReadOptions = {}): Promise<SourceRead | undefined> {
   const paths = DATASETS.flatMap((dataset) => files[dataset].flatMap(({ format, path }) => (format === 'parquet' ? [path] : [])));
   let duck: Promise<DuckDb> | undefined;
   const reading: Reading = { digests: [], kept: [], problems, known, follower, duck: () => (duck ??= openDuckDb({ files: paths })) };
   try {
     onProgress(0, 'reading market');
-    const market = await readMarket(files.market, reading, after, (fraction) => onProgress(0.8 * fraction, 'reading market'));
+    const market = await readMarket(files.market, reading, isPart, (fraction) => onProgress(0.8 * fraction, 'reading market'));
     onProgress(0.8, 'reading tables');
     const reference = await readTable('reference', files.reference, createReferenceRows(problems), reading);
     const actions = await readTable('corporate_actions', files.corporate_actions, createActionRows(problems), reading);
@@ -108,11 +107,11 @@ async function changedFiles(files: DatasetFiles): Promise<SourceFile[]> {
   return all.filter(({ identity }, i) => identity !== identities[i]);
 }
 
-async function readMarket(files: readonly SourceFile[], reading: Reading, after: Day | null, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
-  if (files.length === 0) return after === null ? undefined : { panels: noPanels([]), rows: 0 };
-  if (files[0]!.format === 'parquet') return readParquetMarket(files, reading, after, onProgress);
+async function readMarket(files: readonly SourceFile[], reading: Reading, isPart: boolean, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
+  if (files.length === 0) return isPart ? { panels: noPanels([]), rows: 0 } : undefined;
+  if (files[0]!.format === 'parquet') return readParquetMarket(files, reading, isPart, onProgress);
   const { digests, problems } = reading;
-  const rows = createMarketRows(problems, after);
+  const rows = createMarketRows(problems, { isPart });
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
   let done = 0;
   for (const file of files) {
@@ -230,7 +229,7 @@ async function digestFiles(files: readonly SourceFile[], digests: FileDigest[]):
   for (const { path, label } of files) digests.push(await digestFile(path, label, memory));
 }
 
-async function readParquetMarket(files: readonly SourceFile[], { digests, problems, follower, duck: open }: Reading, after: Day | null, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
+async function readParquetMarket(files: readonly SourceFile[], { digests, problems, follower, duck: open }: Reading, isPart: boolean, onProgress: (fraction: number) => void): Promise<MarketRead | undefined> {
   const refuse = (error: unknown) => problems.error({ code: 'UNREADABLE_FILE', path: 'market', message: `The files cannot be read: ${reasonOf(error)}` });
   // The digests are made while rows are waited for, which they are only once the wide scan has begun.
   let digesting: Promise<void> | undefined;
@@ -242,12 +241,12 @@ async function readParquetMarket(files: readonly SourceFile[], { digests, proble
     const columns = marketColumns(files, await columnsOf(connection, scan), problems);
     if (columns.kind === 'refused') return undefined;
     if (columns.kind === 'typed') {
-      return await readTypedMarket(duck, { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, after }, problems, (fraction) => {
+      return await readTypedMarket(duck, { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, isPart }, problems, (fraction) => {
         void digest();
         onProgress(fraction);
       }, follower);
     }
-    const rows = createMarketRows(problems, after);
+    const rows = createMarketRows(problems, { isPart });
     for (const file of files) {
       const opened = rows.beginFile(file.label, columns.columns);
       if (opened === undefined) return undefined;

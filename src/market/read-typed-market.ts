@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { formatDay, type Day } from '#domain/days.js';
+import type { Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { AssetIdentifier } from '#domain/shape.js';
 import { allOver } from './all-over.js';
@@ -25,14 +25,13 @@ export interface MarketRead {
  */
 export async function readTypedMarket(
   duck: DuckDb,
-  source: NumberedSource & { readonly scan: string; readonly after: Day | null },
+  source: NumberedSource & { readonly scan: string; readonly isPart?: boolean },
   problems: Problems,
   onProgress: (fraction: number) => void,
   follower?: DayFollower,
 ): Promise<MarketRead | undefined> {
-  const { columns, after } = source;
+  const { columns, scan, isPart = false } = source;
   const { connection } = duck;
-  const scan = after === null ? source.scan : `(SELECT * FROM ${source.scan} WHERE ${laterThan(columns.date, after)})`;
   const identifier = sqlName(columns.identifier);
   const day = columns.date.type === 'DATE' ? sqlName(columns.date.name) : dayExpression(columns.date); // a DATE is its days since 1970
   const [spellings, rowsByDay] = await allOver([distinctTexts(connection, `SELECT DISTINCT ${identifier} FROM ${scan}`), countDays(await duck.connect(), scan, columns.date)]);
@@ -41,7 +40,7 @@ export async function readTypedMarket(
     return undefined;
   }
   const total = [...rowsByDay.values()].reduce((sum, rows) => sum + rows, 0);
-  if (total === 0 && after !== null) return { panels: noPanels(columns.fields.map(({ name }) => name)), rows: 0 };
+  if (total === 0 && isPart) return { panels: noPanels(columns.fields.map(({ name }) => name)), rows: 0 };
   if (total === 0) {
     problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The market holds no row; at least one is needed.' });
     return undefined;
@@ -55,7 +54,7 @@ export async function readTypedMarket(
   const fields = columns.fields.map(({ name }) => name);
   const values = columns.fields.map(({ column }) => `coalesce(${sqlName(column)}::DOUBLE, 'NaN'::DOUBLE)`);
   const kinds = ['integer', 'integer', ...values.map(() => 'double' as const)] as const;
-  const parts = after === null ? partsOf(source, total) : [scan];
+  const parts = partsOf(source, total);
   const streams = await Promise.all(parts.map(async (part, i) =>
     chunksOf(i === 0 ? connection : await duck.connect(), `SELECT ${day} AS d, axis.n, ${values.join(', ')} FROM ${part} AS source JOIN axis ON axis.name = source.${identifier}`, kinds)));
   const scattered = await scatterRows(streams, { identifiers: names, dates, fields, rowsOfDay: dates.map((date) => rowsByDay.get(date)!) }, (rows) => onProgress(rows / total), follower);
@@ -88,13 +87,6 @@ function partsOf({ files, scan, numberedScan, columns }: NumberedSource & { read
     const bounds = [...(i > 0 ? [`${column} >= ${borderAt(i)}`] : []), ...(i < count - 1 ? [`${column} < ${borderAt(i + 1)}`] : [])];
     return `(SELECT * FROM ${numberedScan} WHERE ${bounds.join(' AND ')})`;
   });
-}
-
-/** Condition on the date column, in the terms of its own type so that whole row groups are passed over. */
-function laterThan({ name, type }: TypedColumn, after: Day): string {
-  const day = sqlText(formatDay(after));
-  if (type === 'VARCHAR') return `substr(trim(${sqlName(name)}), 1, 10) > ${day}`;
-  return type === 'DATE' ? `${sqlName(name)} > DATE ${day}` : `${sqlName(name)} >= TIMESTAMP ${sqlText(formatDay(after + 1))}`;
 }
 
 /** A table `axis` of every spelling of an identifier with the column of its panel: spaces around it are not part of it. */

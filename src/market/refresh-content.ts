@@ -1,41 +1,21 @@
-import { formatDay, type Day } from '#domain/days.js';
+import type { Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { MarketContent } from './content.js';
 import type { Dataset } from './datasets.js';
+import { holdsAny } from './market-changes.js';
 import { roomyMemory, takenDays, withoutEmptyLines, type Panels } from './panels.js';
+import { refreshReport, type RefreshReport } from './refresh-report.js';
 
 export interface RefreshOptions {
-  /** Last day to bring in; days that are held already stay. Null: whatever there is. */
+  /** Last day to bring in; later days that are held stay as they are. Null: whatever there is. */
   readonly until: Day | null;
   /** Take every value from the source, rather than only days after the last one held. */
   readonly full: boolean;
+  /** Whether all bars of the source came, those of days that are held among them. */
+  readonly isWhole: boolean;
   /** Tables that are as they are held: nothing of them came. */
   readonly kept?: readonly Dataset[];
 }
-
-/** A value that the source has changed, null where there is none. */
-export interface Restatement {
-  readonly identifier: string;
-  readonly date: string;
-  readonly column: string;
-  readonly before: number | null;
-  readonly after: number | null;
-}
-
-/** What a refresh did, as its job reports it. */
-export interface RefreshReport {
-  readonly rows_added: number;
-  readonly rows_changed: number;
-  readonly dates_added: number;
-  readonly identifiers_added: number;
-  readonly start: string;
-  readonly end: string;
-  readonly restatements: readonly Restatement[];
-  readonly restatements_total: number;
-}
-
-/** Restatements that are listed; the others are counted. */
-export const RESTATEMENTS_MAX = 1000;
 
 /** A content after a refresh, and what is new in it. */
 export interface Refreshed {
@@ -47,35 +27,60 @@ export interface Refreshed {
 
 /**
  * The content of a store after a refresh. Without `full` the bars held stay as they are and bars of later days are added;
- * with it every bar is that of the source. Tables are those of the source either way.
+ * with it every bar up to `until` is that of the source. Tables are those of the source either way.
  * @param taken days of the held panels' memory that are taken: behind them later days are written without copying what is held.
- * @cost one pass over the cells of both; over those added alone while the names and fields are those held and there is room
+ * @cost one pass over the cells of both; over those added alone while only they came, the names and fields are those held and there is room
  */
-export function refreshContent(held: MarketContent, fresh: MarketContent, { until, full, kept = [] }: RefreshOptions, taken?: SharedArrayBuffer): Refreshed {
-  const lastHeld = held.dates.at(-1)!;
-  const lastWanted = Math.max(lastHeld, until ?? Infinity);
-  const isAdded = (day: Day) => (full || day > lastHeld) && day <= lastWanted;
-  const part = { panels: fresh, rows: rowsWhere(fresh.dates, isAdded) };
+export function refreshContent(held: MarketContent, fresh: MarketContent, options: RefreshOptions, taken?: SharedArrayBuffer): Refreshed {
+  const { kept = [] } = options;
   const tables = {
     reference: kept.includes('reference') ? held.reference : fresh.reference,
     actions: kept.includes('corporate_actions') ? held.actions : fresh.actions,
     universes: kept.includes('universes') ? held.universes : fresh.universes,
   };
-  if (!full && part.rows.length === 0) return { content: { ...held, ...tables }, report: addition(held, held), taken };
-  if (!full && addsOnlyDays(held, part)) {
-    const isTaken = takeRoom(held, taken, part.rows.length);
-    const panels = withLaterDays(held, part, isTaken);
-    return { content: { ...panels, ...tables }, report: addition(held, panels), taken: isTaken ? taken! : takenDays(panels.dates.length) };
-  }
-  const parts = full ? [part] : [{ panels: held, rows: rowsWhere(held.dates, () => true) }, part];
-  const panels = withoutEmptyLines(combine(parts));
-  return { content: { ...panels, ...tables }, report: full ? compare(held, panels) : addition(held, panels), taken: takenDays(panels.dates.length) };
+  const { panels, ...rest } = options.full ? restatedPanels(held, fresh, options) : grownPanels(held, fresh, options, taken);
+  const content = { ...panels, ...tables };
+  return { content, report: refreshReport({ held, fresh, content }, options), taken: rest.taken };
 }
 
-/** Whether the names and fields of a part are among those held. */
-function addsOnlyDays(held: Panels, { panels }: Part): boolean {
+type NextPanels = { readonly panels: Panels; readonly taken: SharedArrayBuffer | undefined };
+
+/** Bars of the source up to the last day wanted, and those held of later days. */
+function restatedPanels(held: Panels, fresh: Panels, { until }: RefreshOptions): NextPanels {
+  const later = until === null ? [] : rowsWhere(held.dates, (day) => day > until);
+  const parts = [{ panels: fresh, rows: rowsWhere(fresh.dates, (day) => until === null || day <= until) }, ...(later.length === 0 ? [] : [{ panels: held, rows: later }])];
+  const panels = withoutEmptyLines(combine(parts));
+  return { panels, taken: takenDays(panels.dates.length) };
+}
+
+/** The bars held, and those of the source of later days. */
+function grownPanels(held: Panels, fresh: Panels, { until }: RefreshOptions, taken: SharedArrayBuffer | undefined): NextPanels {
+  const lastHeld = held.dates.at(-1)!;
+  const part = laterPart(held, fresh, rowsWhere(fresh.dates, (day) => day > lastHeld && day <= (until ?? Infinity)));
+  if (part.rows.length === 0) return { panels: held, taken };
+  if (addsOnlyDays(held, part)) {
+    const isTaken = takeRoom(held, taken, part.rows.length);
+    const panels = withLaterDays(held, part, isTaken);
+    return { panels, taken: isTaken ? taken! : takenDays(panels.dates.length) };
+  }
+  const panels = withoutEmptyLines(combine([{ panels: held, rows: rowsWhere(held.dates, () => true) }, part]));
+  return { panels, taken: takenDays(panels.dates.length) };
+}
+
+/** Some rows of a source without the columns that are not held and have no value in them. */
+function laterPart(held: Panels, fresh: Panels, rows: readonly number[]): Part {
+  const width = fresh.identifiers.length;
+  const isUsed = (panel: Float64Array): boolean => rows.some((t) => panel.subarray(t * width, (t + 1) * width).some((value) => value === value));
+  return { panels: { ...fresh, fields: new Map([...fresh.fields].filter(([name, panel]) => held.fields.has(name) || isUsed(panel))) }, rows };
+}
+
+/** Whether the names with bars and the fields of a part are among those held. */
+function addsOnlyDays(held: Panels, { panels, rows }: Part): boolean {
   const names = new Set(held.identifiers);
-  return panels.identifiers.every((identifier) => names.has(identifier)) && [...panels.fields.keys()].every((name) => held.fields.has(name));
+  const others = panels.identifiers.flatMap((identifier, n) => (names.has(identifier) ? [] : [n]));
+  const all = [...panels.fields.values()];
+  const width = panels.identifiers.length;
+  return others.every((n) => rows.every((t) => !holdsAny(all, t * width + n))) && [...panels.fields.keys()].every((name) => held.fields.has(name));
 }
 
 /** Takes the memory behind the days held; false when there is too little of it or another version took it. */
@@ -91,7 +96,7 @@ function withLaterDays(held: Panels, { panels, rows }: Part, isTaken: boolean): 
   const before = held.dates.length * width;
   const cells = before + rows.length * width;
   const position = new Map(held.identifiers.map((identifier, n) => [identifier, n]));
-  const columns = Int32Array.from(panels.identifiers, (identifier) => position.get(identifier)!); // its names are held
+  const columns = Int32Array.from(panels.identifiers, (identifier) => position.get(identifier) ?? -1); // a name that is not held has no bar in the rows
   const fields = new Map([...held.fields].map(([name, old]) => {
     const panel = new Float64Array(isTaken ? old.buffer : roomyMemory(held.dates.length + rows.length, width), 0, cells);
     if (!isTaken) panel.set(old);
@@ -100,29 +105,11 @@ function withLaterDays(held: Panels, { panels, rows }: Part, isTaken: boolean): 
     if (source === undefined) return [name, panel] as const;
     rows.forEach((t, i) => {
       const to = before + i * width;
-      for (let n = 0; n < columns.length; n++) panel[to + columns[n]!] = source[t * columns.length + n]!;
+      for (let n = 0; n < columns.length; n++) if (columns[n]! >= 0) panel[to + columns[n]!] = source[t * columns.length + n]!;
     });
     return [name, panel] as const;
   }));
   return { identifiers: held.identifiers, dates: Int32Array.from([...held.dates, ...rows.map((t) => panels.dates[t]!)]), fields };
-}
-
-/** What was added after the last day held, which is all that can differ then. */
-function addition(held: Panels, now: Panels): RefreshReport {
-  const known = new Set(held.identifiers);
-  const panels = [...now.fields.values()];
-  let added = 0;
-  for (let cell = held.dates.length * now.identifiers.length; cell < now.dates.length * now.identifiers.length; cell++) if (holdsAny(panels, cell)) added += 1;
-  return {
-    rows_added: added,
-    rows_changed: 0,
-    dates_added: now.dates.length - held.dates.length,
-    identifiers_added: now.identifiers.reduce((count, identifier) => (known.has(identifier) ? count : count + 1), 0),
-    start: formatDay(now.dates[0]!),
-    end: formatDay(now.dates.at(-1)!),
-    restatements: [],
-    restatements_total: 0,
-  };
 }
 
 interface Part {
@@ -166,66 +153,4 @@ function combine(parts: readonly Part[]): Panels {
     return [name, panel] as const;
   }));
   return { identifiers, dates, fields };
-}
-
-function compare(before: Panels, after: Panels): RefreshReport {
-  const names = [...new Set([...before.fields.keys(), ...after.fields.keys()])].sort(compareText);
-  const oldRow = new Map([...before.dates].map((day, t) => [day, t]));
-  const newRow = new Map([...after.dates].map((day, t) => [day, t]));
-  const identifiers = [...new Set([...before.identifiers, ...after.identifiers])].sort(compareText);
-  const oldColumn = new Map(before.identifiers.map((identifier, n) => [identifier, n]));
-  const newColumn = new Map(after.identifiers.map((identifier, n) => [identifier, n]));
-  const columns = names.map((name) => ({ name, old: before.fields.get(name), now: after.fields.get(name) }));
-  const restatements: Restatement[] = [];
-  let total = 0;
-  let added = 0;
-  let changed = 0;
-  const olds = columns.map(({ old }) => old);
-  const nows = columns.map(({ now }) => now);
-  const oldColumns = Int32Array.from(identifiers, (identifier) => oldColumn.get(identifier) ?? -1);
-  const newColumns = Int32Array.from(identifiers, (identifier) => newColumn.get(identifier) ?? -1);
-  for (const day of [...new Set([...before.dates, ...after.dates])].sort((a, b) => a - b)) {
-    const t = oldRow.get(day) ?? -1;
-    const u = newRow.get(day) ?? -1;
-    for (let i = 0; i < identifiers.length; i++) {
-      const was = t < 0 || oldColumns[i]! < 0 ? -1 : t * before.identifiers.length + oldColumns[i]!;
-      const is = u < 0 || newColumns[i]! < 0 ? -1 : u * after.identifiers.length + newColumns[i]!;
-      if (!holdsAny(olds, was)) {
-        if (holdsAny(nows, is)) added += 1;
-        continue;
-      }
-      let isChanged = false;
-      for (let f = 0; f < columns.length; f++) {
-        const x = olds[f]?.[was] ?? Number.NaN;
-        const y = is < 0 ? Number.NaN : (nows[f]?.[is] ?? Number.NaN);
-        if (x === y || (x !== x && y !== y)) continue;
-        isChanged = true;
-        total += 1;
-        if (restatements.length < RESTATEMENTS_MAX) {
-          restatements.push({ identifier: identifiers[i]!, date: formatDay(day), column: columns[f]!.name, before: x === x ? x : null, after: y === y ? y : null });
-        }
-      }
-      if (isChanged) changed += 1;
-    }
-  }
-  return {
-    rows_added: added,
-    rows_changed: changed,
-    dates_added: after.dates.reduce((count, day) => (oldRow.has(day) ? count : count + 1), 0),
-    identifiers_added: after.identifiers.reduce((count, identifier) => (oldColumn.has(identifier) ? count : count + 1), 0),
-    start: formatDay(after.dates[0]!),
-    end: formatDay(after.dates.at(-1)!),
-    restatements,
-    restatements_total: total,
-  };
-}
-
-/** Whether any field has a value in a cell; none has when there is no such cell. */
-function holdsAny(panels: readonly (Float64Array | undefined)[], cell: number): boolean {
-  if (cell < 0) return false;
-  for (let f = 0; f < panels.length; f++) {
-    const value = panels[f]?.[cell];
-    if (value !== undefined && value === value) return true;
-  }
-  return false;
 }

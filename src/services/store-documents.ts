@@ -51,7 +51,7 @@ export function isRefreshable({ kind, source, writing, synthetic }: StoreDocumen
 
 /** A store as the wire shows it. */
 export function toDataStore(document: StoreDocument, state: { readonly isServed: boolean; readonly activity: Activity | undefined }): DataStore {
-  const { writing, synthetic: _request, tables: _tables, active: _active, location, source, error, findings, ...shown } = document;
+  const { writing, synthetic: _request, tables: _tables, active: _active, served: _served, location, source, error, findings, ...shown } = document;
   return {
     ...shown,
     active: state.isServed,

@@ -114,7 +114,7 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
     await documents.transaction(async (tx) => {
       if (previous === undefined) await activity.assertFree(document.store_id, tx);
       if (served === undefined) await tx.put('store', document.store_id, document);
-      else await activateIn(tx, document);
+      else await activateIn(tx, document, served);
     });
     if (served !== undefined) markets.serve(served);
     // The new folder is the store now: one that cannot be removed is no failure, and goes at the next start.

@@ -1,6 +1,7 @@
 import type { GenerateSyntheticRequest } from '#contract/stores.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom } from '#domain/days.js';
+import { orderFindings } from '#domain/findings.js';
 import { StoreDocument } from '#domain/documents/store-document.js';
 import { Refusal } from '#domain/refusal.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
@@ -8,11 +9,12 @@ import type { Attempt, Completion, JobKind } from '#jobs/job-kind.js';
 import { DATASETS, type Dataset } from '#market/datasets.js';
 import type { ManagedFolders } from '#market/managed-folder.js';
 import { runMarketTask } from '#market/market-process.js';
-import type { RefreshReport } from '#market/refresh-content.js';
+import type { RefreshReport } from '#market/refresh-report.js';
 import { servedAgain, servedMarket, type ServedMarkets } from '#market/served-markets.js';
 import type { ServedMarket } from '#market/markets.js';
 import { GENERATOR, type SyntheticSpec } from '#market/synthetic/spec.js';
 import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
+import { reloadedFields, servedFields } from './served-content.js';
 import { allStores, requireStore, toDataStore } from './store-documents.js';
 import { loadedFields, readFailed, type Addition, type Source, type StoreLoading } from './store-loading.js';
 
@@ -63,11 +65,13 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
     try {
       const loaded = await loading.read(document, { serve: true, onProgress: attempt.report, signal: attempt.signal });
       if (loaded.kind === 'refused') throw readFailed(loaded.findings, 'location');
-      const after = { ...document, ...loadedFields(loaded.summary, timestamp()) };
+      const { summary, served } = loaded;
+      const fields = reloadedFields(document, { summary, served: served! }, timestamp()); // it was to be served
+      const after = { ...document, ...fields };
       return {
         result: { value: toDataStore({ ...after, active: true }, { isServed: true, activity: undefined }) },
-        effect: async (tx) => activateIn(tx, { ...(await requireStore(tx, storeId)).document, ...loadedFields(loaded.summary, after.last_loaded_at!) }),
-        committed: () => markets.serve(loaded.served),
+        effect: async (tx) => activateIn(tx, { ...(await requireStore(tx, storeId)).document, ...fields }, served!),
+        committed: () => markets.serve(served),
       };
     } catch (failure) {
       if (failure instanceof Refusal && !attempt.signal.aborted) await noteFailure(documents, storeId, failure);
@@ -90,7 +94,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
         result: { value: toDataStore(after, { isServed: served !== undefined, activity: undefined }) },
         async effect(tx) {
           if (served === undefined) await tx.put('store', storeId, after);
-          else await activateIn(tx, after);
+          else await activateIn(tx, after, served);
         },
         committed() {
           if (served !== undefined) markets.serve(served);
@@ -114,28 +118,28 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
     const fresh = await freshData({ ...document, location: document.source }, held, full, attempt);
     const lastDay = until === null ? null : dayFrom(until);
     const { handle, isSameTables, report, identifiers, warnings } = await attempt.compute('refresh-market', {
-      held: held.handle, fresh: fresh.handle, options: { until: lastDay, full, kept: fresh.kept },
+      held: held.handle, fresh: fresh.handle, options: { until: lastDay, full, isWhole: fresh.isWhole, kept: fresh.kept },
     }, 0.3);
     const at = timestamp();
     const changes: Partial<StoreDocument> = {
-      ...loadedFields({ ...fresh.summary, warnings }, at),
+      ...loadedFields({ ...fresh.summary, warnings: orderFindings([...report.findings, ...warnings]) }, at),
       last_refreshed_at: at,
       location: document.source,
       identifiers,
       start: report.start,
       end: report.end,
       content_hash: handle.contentHash,
-      rows: full ? { ...fresh.summary.rows } : rowsAfter(document, fresh, report),
+      rows: full && lastDay === null ? { ...fresh.summary.rows } : rowsAfter(document, fresh, report),
     };
-    // Days that were left out are to be found the next time.
-    const files = fresh.files.filter(({ dataset }) => lastDay === null || dataset !== 'market');
+    // What was left out is to be found the next time.
+    const files = fresh.files.filter(({ dataset }) => (lastDay === null && report.left_out === null) || dataset !== 'market');
     const served = isSameTables ? servedAgain(handle, held, at, files) : await servedMarket(handle, at, files);
     return {
       result: { value: { store_id: storeId, ...report } },
       async effect(tx) {
         const { document: stored } = await requireStore(tx, storeId);
         if (!stored.active) throw notServed(storeId); // another store was activated in the meantime
-        await activateIn(tx, { ...stored, ...changes });
+        await activateIn(tx, { ...stored, ...changes }, served);
       },
       committed: () => markets.serve(served),
     };
@@ -148,9 +152,9 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
     if (full || after === undefined) {
       const read = await loading.read(source, { serve: true, ...options });
       if (read.kind === 'refused') throw readFailed(read.findings, 'source');
-      return { summary: read.summary, handle: read.served!.handle, kept: [], files: read.served!.files };
+      return { summary: read.summary, handle: read.served!.handle, isWhole: true, kept: [], files: read.served!.files };
     }
-    const added = await loading.readAddition(source, { after, known: held.files, ...options });
+    const added = await loading.readAddition(source, { lastDay: after, known: held.files, ...options });
     if (added.kind === 'refused') throw readFailed(added.findings, 'source');
     return added;
   }
@@ -177,7 +181,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
         load: { storeId, adjustment: document.adjustment }, onProgress: (fraction, message) => attempt.report(0.8 * fraction, message), signal: attempt.signal,
       });
       if (made.kind === 'refused') throw readFailed(made.findings, 'location');
-      const { report, warnings } = await attempt.compute('refresh-market', { held: held.handle, fresh: made.handle!, options: { until: null, full: true } }, 0.2);
+      const { report, warnings } = await attempt.compute('refresh-market', { held: held.handle, fresh: made.handle!, options: { until: null, full: true, isWhole: true } }, 0.2);
       const at = timestamp();
       const changes: Partial<StoreDocument> = {
         ...loadedFields({ ...made.summary, warnings }, at), last_refreshed_at: at, location: folder, synthetic: { generator: GENERATOR, request: { ...request, end } },
@@ -189,7 +193,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
         async effect(tx) {
           const { document: stored } = await requireStore(tx, storeId);
           isStillServed = next !== undefined && stored.active;
-          await tx.put('store', storeId, { ...stored, ...changes });
+          await tx.put('store', storeId, { ...stored, ...changes, ...(next === undefined ? {} : servedFields(next)) });
         },
         committed() {
           if (isStillServed) markets.serve(next);
@@ -218,19 +222,19 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
 
 type FreshData = Omit<Addition, 'kind'>;
 
-/** Rows of each dataset after bars were added: tables that were not read again have those they had. */
-function rowsAfter({ rows }: StoreDocument, { summary, kept }: FreshData, { rows_added }: RefreshReport): StoreDocument['rows'] {
+/** Rows of each dataset after a refresh: tables that were not read again have those they had. */
+function rowsAfter({ rows }: StoreDocument, { summary, kept }: FreshData, { datasets }: RefreshReport): StoreDocument['rows'] {
   const before = (dataset: Dataset) => rows?.[dataset] ?? 0;
   const tables = Object.fromEntries(DATASETS.map((dataset) => [dataset, kept.includes(dataset) ? before(dataset) : summary.rows[dataset]]));
-  return { ...tables, market: before('market') + rows_added };
+  return { ...tables, market: before('market') + datasets.market.added - datasets.market.removed };
 }
 
 const notServed = (storeId: string) => new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);
 
 /** Writes a store as the active one and takes that from every other. Its market is served once that is on disk, and never if it is refused. */
-export async function activateIn(tx: DocumentTransaction, document: StoreDocument): Promise<void> {
+export async function activateIn(tx: DocumentTransaction, document: StoreDocument, served: ServedMarket): Promise<void> {
   for (const other of await allStores(tx)) if (other.active && other.store_id !== document.store_id) await tx.put('store', other.store_id, { ...other, active: false });
-  await tx.put('store', document.store_id, { ...document, active: true });
+  await tx.put('store', document.store_id, { ...document, ...servedFields(served), active: true });
 }
 
 /** The document of a synthetic store before its data is there. */

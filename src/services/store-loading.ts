@@ -6,7 +6,7 @@ import { refuseWithFindings, type Refusal } from '#domain/refusal.js';
 import type { DatabasePlaces } from '#market/databases/database-place.js';
 import { DATASETS, type Dataset } from '#market/datasets.js';
 import { folderFiles, type DatasetFiles } from '#market/folder.js';
-import { knownFiles, unreadFiles, type KnownFile } from '#market/known-files.js';
+import { knownByBytes, knownFiles, unreadFiles, type KnownFile } from '#market/known-files.js';
 import type { Locations } from '#market/locations.js';
 import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#market/market-process.js';
 import type { ContentSummary, MarketTasks } from '#market/market-tasks.js';
@@ -34,9 +34,11 @@ export interface Refused {
   readonly findings: readonly Finding[];
 }
 
+type Accepted = Extract<MarketTaskResult, { readonly kind: 'accepted' }>;
+
 export interface AdditionOptions extends Omit<LoadOptions, 'serve'> {
-  /** Only bars of later days. */
-  readonly after: Day;
+  /** Last day held: files that are new are enough while all their bars are of later ones. */
+  readonly lastDay: Day;
   /** Files that the version to be extended was read from. */
   readonly known: readonly KnownFile[];
 }
@@ -46,6 +48,8 @@ export interface Addition {
   /** Of all files, and of the rows that were read. */
   readonly summary: ContentSummary;
   readonly handle: MarketHandle;
+  /** Whether all bars of the source were read, those of days that are held among them. */
+  readonly isWhole: boolean;
   /** Tables that were not read, for none of their files has come, gone or changed. */
   readonly kept: readonly Dataset[];
   /** All files, as far as they can be recognised. */
@@ -62,8 +66,8 @@ export interface StoreLoading {
   /** Reads a store from its place. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED */
   read(source: Source, options: LoadOptions): Promise<Loaded>;
   /**
-   * Reads what a store's place holds of later days, and tables that may have changed: files that are known are not read
-   * again. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED
+   * Reads what a store's place may hold besides what is known of it: files that have come, and tables that may have changed; the whole market
+   * where bars of days that are held may be others, and of a database always. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED
    */
   readAddition(source: Source, options: AdditionOptions): Promise<Refused | ({ readonly kind: 'added' } & Addition)>;
 }
@@ -91,40 +95,43 @@ export function createStoreLoading({ locations, databases, timestamp }: StoreLoa
     const listedAt = Date.parse(timestamp());
     const files = await listedFiles(source, problems);
     if (files === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
-    const result = await readFiles(source, files, { files, after: null }, options);
+    const result = await readFiles(source, files, { files }, options);
     return result.kind === 'refused' ? result : { ...result, known: knownFiles(files, result.summary.files, listedAt) };
   }
 
-  async function readDatabase({ location, tables }: Source, after: Day | null, options: MarketTaskOptions): Promise<MarketTaskResult> {
+  async function readDatabase({ location, tables }: Source, options: MarketTaskOptions): Promise<MarketTaskResult> {
     const resolved = await databases.resolve(location ?? '');
     if ('problem' in resolved) return { kind: 'refused', findings: [{ severity: 'error', ...resolved.problem }] };
-    return runMarketTask('readDatabase', { place: resolved.place, tables, after }, options);
+    return runMarketTask('readDatabase', { place: resolved.place, tables }, options);
   }
 
-  async function folderAddition(source: Source, { after, known }: AdditionOptions, options: MarketTaskOptions): ReturnType<StoreLoading['readAddition']> {
+  async function folderAddition(source: Source, { lastDay, known }: AdditionOptions, options: MarketTaskOptions): ReturnType<StoreLoading['readAddition']> {
     const problems = createProblems();
     const listedAt = Date.parse(timestamp());
     const files = await listedFiles(source, problems);
     if (files === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
-    const unread = unreadFiles(files, known);
-    let { kept, unchanged } = unread;
-    let result = await readFiles(source, files, { files: unread.files, after, known: unread.digests }, options);
-    if (result.kind === 'refused' && unchanged.length > 0) {
-      // What is wrong is told as of the whole folder: a column may be missing in one file that another has.
-      kept = [];
-      unchanged = [];
-      result = await readFiles(source, files, { files, after }, options);
-    }
-    if (result.kind === 'refused') return result;
-    const { summary, handle } = result;
-    const digests = inOrder(files, [...unchanged, ...summary.files]);
-    return {
-      kind: 'added',
-      summary: { ...summary, files: digests, bytes: digests.reduce((sum, { bytes }) => sum + bytes, 0) },
-      handle: handle!, // it was to be loaded
-      kept: [...kept, ...(summary.kept ?? [])],
-      files: [...unchanged, ...knownFiles(files, summary.files, listedAt)],
+    const unread = unreadFiles(files, known, await knownByBytes(files, known, listedAt));
+    const added = (kept: readonly Dataset[], unchanged: readonly KnownFile[], { isWhole, read }: { readonly isWhole: boolean; readonly read: Accepted }) => {
+      const digests = inOrder(files, [...unchanged, ...read.summary.files]);
+      return {
+        kind: 'added' as const,
+        summary: { ...read.summary, files: digests, bytes: digests.reduce((sum, { bytes }) => sum + bytes, 0) },
+        handle: read.handle!, // it was to be loaded
+        isWhole,
+        kept: [...kept, ...(read.summary.kept ?? [])],
+        files: [...unchanged, ...knownFiles(files, read.summary.files, listedAt)],
+      };
     };
+    const isPart = !unread.isMarketChanged && unread.unchanged.some(({ dataset }) => dataset === 'market');
+    const part = isPart ? await readFiles(source, files, { files: unread.files, isPart, known: unread.digests }, options) : undefined;
+    if (part?.kind === 'accepted' && (part.summary.start ?? Infinity) > lastDay) return added(unread.kept, unread.unchanged, { isWhole: false, read: part });
+    // What is wrong is told as of the whole folder: a column may be missing in one file that another has, a bar be in two.
+    const isRefused = part?.kind === 'refused';
+    const input = isRefused ? { files } : { files: { ...unread.files, market: files.market }, known: unread.digests };
+    const read = await readFiles(source, files, input, options);
+    if (read.kind === 'refused') return read;
+    const unchanged = isRefused ? [] : unread.unchanged.filter(({ dataset }) => dataset !== 'market');
+    return added(isRefused ? [] : unread.kept, unchanged, { isWhole: true, read });
   }
 
   const optionsFor = (source: Source, serve: boolean, { onProgress, signal }: Pick<LoadOptions, 'onProgress' | 'signal'>): MarketTaskOptions => ({
@@ -136,15 +143,15 @@ export function createStoreLoading({ locations, databases, timestamp }: StoreLoa
   return {
     async read(source, { serve, ...rest }) {
       const options = optionsFor(source, serve, rest);
-      const result = source.kind === 'database' ? { ...(await readDatabase(source, null, options)), known: [] } : await readFolder(source, options);
+      const result = source.kind === 'database' ? { ...(await readDatabase(source, options)), known: [] } : await readFolder(source, options);
       if (result.kind === 'refused') return result;
       return { kind: 'loaded', summary: result.summary, served: result.handle === null ? undefined : await servedMarket(result.handle, timestamp(), result.known) };
     },
     async readAddition(source, addition) {
       const options = optionsFor(source, true, addition);
       if (source.kind !== 'database') return folderAddition(source, addition, options);
-      const result = await readDatabase(source, addition.after, options);
-      return result.kind === 'refused' ? result : { kind: 'added', summary: result.summary, handle: result.handle!, kept: [], files: [] };
+      const result = await readDatabase(source, options);
+      return result.kind === 'refused' ? result : { kind: 'added', summary: result.summary, handle: result.handle!, isWhole: true, kept: [], files: [] };
     },
   };
 }

@@ -56,7 +56,7 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
         await activity.assertFree(storeId, tx);
         await assertUnregistered(location, tx);
         if (loaded.served === undefined) await tx.put('store', storeId, document);
-        else await activateIn(tx, document);
+        else await activateIn(tx, document, loaded.served);
       });
       if (loaded.served !== undefined) markets.serve(loaded.served);
       return toDataStore(document, { isServed: request.activate, activity: undefined });

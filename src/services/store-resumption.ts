@@ -5,10 +5,11 @@ import type { ManagedFolders } from '#market/managed-folder.js';
 import { sweepSharedFolders } from '#market/market-process.js';
 import type { ServedMarkets } from '#market/served-markets.js';
 import type { DocumentStore } from '#store/documents.js';
+import { resumedFields } from './served-content.js';
 import type { StoreActivity } from './store-activity.js';
 import { allStores, requireStore } from './store-documents.js';
 import { activateIn, forgetUnwritten } from './store-jobs.js';
-import { loadedFields, readFailed, type StoreLoading } from './store-loading.js';
+import { readFailed, type StoreLoading } from './store-loading.js';
 
 export interface StoreResumptionDependencies {
   readonly documents: DocumentStore;
@@ -22,13 +23,23 @@ export interface StoreResumptionDependencies {
   readonly timestamp: () => string;
 }
 
-/** What is done to stores once after a start: what a crash left behind goes, and what was served is served again. */
-export function createStoreResumption(dependencies: StoreResumptionDependencies): () => Promise<void> {
+/** What is done to stores once after a start. */
+export interface StoreResumption {
+  /** Before the first request: the store that was served before is on its way. */
+  announce(): Promise<void>;
+  /** What a crash left behind goes, and what was served is served again. */
+  resume(): Promise<void>;
+}
+
+export function createStoreResumption(dependencies: StoreResumptionDependencies): StoreResumption {
   const { documents, activity, jobs, markets, loading, folders, closing, timestamp } = dependencies;
 
-  async function beginAgain(): Promise<void> {
-    const before = (await allStores(documents)).find((store) => store.active);
-    if (before !== undefined) markets.expect(before.store_id); // before the first request
+  async function announce(): Promise<void> {
+    const active = (await allStores(documents)).find((store) => store.active);
+    if (active !== undefined) markets.expect(active.store_id);
+  }
+
+  async function resume(): Promise<void> {
     try {
       await sweepSharedFolders();
       for (const { store_id, writing } of await allStores(documents)) if (writing && !jobs.isLive(`generate:${store_id}`)) await forgetUnwritten(documents, store_id);
@@ -53,7 +64,8 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
         if (loaded.kind === 'refused') await tx.put('store', active.store_id, { ...document, error });
         // A store that was activated in the meantime is the later wish: its document took `active` from this one.
         else if (document.active && markets.served() === undefined) {
-          await activateIn(tx, { ...document, ...loadedFields(loaded.summary, timestamp()) });
+          const { summary, served } = loaded;
+          await activateIn(tx, { ...document, ...resumedFields(document, { summary, served: served! }, timestamp()) }, served!); // it was to be served
           return true;
         }
         return false;
@@ -68,5 +80,5 @@ export function createStoreResumption(dependencies: StoreResumptionDependencies)
     }
   }
 
-  return beginAgain;
+  return { announce, resume };
 }

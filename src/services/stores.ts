@@ -73,6 +73,8 @@ export interface Stores {
    * without keeping anyone waiting.
    */
   resume(): Promise<void>;
+  /** Before the first request: a store that was served before is on its way, and no answer says that there is none. */
+  announce(): Promise<void>;
   /** Ends what is being read outside a job. */
   close(): Promise<void>;
   /** What is known of the served store besides its values. */
@@ -135,8 +137,9 @@ export function createStores(dependencies: StoresDependencies): Stores {
     template: (format) => ({ bytes: importTemplate(format), ...TEMPLATES[format] }),
     audit: async (storeId, signal) => audits.audit((await activity.requireKnown(storeId)).document, signal),
     repair,
+    announce: resumption.announce,
     resume() {
-      resuming = resumption();
+      resuming = resumption.resume();
       return resuming;
     },
     async close() {

@@ -44,7 +44,6 @@ test.each(['t, n', 'n, t', 'hash(n, t, 1)', 't DESC, n'])('whatever the order of
   let begun: Panels | undefined;
   const told: { readonly from: number; readonly to: number; readonly bits: string }[] = [];
   const read = await readSource(files, createProblems(), () => {}, {
-    after: null,
     follower: {
       begin(panels) {
         growing.begin(panels);

@@ -47,7 +47,7 @@ const database = (kind: 'sqlite' | 'duckdb', make: () => Promise<Uint8Array>, be
   const folder = await folderFor();
   await writeFiles(folder, { 'market.db': await make(), ...beside });
   const problems = createProblems();
-  const read = await readDatabase({ kind, path: join(folder, 'market.db') }, {}, problems, () => {}, { after: null });
+  const read = await readDatabase({ kind, path: join(folder, 'market.db') }, {}, problems, () => {});
   expect(JSON.stringify(problems.findings())).not.toContain(folder);
   return { isRead: read !== undefined, findings: problems.findings() };
 };

@@ -21,7 +21,7 @@ async function readSmall() {
   const folder = await folderFor();
   await writeFiles(folder, { 'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,10\n' });
   const files = await folderFiles(folder, {}, createLocations([folder]), createProblems());
-  return runMarketTask('readFiles', { files, after: null }, { load: { storeId: 's', adjustment: 'none' } });
+  return runMarketTask('readFiles', { files }, { load: { storeId: 's', adjustment: 'none' } });
 }
 
 /** What tasks of this process have left in the places they hand markets over through. */

@@ -4,7 +4,7 @@ import { createMarketRows } from '#market/market-rows.js';
 import { createProblems } from '#market/problems.js';
 
 test('more rows than are read end the reading, with both numbers', () => {
-  const rows = createMarketRows(createProblems(), null, 1 << 14);
+  const rows = createMarketRows(createProblems(), { rowsMax: 1 << 14 });
   const file = rows.beginFile('market', ['identifier', 'date', 'CLOSE'])!;
   const add = () => rows.addCells(file, ['A', new Date(rows.rows * 86_400_000), 1]);
   for (let row = 0; row < 1 << 14; row++) add();

@@ -12,7 +12,7 @@ import { knownFiles, unreadFiles } from '#market/known-files.js';
 import { createLocations } from '#market/locations.js';
 import { createManagedFolders } from '#market/managed-folder.js';
 import { createProblems } from '#market/problems.js';
-import type { RefreshReport } from '#market/refresh-content.js';
+import type { RefreshReport } from '#market/refresh-report.js';
 import { createServedMarkets } from '#market/served-markets.js';
 import { createStoreJobs } from '#services/store-jobs.js';
 import { createStoreLoading } from '#services/store-loading.js';
@@ -130,13 +130,13 @@ test('a refresh gives what the folder gives when it is read whole, whatever is n
     const steps: readonly (readonly [Record<string, string>, object])[] = [
       [{}, { rows_added: 0, dates_added: 0 }],
       [bars('2024-01-04', ['A,2024-01-04,12', 'B,2024-01-04,22']), { rows_added: 2, dates_added: 1, identifiers_added: 0 }],
-      [actions('A,DIVIDEND,0.5,2024-01-03', 'B,SPLIT,2,2024-01-04'), { rows_added: 0, dates_added: 0 }],
+      [actions('A,DIVIDEND,0.5,2024-01-03', 'B,SPLIT,2,2024-01-04'), { rows_added: 1, dates_added: 0 }],
       [bars('2024-01-05', ['A,2024-01-05,13,5', 'C,2024-01-05,30,6'], 'CLOSE,VOLUME'), { rows_added: 2, identifiers_added: 1 }],
-      [{ ...bars('2024-01-08', ['A,2024-01-08,14']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' }, { rows_added: 1, identifiers_added: 0 }],
+      [{ ...bars('2024-01-08', ['A,2024-01-08,14']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' }, { rows_added: 2, identifiers_added: 0 }],
       [bars('2024-01-08', ['A,2024-01-08,14', 'A,2024-01-09,15']), { rows_added: 1, dates_added: 1 }],
       // Written again as it was, and with other rows.
       [{ ...bars('2024-01-10', ['B,2024-01-10,16']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' }, { rows_added: 1 }],
-      [{ 'reference.csv': 'identifier,NAME\nA,Alfa\nB,Beta\n' }, { rows_added: 0 }],
+      [{ 'reference.csv': 'identifier,NAME\nA,Alfa\nB,Beta\n' }, { rows_added: 1, rows_changed: 1 }],
     ];
     for (const [files, outcome] of steps) {
       await write(files);

@@ -42,7 +42,7 @@ async function withJobs(work: (parts: { readonly store: Store; readonly markets:
       return { kind: 'loaded', summary, served: await servedMarket(handleOf(store_id, 2), AT) };
     },
     async readAddition({ store_id }) {
-      return { kind: 'added', summary, handle: handleOf(store_id, 2), kept: [], files: [] };
+      return { kind: 'added', summary, handle: handleOf(store_id, 2), isWhole: true, kept: [], files: [] };
     },
   };
   const folders = createManagedFolders(join(folder, 'stores'));
@@ -98,7 +98,8 @@ test('a load whose end cannot be written leaves the served store in memory and o
 
 test('a refresh whose end cannot be written serves the version before it, and one that lost its store to an activation writes nothing', () =>
   withJobs(async ({ store, markets, jobs }) => {
-    const report = { rows_added: 1, rows_changed: 0, dates_added: 1, identifiers_added: 0, start: '2024-01-02', end: '2024-01-03', restatements: [], restatements_total: 0 };
+    const none = { added: 0, changed: 0, removed: 0 };
+    const report = { rows_added: 1, rows_changed: 0, dates_added: 1, identifiers_added: 0, start: '2024-01-02', end: '2024-01-03', restatements: [], restatements_total: 0, left_out: null, findings: [], datasets: { market: none, reference: none, corporate_actions: none, universes: none } };
     const refresh = () => jobs.refresh.run({ store_id: 'old', until: null, full: false }, attempt({ handle: handleOf('old', 3), report, identifiers: 1, warnings: [] }));
     const completion = await refresh();
     await expect(end(store, completion, new Error('the disk is full'))).rejects.toThrow('the disk is full');

@@ -10,8 +10,11 @@ export type StoreKind = (typeof STORE_KINDS)[number];
 
 export const Adjustment = z.enum(['none', 'splits', 'total']).meta({ description: 'Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.' });
 
+/** The datasets of a store, in the order in which they are read and reported. */
+export const STORE_DATASETS = ['market', 'reference', 'corporate_actions', 'universes'] as const;
+
 /** Names of the datasets a store may hold elsewhere than under the dataset's own name. */
-export const TableNames = z.partialRecord(z.enum(['market', 'reference', 'corporate_actions', 'universes']), z.string().min(1).max(200));
+export const TableNames = z.partialRecord(z.enum(STORE_DATASETS), z.string().min(1).max(200));
 
 const ErrorDetailBody = z.strictObject({ code: z.string(), message: z.string(), detail: z.record(z.string(), z.unknown()).nullable() });
 const FindingBody = z.looseObject({ severity: z.enum(['error', 'warning', 'info']), code: z.string(), message: z.string(), path: z.string() });
@@ -43,6 +46,8 @@ export const StoreDocument = z.strictObject({
   files: z.array(z.strictObject({ label: z.string(), bytes: z.int(), sha256: z.string() })),
   error: ErrorDetailBody.nullable(),
   findings: z.array(FindingBody),
+  /** What was served of it last: the content up to its last day, as `prefixMark` tells it. Absent while it never was, and in documents of earlier versions. */
+  served: z.strictObject({ day: z.int(), axes: z.string(), rows: z.int(), hash: z.string() }).optional(),
   /** The request that synthetic data was made by. */
   synthetic: z.record(z.string(), z.unknown()).nullable(),
 });

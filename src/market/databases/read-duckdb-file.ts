@@ -12,7 +12,7 @@ import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-t
 const CATALOGUE = 'source';
 
 /** Reads a DuckDB file, attached read-only, which nobody can write meanwhile: a market of numbers column by column, anything else row by row. */
-export async function readDuckDbFile(path: string, named: TableNames, problems: Problems, onProgress: DatabaseProgress, { after, follower }: ReadOptions): Promise<SourceRead | undefined> {
+export async function readDuckDbFile(path: string, named: TableNames, problems: Problems, onProgress: DatabaseProgress, { follower }: ReadOptions): Promise<SourceRead | undefined> {
   const duck = await openDuckDb({ attach: { path, name: CATALOGUE } }).catch((error: unknown) => {
     problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${reasonOf(error)}` });
   });
@@ -23,7 +23,7 @@ export async function readDuckDbFile(path: string, named: TableNames, problems: 
   try {
     const held = await connection.runAndReadAll(`SELECT table_name FROM information_schema.tables WHERE table_catalog = '${CATALOGUE}' AND table_schema = 'main'`);
     const tables = tablesToRead(new Set(held.getRows().map(([name]) => String(name))), named, problems);
-    const rows = createContentRows(problems, after);
+    const rows = createContentRows(problems);
     const cells = async (dataset: (typeof DATASETS)[number]) => {
       const scan = `${CATALOGUE}.main.${sqlName(tables[dataset]!)}`;
       const columns = (await columnsOf(connection, scan)).map(({ name }) => name);
@@ -44,7 +44,7 @@ export async function readDuckDbFile(path: string, named: TableNames, problems: 
       return content && { content, rows: { market: rows.rowsOf('market'), ...others }, files: [await digesting] };
     }
     const numberedScan = `(SELECT 'market' AS filename, row_number() OVER () - 1 AS file_row_number, * FROM ${scan})`;
-    const market = await readTypedMarket(duck, { files: [], scan, numberedScan, columns, after }, problems, (fraction) => onProgress(0.2 + 0.7 * fraction, 'reading market'), follower);
+    const market = await readTypedMarket(duck, { files: [], scan, numberedScan, columns }, problems, (fraction) => onProgress(0.2 + 0.7 * fraction, 'reading market'), follower);
     const tablesRead = rows.toTables();
     return market && problems.errors === 0 ? { content: { ...market.panels, ...tablesRead }, rows: { market: market.rows, ...others }, files: [await digesting] } : undefined;
   } catch (error) {

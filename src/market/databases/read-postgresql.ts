@@ -1,12 +1,12 @@
 import { Client, type QueryArrayResult } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
-import { formatDay, type Day } from '#domain/days.js';
+import type { Day } from '#domain/days.js';
 import { createByteTexts } from '../byte-texts.js';
 import type { Cell } from '../cells.js';
 import { createContentRows, type ContentRows } from '../content-rows.js';
 import { columnName, DATASETS, type Dataset } from '../datasets.js';
 import type { Problems } from '../problems.js';
-import type { ReadOptions, SourceRead } from '../read-source.js';
+import type { SourceRead } from '../read-source.js';
 import { createCopyDecoder } from './copy-decoder.js';
 import type { DatabasePlace } from './database-place.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
@@ -34,7 +34,7 @@ const EPOCH_DAYS = 10_957;
  * Reads a PostgreSQL database in one read-only transaction, so that all tables are of one moment. A market of numbers is
  * copied in binary; anything else is read row by row.
  */
-export async function readPostgresql(place: Place, named: TableNames, problems: Problems, onProgress: DatabaseProgress, { after }: ReadOptions): Promise<SourceRead | undefined> {
+export async function readPostgresql(place: Place, named: TableNames, problems: Problems, onProgress: DatabaseProgress): Promise<SourceRead | undefined> {
   const client = new Client({
     host: place.address, port: place.port, user: place.user, password: place.password, database: place.database, connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: STATEMENT_MS, lock_timeout: LOCK_MS, application_name: 'divisor', ssl: place.isEncrypted ? { servername: place.host } : false,
@@ -45,9 +45,9 @@ export async function readPostgresql(place: Place, named: TableNames, problems: 
     await client.connect();
     await client.query("SET TIME ZONE 'UTC'; SET extra_float_digits = 3; SET DateStyle = 'ISO, YMD'");
     await client.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const rows = createContentRows(problems, after);
+    const rows = createContentRows(problems);
     const tables = tablesToRead(await tableNames(client, named), named, problems);
-    for (const dataset of DATASETS) if (tables[dataset] !== undefined) await readTable(client, { dataset, table: tables[dataset], rows, problems, after, onProgress });
+    for (const dataset of DATASETS) if (tables[dataset] !== undefined) await readTable(client, { dataset, table: tables[dataset], rows, problems, onProgress });
     await client.query('COMMIT');
     const content = rows.toContent();
     if (content === undefined || problems.errors > 0) return undefined;
@@ -80,7 +80,6 @@ interface TableRead {
   readonly table: string;
   readonly rows: ContentRows;
   readonly problems: Problems;
-  readonly after: Day | null;
   readonly onProgress: DatabaseProgress;
 }
 
@@ -105,7 +104,7 @@ async function readTable(client: Client, read: TableRead): Promise<void> {
 }
 
 /** Copies a market whose columns are numbers: eight bytes a value, decoded where they lie. */
-async function copyMarket(client: Client, source: string, columns: readonly Column[], { rows, after, problems, onProgress }: TableRead): Promise<void> {
+async function copyMarket(client: Client, source: string, columns: readonly Column[], { rows, problems, onProgress }: TableRead): Promise<void> {
   const known = columns.map(({ name }) => columnName('market', name));
   const begun = rows.beginMarket('market', columns.map(({ name }) => name));
   if (begun === undefined) return;
@@ -114,8 +113,6 @@ async function copyMarket(client: Client, source: string, columns: readonly Colu
     if (known[i] === 'identifier') return `${quoted(name)}::text`;
     return known[i] === 'date' ? `${quoted(name)}::date` : `${quoted(name)}${type === 701 ? '' : '::float8'}`;
   });
-  const date = columns[known.indexOf('date')]!;
-  const later = after === null ? '' : ` WHERE ${quoted(date.name)} ${date.type === 1082 ? `> DATE '${formatDay(after)}'` : `>= TIMESTAMP '${formatDay(after + 1)}'`}`;
   const { rows: estimate } = await client.query<{ reltuples: number }>('SELECT reltuples::float8 AS reltuples FROM pg_class WHERE oid = to_regclass($1)', [source]);
   const expected = Math.max(estimate[0]?.reltuples ?? 0, 1);
   const names = createByteTexts((bytes, start, end) => market.codeOf(file, Buffer.from(bytes.subarray(start, end)).toString('utf8').trim() || null));
@@ -134,10 +131,10 @@ async function copyMarket(client: Client, source: string, columns: readonly Colu
     }
     if (market.rows % (1 << 18) === 0) onProgress(0.05 + 0.8 * Math.min(market.rows / expected, 1), 'reading market');
   });
-  const stream = client.query(copyTo(`COPY (SELECT ${list.join(', ')} FROM ${source}${later}) TO STDOUT (FORMAT binary)`));
+  const stream = client.query(copyTo(`COPY (SELECT ${list.join(', ')} FROM ${source}) TO STDOUT (FORMAT binary)`));
   for await (const chunk of stream) decoder.push(chunk as Buffer); // COPY streams bytes
   decoder.end();
-  if (market.rows === 0 && after === null) problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The market holds no row; at least one is needed.' });
+  if (market.rows === 0) problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The market holds no row; at least one is needed.' });
 }
 
 /** The infinities of a date are the ends of its range. */

@@ -8,7 +8,7 @@ import { createContentRows, type ContentRows } from '../content-rows.js';
 import { DATASETS } from '../datasets.js';
 import { digestFile } from '../digest-file.js';
 import type { Problems } from '../problems.js';
-import type { ReadOptions, SourceRead } from '../read-source.js';
+import type { SourceRead } from '../read-source.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
 /** Position in the header of the two bytes that say how the file is written: 1 with a rollback journal, 2 with a log. */
@@ -19,7 +19,7 @@ const MAGIC = 'SQLite format 3\0';
  * Reads a SQLite file. It is copied first: the driver would lock the folder of the original, and a copy does not change
  * while it is read. A file whose log holds changes that are not in it yet is refused.
  */
-export async function readSqlite(path: string, named: TableNames, problems: Problems, onProgress: DatabaseProgress, { after }: ReadOptions): Promise<SourceRead | undefined> {
+export async function readSqlite(path: string, named: TableNames, problems: Problems, onProgress: DatabaseProgress): Promise<SourceRead | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-sqlite-'));
   try {
     for (const ending of ['-wal', '-journal']) {
@@ -37,7 +37,7 @@ export async function readSqlite(path: string, named: TableNames, problems: Prob
       problems.error({ code: 'UNREADABLE_FILE', path: '', message: 'The file is no SQLite database.' });
       return undefined;
     }
-    const rows = createContentRows(problems, after);
+    const rows = createContentRows(problems);
     readTables(copy, named, rows, problems, onProgress);
     const content = rows.toContent();
     if (content === undefined || problems.errors > 0) return undefined;

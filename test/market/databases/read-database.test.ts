@@ -41,9 +41,9 @@ async function expectedHash(): Promise<string> {
   return hashOf(folder);
 }
 
-async function read(place: DatabasePlace, tables: TableNames = {}, after: number | null = null) {
+async function read(place: DatabasePlace, tables: TableNames = {}) {
   const problems = createProblems();
-  const found = await readDatabase(place, tables, problems, () => {}, { after });
+  const found = await readDatabase(place, tables, problems, () => {});
   return { found, findings: problems.findings(), told: places(problems.findings()) };
 }
 
@@ -180,11 +180,6 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     expect(findings).toEqual([told]);
   });
 
-  test('gives only later days when asked to', async () => {
-    const { found } = await read(place(), {}, Date.UTC(2024, 0, 2) / 86_400_000);
-    expect([found?.content.identifiers, found?.rows.market]).toEqual([['A'], 1]);
-  });
-
   test('is read from tables of other schemas', async () => {
     await server.query('CREATE SCHEMA other; CREATE TABLE other."My bars" AS SELECT * FROM market');
     expect((await read(place(), { market: 'other.My bars' })).findings).toEqual([]);
@@ -197,7 +192,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     const problems = createProblems();
     const reading = readDatabase({ ...place(), port: own.port } as DatabasePlace, {}, problems, (fraction) => {
       if (fraction > 0.05) own.kill();
-    }, { after: null });
+    });
     expect(await reading).toBeUndefined();
     await own.stop();
     expect(places(problems.findings())).toEqual(['UNREADABLE_FILE ']);

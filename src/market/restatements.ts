@@ -1,0 +1,46 @@
+import type { ReferenceValue } from '#domain/market/market-data.js';
+import type { Dataset } from './datasets.js';
+
+/** A value that the source has changed, null where there is none. */
+export interface Restatement {
+  readonly dataset: Dataset;
+  readonly identifier: string;
+  /** Null for what has always held. */
+  readonly date: string | null;
+  readonly column: string;
+  readonly before: ReferenceValue;
+  readonly after: ReferenceValue;
+}
+
+/** Rows of a dataset by what became of them. */
+export interface RowCounts {
+  readonly added: number;
+  readonly changed: number;
+  readonly removed: number;
+}
+
+/** The values behind changed and removed rows. */
+export interface RestatedValues {
+  /** The first of them. */
+  readonly restatements: readonly Restatement[];
+  /** All of them. */
+  readonly total: number;
+}
+
+export type RowChanges = RowCounts & RestatedValues;
+
+/** Restatements that are listed; the others are counted. */
+export const RESTATEMENTS_MAX = 1000;
+
+/** Collects restatements: the first are made, the others counted. */
+export function createRestatements(): { add(make: () => Restatement): void; made(): RestatedValues } {
+  const restatements: Restatement[] = [];
+  let total = 0;
+  return {
+    add(make) {
+      total += 1;
+      if (restatements.length < RESTATEMENTS_MAX) restatements.push(make());
+    },
+    made: () => ({ restatements, total }),
+  };
+}

@@ -1,0 +1,164 @@
+import { formatDay, type Day } from '#domain/days.js';
+import { compareText } from '#domain/findings.js';
+import type { CorporateAction, Membership, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
+import type { MarketContent } from './content.js';
+import type { Dataset } from './datasets.js';
+import { createRestatements, type RowChanges, type RowCounts } from './restatements.js';
+
+export type TableDataset = Exclude<Dataset, 'market'>;
+
+/** What parts two versions of a table. */
+export interface TableChanges extends RowChanges {
+  /** Rows among them that tell of days up to the last one held. */
+  readonly history: RowCounts;
+}
+
+/** A row of a table, apart from what it is found by. */
+interface TableRow {
+  readonly identifier: string;
+  /** First day that it tells of, null: always. */
+  readonly day: Day | null;
+  /** Day from which it tells no more, where it has one: all that can differ between two versions of such a row. */
+  readonly end?: number;
+  /** Column to value; a column without a value is left out. */
+  readonly values: ReadonlyMap<string, ReferenceValue>;
+}
+
+/** Rows by what they are found by: two versions of a row have the same key. */
+type Rows = ReadonlyMap<string, readonly TableRow[]>;
+
+const ROWS: Record<TableDataset, (content: Tables) => Rows> = {
+  reference: ({ reference }) => referenceRows(reference),
+  corporate_actions: ({ actions }) => actionRows(actions),
+  universes: ({ universes }) => membershipRows(universes),
+};
+
+type Tables = Pick<MarketContent, 'reference' | 'actions' | 'universes'>;
+
+export interface HeldBars {
+  /** Names that have bars. */
+  readonly identifiers: readonly string[];
+  /** Last day of them. */
+  readonly lastDay: Day;
+}
+
+/**
+ * One version of the tables against another. What is told of a name without any bar held is no history.
+ * @cost a few microseconds a row of both
+ */
+export function compareTables(before: Tables, after: Tables, held: HeldBars): Record<TableDataset, TableChanges> {
+  const names = new Set(held.identifiers);
+  const rules: Rules = {
+    isHistory: (rows) => names.has(rows[0]!.identifier) && firstDay(rows) <= held.lastDay,
+    isContinued: (was, is) => (was.end === Infinity && is.end !== undefined && is.end > held.lastDay) || isPaidSince(was, is),
+  };
+  const changesOf = (dataset: TableDataset): TableChanges => compareRows(dataset, ROWS[dataset](before), ROWS[dataset](after), rules);
+  return {
+    reference: before.reference === after.reference ? NO_CHANGES : changesOf('reference'),
+    corporate_actions: before.actions === after.actions ? NO_CHANGES : changesOf('corporate_actions'),
+    universes: before.universes === after.universes ? NO_CHANGES : changesOf('universes'),
+  };
+}
+
+const NO_CHANGES: TableChanges = { added: 0, changed: 0, removed: 0, history: { added: 0, changed: 0, removed: 0 }, restatements: [], total: 0 };
+
+/** Whether nothing but the state of an announced action is another. */
+function isPaidSince(was: TableRow, is: TableRow): boolean {
+  const columns = [...new Set([...was.values.keys(), ...is.values.keys()])].filter((column) => was.values.get(column) !== is.values.get(column));
+  return columns.length === 1 && columns[0]!.endsWith('.status') && was.values.get(columns[0]!) === 'announced' && is.values.get(columns[0]!) === 'paid';
+}
+
+interface Rules {
+  /** Whether a row, or two versions of one, tell of days that are held. */
+  isHistory(rows: readonly TableRow[]): boolean;
+  /** Whether a row tells what it told and what came of it since: an open membership has ended, an announced action is paid. */
+  isContinued(was: TableRow, is: TableRow): boolean;
+}
+
+function compareRows(dataset: TableDataset, before: Rows, after: Rows, rules: Rules): TableChanges {
+  const restated = createRestatements();
+  const counts = { added: 0, changed: 0, removed: 0 };
+  const history = { added: 0, changed: 0, removed: 0 };
+  const count = (what: keyof RowCounts, rows: readonly TableRow[]) => {
+    counts[what] += 1;
+    if (rules.isHistory(rows)) history[what] += 1;
+  };
+  const restate = (was: TableRow, is: TableRow | undefined) => {
+    for (const column of new Set([...was.values.keys(), ...(is?.values.keys() ?? [])])) {
+      const [x, y] = [was.values.get(column) ?? null, is?.values.get(column) ?? null];
+      if (x !== y) restated.add(() => ({ dataset, identifier: was.identifier, date: was.day === null ? null : formatDay(was.day), column, before: x, after: y }));
+    }
+  };
+  for (const key of [...new Set([...before.keys(), ...after.keys()])].toSorted(compareText)) {
+    const [old, now] = unequal(before.get(key) ?? [], after.get(key) ?? []);
+    for (const is of now.slice(old.length)) count('added', [is]);
+    old.forEach((was, i) => {
+      const is = now[i];
+      if (is !== undefined && rules.isContinued(was, is)) counts.added += 1;
+      else {
+        count(is === undefined ? 'removed' : 'changed', is === undefined ? [was] : [was, is]);
+        restate(was, is);
+      }
+    });
+  }
+  return { ...counts, history, ...restated.made() };
+}
+
+/** First day of which two versions of a row, or one that the other version has not, tell something else. */
+function firstDay(rows: readonly TableRow[]): number {
+  const ends = rows.flatMap(({ end }) => end ?? []);
+  return rows.length === 2 && ends.length === 2 ? Math.min(...ends) : (rows[0]!.day ?? -Infinity);
+}
+
+/** The rows of one key that only one version has, in their order. */
+function unequal(before: readonly TableRow[], after: readonly TableRow[]): [TableRow[], TableRow[]] {
+  const textOf = ({ values }: TableRow): string => JSON.stringify([...values].toSorted(([a], [b]) => compareText(a, b)));
+  const left = after.map((row) => ({ row, text: textOf(row) }));
+  const gone = before.filter((row) => {
+    const at = left.findIndex(({ text }) => text === textOf(row));
+    if (at >= 0) left.splice(at, 1);
+    return at < 0;
+  });
+  return [gone, left.map(({ row }) => row)];
+}
+
+function referenceRows({ columns, rows }: ReferenceTable): Rows {
+  return grouped([...rows].flatMap(([identifier, spells]) => spells.map(({ validFrom, values }) => ({
+    key: JSON.stringify([identifier, validFrom]),
+    row: { identifier, day: validFrom, values: valuesOf(columns.map((column, i) => [column, values[i] ?? null])) },
+  }))));
+}
+
+/** A corrected dividend is one of the same name, type and ex day. */
+function actionRows(actions: readonly CorporateAction[]): Rows {
+  return grouped(actions.map(({ identifier, type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice }) => ({
+    key: JSON.stringify([identifier, type, exDay, related]),
+    row: {
+      identifier,
+      day: exDay,
+      values: valuesOf([
+        [`${type}.value`, value], [`${type}.pay_date`, payDay === null ? null : formatDay(payDay)], [`${type}.status`, status],
+        [`${type}.announced`, announcedDay === null ? null : formatDay(announcedDay)], [`${type}.related`, related], [`${type}.subscription_price`, subscriptionPrice],
+      ]),
+    },
+  })));
+}
+
+function membershipRows(universes: readonly Membership[]): Rows {
+  return grouped(universes.map(({ universe, identifier, start, end }) => ({
+    key: JSON.stringify([universe, identifier, start]),
+    row: { identifier, day: start, end: end ?? Infinity, values: valuesOf([[`${universe}.start`, start === null ? 'always' : formatDay(start)], [`${universe}.end`, end === null ? null : formatDay(end)]]) },
+  })));
+}
+
+const valuesOf = (cells: readonly (readonly [string, ReferenceValue])[]): ReadonlyMap<string, ReferenceValue> => new Map(cells.filter(([, value]) => value !== null));
+
+function grouped(rows: readonly { readonly key: string; readonly row: TableRow }[]): Rows {
+  const groups = new Map<string, TableRow[]>();
+  for (const { key, row } of rows) {
+    const known = groups.get(key);
+    if (known === undefined) groups.set(key, [row]);
+    else known.push(row);
+  }
+  return groups;
+}

@@ -156,7 +156,7 @@ export const RefreshResult = z
         ...rowCounts,
         columns: z.array(z.string()).meta({ description: 'Columns with values of dates that are held, which are not held themselves.' }),
         identifiers: z.array(z.string()).meta({ description: 'Names with bars of those dates that are not held, at most 20.' }),
-        identifiers_total: z.int().min(0),
+        identifiers_total: z.int().min(0).meta({ description: 'All of them.' }),
       })
       .nullable()
       .meta({ description: 'Bars of dates that are held, as the source has them and the store has not; null when there is no difference, or with full.' }),

@@ -1407,7 +1407,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PRICE_BASIS' | 'NO_DIVIDENDS';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'HISTORY_CHANGED' | 'DATES_ADDED';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -3073,19 +3073,28 @@ export interface RefreshJobStatus {
 }
 
 export interface RefreshRequest {
-  /** Last date to bring in; default the latest there is. */
+  /** Last date to bring in; default the latest there is. Later dates that are held stay as they are, also with full. */
   readonly until?: string | null | undefined;
-  /** Read everything again and report what was restated; otherwise only later dates are added. */
+  /** Take every value from the source and report what was restated; otherwise only later dates are added, and other history of the source is left out and reported. */
   readonly full?: boolean | undefined;
 }
 
 export interface RefreshResult {
   /** The data store. */
   readonly store_id: string;
-  /** Bars of a name and date that was not held. */
+  /** Rows of all datasets that were not held. */
   readonly rows_added: number;
-  /** Bars held whose values the source has changed; only with full. */
+  /** Rows of all datasets that were held and that the source has changed or removed. */
   readonly rows_changed: number;
+  /** What was taken, by dataset. */
+  readonly datasets: Readonly<Record<string, {
+    /** Rows that were not held, and those that go on: an open membership that has ended since, an announced action that is paid. */
+    readonly added: number;
+    /** Rows held whose values are others now. */
+    readonly changed: number;
+    /** Rows held that the source has no more. */
+    readonly removed: number;
+  }>>;
   /** Dates that were not held before. */
   readonly dates_added: number;
   /** Names that were not held before. */
@@ -3094,21 +3103,40 @@ export interface RefreshResult {
   readonly start: string;
   /** Last date. */
   readonly end: string;
-  /** Changed values by date, identifier and column, at most 1000. */
+  /** Changed and removed values, those of the market by date, identifier and column first; at most 1000. A column of an action or a membership is told with its type or universe: DIVIDEND.value. */
   readonly restatements: readonly ({
+    /** Which table. */
+    readonly dataset: 'market' | 'reference' | 'corporate_actions' | 'universes';
     /** Asset identifier. */
     readonly identifier: string;
     /** The date. */
-    readonly date: string;
+    readonly date: string | null;
     /** The column. */
     readonly column: string;
     /** Before the change. */
-    readonly before: number | null;
+    readonly before: string | number | boolean | null;
     /** After the change. */
-    readonly after: number | null;
+    readonly after: string | number | boolean | null;
   })[];
   /** Values that are others than before. */
   readonly restatements_total: number;
+  /** Bars of dates that are held, as the source has them and the store has not; null when there is no difference, or with full. */
+  readonly left_out: {
+    /** Rows that were not held, and those that go on: an open membership that has ended since, an announced action that is paid. */
+    readonly added: number;
+    /** Rows held whose values are others now. */
+    readonly changed: number;
+    /** Rows held that the source has no more. */
+    readonly removed: number;
+    /** Columns with values of dates that are held, which are not held themselves. */
+    readonly columns: readonly string[];
+    /** Names with bars of those dates that are not held, at most 20. */
+    readonly identifiers: readonly string[];
+    /** All of them. */
+    readonly identifiers_total: number;
+  } | null;
+  /** HISTORY_CHANGED, one for each dataset concerned, with what to do. */
+  readonly findings: readonly Finding[];
 }
 
 export interface RelativeMetricsPayload {

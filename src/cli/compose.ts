@@ -45,6 +45,7 @@ import { createHealth, type Check } from '#services/health.js';
 import { createIndexQuestions } from '#services/index-questions.js';
 import { createIndices } from '#services/indices.js';
 import { createJobsService } from '#services/jobs.js';
+import { resultUpgrade } from '#services/result-upgrade.js';
 import { createKeys } from '#services/keys.js';
 import { relocateStores } from '#services/relocate-stores.js';
 import { createOptimise } from '#services/optimise.js';
@@ -237,7 +238,13 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...healthHandlers(health),
     ...metricsHandlers(metrics),
     ...changelogHandlers(changelog),
-    ...jobHandlers(createJobsService({ engine: jobs, artifacts: store.artifacts, stopping: stopping.signal, results: { risk: riskModels.result } })),
+    ...jobHandlers(createJobsService({
+      engine: jobs,
+      artifacts: store.artifacts,
+      stopping: stopping.signal,
+      results: { risk: riskModels.result },
+      upgrades: { backtest: resultUpgrade({ artifacts: store.artifacts, jobs }) },
+    })),
     ...storeHandlers(stores),
     ...dataHandlers(data),
     ...watchlistHandlers(createWatchlists({ documents: store.documents, markets })),

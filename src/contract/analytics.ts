@@ -49,10 +49,12 @@ export const PriceGapPayload = z
     priced_from: date('Session of the carried-forward price.'),
   })
   .meta({ id: 'PriceGapPayload' });
+export type PriceGapPayload = z.infer<typeof PriceGapPayload>;
 
 export const RebalancePricingPayload = z
   .strictObject({ date: date('Rebalance date by the schedule.'), priced_from: date('Session the prices were read from.') })
   .meta({ id: 'RebalancePricingPayload' });
+export type RebalancePricingPayload = z.infer<typeof RebalancePricingPayload>;
 
 export const RebalanceSnapshot = z
   .strictObject({
@@ -65,6 +67,7 @@ export const RebalanceSnapshot = z
     announced: z.string().nullable().meta({ description: 'When the composition was published, if earlier than date.' }),
   })
   .meta({ id: 'RebalanceSnapshot' });
+export type RebalanceSnapshot = z.infer<typeof RebalanceSnapshot>;
 
 export const RelativeMetricsPayload = z
   .strictObject({
@@ -82,6 +85,7 @@ export const RelativeMetricsPayload = z
     return_variant: z.enum([...RETURN_VARIANTS, 'raw']).meta({ description: 'How the benchmark was read: its return variant, or raw for a column other than CLOSE.' }),
   })
   .meta({ id: 'RelativeMetricsPayload' });
+export type RelativeMetricsPayload = z.infer<typeof RelativeMetricsPayload>;
 
 const provenance = {
   findings: z.array(Finding).meta({ description: 'Warnings of the run.' }),
@@ -120,6 +124,7 @@ export const BacktestRunResult = z
     ...provenance,
   })
   .meta({ id: 'BacktestRunResult' });
+export type BacktestRunResult = z.infer<typeof BacktestRunResult>;
 
 export const CalendarCoveragePayload = z
   .strictObject({
@@ -132,6 +137,7 @@ export const CalendarCoveragePayload = z
     trimmed_end: z.boolean(),
   })
   .meta({ id: 'CalendarCoveragePayload' });
+export type CalendarCoveragePayload = z.infer<typeof CalendarCoveragePayload>;
 
 export const BookPayload = z
   .strictObject({
@@ -144,6 +150,7 @@ export const BookPayload = z
     divisor: SeriesPayload.optional().meta({ description: 'Market value over level, 1 at the start; absent for a bare level series.' }),
   })
   .meta({ id: 'BookPayload' });
+export type BookPayload = z.infer<typeof BookPayload>;
 
 export const UnfilledOrderPayload = z
   .strictObject({
@@ -157,6 +164,7 @@ export const UnfilledOrderPayload = z
     filled_on: z.string().nullable(),
   })
   .meta({ id: 'UnfilledOrderPayload' });
+export type UnfilledOrderPayload = z.infer<typeof UnfilledOrderPayload>;
 
 export const PortfolioBookPayload = z
   .strictObject({
@@ -172,6 +180,7 @@ export const PortfolioBookPayload = z
     weights_dates_total: z.int(),
   })
   .meta({ id: 'PortfolioBookPayload' });
+export type PortfolioBookPayload = z.infer<typeof PortfolioBookPayload>;
 
 export const BacktestResultSummary = z
   .strictObject({
@@ -185,6 +194,7 @@ export const BacktestResultSummary = z
     ...provenance,
   })
   .meta({ id: 'BacktestResultSummary' });
+export type BacktestResultSummary = z.infer<typeof BacktestResultSummary>;
 
 export const BacktestJobStatus = jobStatus('BacktestJobStatus', 'backtest', BacktestRunResult);
 
@@ -313,9 +323,11 @@ export const AssetView = z
 export type AssetView = z.infer<typeof AssetView>;
 
 export const CompareEntry = z.strictObject({ index_id: z.string(), level: SeriesPayload, total_return: z.number() }).meta({ id: 'CompareEntry' });
+export type CompareEntry = z.infer<typeof CompareEntry>;
 export const CompareView = z
   .strictObject({ index_ids: z.array(z.string()), entries: z.array(CompareEntry), observations: z.int(), start: z.string(), end: z.string() })
   .meta({ id: 'CompareView' });
+export type CompareView = z.infer<typeof CompareView>;
 
 export const ConstituentRow = z
   .strictObject({
@@ -388,6 +400,7 @@ export type RiskDecomposition = z.infer<typeof RiskDecomposition>;
 export const LevelsView = z
   .strictObject({ index_id: z.string(), variant: z.enum(RETURN_VARIANTS), levels: SeriesPayload, divisor: SeriesPayload })
   .meta({ id: 'LevelsView' });
+export type LevelsView = z.infer<typeof LevelsView>;
 
 const params = z.strictObject({ index_id: Id });
 const window = {

@@ -37,6 +37,8 @@ export interface Tasks {
   'run-record': { input: RunRecordInput; output: AnswerBytes };
   /** The same as a file of its own. */
   'write-record': { input: RunRecordInput & { readonly path: string }; output: WrittenFile };
+  /** The result of a backtest that an earlier version stored, with the members of today. */
+  'upgrade-result': { input: KeptFile; output: AnswerBytes };
   /** Index levels of a stored run. */
   'run-levels': { input: { readonly columns: string }; output: RunLevels };
   /** What an index would consist of on a day: a PreviewResponse as JSON. */
@@ -297,7 +299,7 @@ export interface KeptRun {
   readonly planReason: FullRunReason;
 }
 
-interface KeptFile {
+export interface KeptFile {
   readonly path: string;
   readonly sha256: string;
 }
@@ -347,6 +349,8 @@ export interface RunRecordInput {
   readonly columns: string;
   /** The files they are in with the hashes recorded when they were written. */
   readonly files: readonly KeptFile[];
+  /** The record as JSON, of runs of 0.1.0, whose columns have none. */
+  readonly stored?: KeptFile;
   /** What stands beside the numbers of the run. */
   readonly stamp: RunProvenance & { readonly runAt: string };
 }

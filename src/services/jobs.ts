@@ -6,7 +6,7 @@ import type { FoundJob, JobEngine, JobQuery } from '#jobs/job-engine.js';
 import { isTerminal } from '#jobs/life-cycle.js';
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { JobStatus } from '#jobs/status.js';
-import { lengthOf, type ArtifactStore } from '#store/artifacts.js';
+import { lengthOf, type ArtifactRef, type ArtifactStore } from '#store/artifacts.js';
 
 /** A job as it is answered. */
 export interface JobView {
@@ -48,11 +48,13 @@ export interface JobsServiceDependencies {
   readonly artifacts: ArtifactStore;
   /** Results that are kept in a compact form, written out when they are read; by kind. */
   readonly results?: Partial<Record<JobKindName, (value: unknown) => ReadableStream<Uint8Array>>>;
+  /** Results that an earlier version stored as bytes, upgraded when they are read; null for one of today. By kind. */
+  readonly upgrades?: Partial<Record<JobKindName, (artifact: ArtifactRef) => Promise<ResultBytes> | null>>;
   /** Aborted when the service stops: whoever waits for a change is answered then, and streams of events end. */
   readonly stopping: AbortSignal;
 }
 
-export function createJobsService({ engine, artifacts, stopping, results = {} }: JobsServiceDependencies): JobsService {
+export function createJobsService({ engine, artifacts, stopping, results = {}, upgrades = {} }: JobsServiceDependencies): JobsService {
   let followers = 0;
   setMaxListeners(0, stopping); // One for each client that waits.
 
@@ -62,8 +64,11 @@ export function createJobsService({ engine, artifacts, stopping, results = {} }:
     return found;
   }
 
-  function view({ status, artifact }: FoundJob): JobView {
-    if (artifact !== null) return { status, resultBytes: { length: lengthOf(artifact), open: () => artifacts.stream(artifact) } };
+  async function view({ status, artifact }: FoundJob): Promise<JobView> {
+    if (artifact !== null) {
+      const resultBytes = await upgrades[status.kind]?.(artifact);
+      return { status, resultBytes: resultBytes ?? { length: lengthOf(artifact), open: () => artifacts.stream(artifact) } };
+    }
     const write = status.status === 'succeeded' ? results[status.kind] : undefined;
     return { status, resultBytes: write === undefined ? null : { length: null, open: () => write(status.result) } };
   }

@@ -13,8 +13,9 @@ export interface RunRecordsDependencies {
 }
 
 /**
- * Records of stored runs as JSON. A record is written from its columns when it is first read, into a file that is served until
- * others take its place: whoever reads, and however slowly, holds a part of it in memory.
+ * Records of stored runs as JSON. A record is written from its columns when it is first read, one that an earlier version stored
+ * as JSON is upgraded then: into a file that is served until others take its place. Whoever reads, and however slowly, holds a
+ * part of it in memory.
  */
 export interface RunRecords {
   /** @throws Refusal DOCUMENT_UNREADABLE when a file of the run is gone or damaged */
@@ -31,9 +32,14 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
   const sizes = new Map<string, number>();
 
   function inputOf(run: RunDocument) {
-    const { columns } = run.artifacts;
-    const files = [columns, ...begunFiles(run)].map((ref) => ({ path: artifacts.path(ref), sha256: ref.sha256 }));
-    return { columns: artifacts.path(columns), files, stamp: { ...provenanceOf(run), runAt: run.run_at ?? '' } };
+    const { columns, record } = run.artifacts;
+    const fileOf = (ref: ArtifactRef) => ({ path: artifacts.path(ref), sha256: ref.sha256 });
+    return {
+      columns: artifacts.path(columns),
+      files: [columns, ...begunFiles(run)].map(fileOf),
+      stamp: { ...provenanceOf(run), runAt: run.run_at ?? '' },
+      ...(record ? { stored: fileOf(record) } : {}),
+    };
   }
 
   /** @throws Refusal STORAGE_FULL */
@@ -83,9 +89,7 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
 
   return {
     async read(run) {
-      const { record } = run.artifacts;
       const etag = recordEtag(run);
-      if (record) return { length: record.bytes, etag, open: () => artifacts.stream(record) };
       try {
         const { length, stream } = await open(etag, run);
         await makeRoom();
@@ -103,7 +107,7 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
 /** Strong ETag of a run's record, known without writing it: everything that its bytes depend on. */
 export function recordEtag(run: RunDocument): string {
   const { record, columns } = run.artifacts;
-  if (record) return record.sha256;
+  if (record) return createHash('sha256').update(JSON.stringify([RECORD_FORMAT, record.sha256])).digest('hex');
   const begun = begunFiles(run).map(({ sha256 }) => sha256);
   return createHash('sha256').update(JSON.stringify([RECORD_FORMAT, columns.sha256, begun.length > 1 ? begun : (begun[0] ?? null), run.run_at, provenanceOf(run)])).digest('hex');
 }

@@ -1,8 +1,10 @@
+import type { BookPayload, CalendarCoveragePayload } from '#contract/analytics.js';
 import type { WeightsFrame } from '#domain/backtest/record/field.js';
 import type { RecordedBook } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/days.js';
+import { jsonObject, numberMember, objectMember, seriesMember, textMember, valueMember, writtenMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
-import { daysToken, writeSeries, writeSeriesBody } from './series-json.js';
+import { daysToken } from './series-json.js';
 import { writeSnapshots } from './snapshots-json.js';
 
 /** Writes weights frames of one record: one that was written already is copied instead of formatted again. */
@@ -22,33 +24,43 @@ export function createFrameWriter(json: JsonWriter, identifiers: readonly string
   };
 }
 
-export function writeBook(json: JsonWriter, identifiers: readonly string[], { book, writeFrame }: { readonly book: RecordedBook; readonly writeFrame: FrameWriter }): void {
-  const { days, levels, divisor, frame, snapshots, coverage } = book;
-  const dates = daysToken(days);
-  json.raw('{"levels":');
-  writeSeriesBody(json, { name: 'level', dates, values: levels });
-  json.raw(',"weights":');
-  if (frame) writeFrame(frame);
-  else json.raw('{"index":[],"columns":[],"data":[]}');
-  json.raw(`,"weights_dates_total":${frame ? days.length : 0},"rebalances":`);
-  writeSnapshots(json, identifiers, snapshots);
-  json.raw(`,"rebalances_total":${book.rebalancesTotal},"calendar_coverage":`);
-  if (coverage) {
-    json.value({
-      calendar: coverage.calendar,
-      requested_start: formatDay(coverage.requestedStart),
-      requested_end: formatDay(coverage.requestedEnd),
-      covered_start: formatDay(coverage.coveredStart),
-      covered_end: formatDay(coverage.coveredEnd),
-      trimmed_start: coverage.trimmedStart,
-      trimmed_end: coverage.trimmedEnd,
-    });
-  } else {
-    json.raw('null');
-  }
-  if (divisor) writeSeries(json, { key: 'divisor', name: 'divisor', dates, values: divisor });
-  json.raw('}');
+export interface BookSource {
+  readonly book: RecordedBook;
+  readonly identifiers: readonly string[];
+  /** Days of the book as `daysToken` gives them. */
+  readonly dates: Uint8Array;
+  readonly writeFrame: FrameWriter;
 }
+
+export function bookSource(book: RecordedBook, names: Pick<BookSource, 'identifiers' | 'writeFrame'>): BookSource {
+  return { ...names, book, dates: daysToken(book.days) };
+}
+
+const COVERAGE = jsonObject<CalendarCoveragePayload, NonNullable<RecordedBook['coverage']>>({
+  calendar: textMember(({ calendar }) => calendar),
+  requested_start: textMember(({ requestedStart }) => formatDay(requestedStart)),
+  requested_end: textMember(({ requestedEnd }) => formatDay(requestedEnd)),
+  covered_start: textMember(({ coveredStart }) => formatDay(coveredStart)),
+  covered_end: textMember(({ coveredEnd }) => formatDay(coveredEnd)),
+  trimmed_start: valueMember(({ trimmedStart }) => trimmedStart),
+  trimmed_end: valueMember(({ trimmedEnd }) => trimmedEnd),
+});
+
+export const BOOK = jsonObject<BookPayload, BookSource>({
+  levels: seriesMember('level', ({ book, dates }) => ({ dates, values: book.levels })),
+  weights: writtenMember((json, { book: { frame }, writeFrame }) => {
+    if (frame) writeFrame(frame);
+    else json.raw('{"index":[],"columns":[],"data":[]}');
+  }),
+  weights_dates_total: numberMember(({ book: { frame, days } }) => (frame ? days.length : 0)),
+  rebalances: writtenMember((json, { book, identifiers }) => writeSnapshots(json, identifiers, book.snapshots)),
+  rebalances_total: numberMember(({ book }) => book.rebalancesTotal),
+  calendar_coverage: objectMember(COVERAGE, ({ book }) => book.coverage),
+  divisor: {
+    ...seriesMember('divisor', ({ book: { divisor, levels }, dates }: BookSource) => ({ dates, values: divisor ?? levels })),
+    has: ({ book }) => book.divisor !== null,
+  },
+});
 
 /** The names held on any date of a frame. */
 function writeWeightsFrame(json: JsonWriter, identifiers: readonly string[], { days, columns, weights }: WeightsFrame): void {

@@ -1,7 +1,9 @@
+import type { CompareEntry, CompareView } from '#contract/analytics.js';
 import { rebase } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/days.js';
 import { Refusal } from '#domain/refusal.js';
+import { jsonObject, numberMember, textMember, valueMember, writtenMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
 import { daysToken, writeSeriesBody } from './series-json.js';
 
@@ -60,16 +62,34 @@ export function comparisonBytes({ days, entries }: Comparison): number {
   return CELL_BYTES * days.length * entries.length;
 }
 
+interface EntrySource {
+  readonly entry: Comparison['entries'][number];
+  readonly dates: Uint8Array;
+}
+
+const ENTRY = jsonObject<CompareEntry, EntrySource>({
+  index_id: textMember(({ entry }) => entry.id),
+  level: writtenMember((json, { entry: { id, level }, dates }) => writeSeriesBody(json, { name: id, dates, values: level })),
+  total_return: numberMember(({ entry: { level } }) => level.at(-1)! / level[0]! - 1),
+});
+
+const COMPARISON = jsonObject<CompareView, Comparison>({
+  index_ids: valueMember(({ entries }) => entries.map(({ id }) => id)),
+  entries: writtenMember((json, { days, entries }) => {
+    const dates = daysToken(days);
+    json.raw('[');
+    entries.forEach((entry, k) => {
+      if (k > 0) json.raw(',');
+      ENTRY.write(json, { entry, dates });
+    });
+    json.raw(']');
+  }),
+  observations: numberMember(({ days }) => days.length),
+  start: textMember(({ days }) => formatDay(days[0]!)),
+  end: textMember(({ days }) => formatDay(days.at(-1)!)),
+});
+
 /** A CompareView as JSON. @throws Refusal NUMERIC_FAILURE @cost 20 ns a number */
-export function writeComparison(json: JsonWriter, { days, entries }: Comparison): void {
-  const dates = daysToken(days);
-  json.raw(`{"index_ids":${JSON.stringify(entries.map(({ id }) => id))},"entries":[`);
-  entries.forEach(({ id, level }, k) => {
-    json.raw(`${k === 0 ? '' : ','}{"index_id":"${id}","level":`);
-    writeSeriesBody(json, { name: id, dates, values: level });
-    json.raw(',"total_return":');
-    json.number(level.at(-1)! / level[0]! - 1);
-    json.raw('}');
-  });
-  json.raw(`],"observations":${days.length},"start":"${formatDay(days[0]!)}","end":"${formatDay(days.at(-1)!)}"}`);
+export function writeComparison(json: JsonWriter, comparison: Comparison): void {
+  COMPARISON.write(json, comparison);
 }

@@ -1,11 +1,13 @@
+import type { LevelsView } from '#contract/analytics.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { dayFrom } from '#domain/days.js';
 import { RETURN_VARIANTS, type ReturnVariant } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { jsonObject, seriesMember, textMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
-import { daysToken, writeSeries } from './series-json.js';
+import { daysToken } from './series-json.js';
 
 export interface LevelsQuery {
   readonly variant: ReturnVariant | null;
@@ -38,11 +40,14 @@ function notAvailable(columns: RunColumns, variant: ReturnVariant): Refusal {
   return new Refusal('VARIANT_NOT_AVAILABLE', `The run of ${columns.header.run_id} has no ${variant} return: its prices include dividends, and it has ${accepted.join(', ')}.`, { variant, accepted });
 }
 
+const LEVELS = jsonObject<LevelsView, IndexLevels & { readonly dates: Uint8Array }>({
+  index_id: textMember(({ indexId }) => indexId),
+  variant: textMember(({ variant }) => variant),
+  levels: seriesMember('level', ({ levels, dates }) => ({ dates, values: levels })),
+  divisor: seriesMember('divisor', ({ divisor, dates }) => ({ dates, values: divisor })),
+});
+
 /** A LevelsView as JSON. @throws Refusal NUMERIC_FAILURE @cost 20 ns a number */
-export function writeLevels(json: JsonWriter, { indexId, variant, days, levels, divisor }: IndexLevels): void {
-  const dates = daysToken(days);
-  json.raw(`{"index_id":"${indexId}","variant":"${variant}"`);
-  writeSeries(json, { key: 'levels', name: 'level', dates, values: levels });
-  writeSeries(json, { key: 'divisor', name: 'divisor', dates, values: divisor });
-  json.raw('}');
+export function writeLevels(json: JsonWriter, levels: IndexLevels): void {
+  LEVELS.write(json, { ...levels, dates: daysToken(levels.days) });
 }

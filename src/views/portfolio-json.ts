@@ -1,35 +1,55 @@
+import type { PortfolioBookPayload, UnfilledOrderPayload } from '#contract/analytics.js';
 import type { RecordedOrder } from '#domain/backtest/record/rows.js';
 import type { RecordedPortfolio, RunRecord } from '#domain/backtest/record/schema.js';
 import { TRADE_REASONS } from '#domain/backtest/simulate/trades.js';
 import { formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { FrameWriter } from './book-json.js';
+import { jsonObject, numberMember, seriesMember, textMember, writtenMember } from './json-object.js';
 import { jsonToken, type JsonWriter } from './json-writer.js';
-import { daysToken, dayText, writeSeries, writeSeriesBody } from './series-json.js';
+import { daysToken, dayText } from './series-json.js';
 
 const PORTFOLIO_ID_LENGTH = 64;
 
-export function writePortfolio(json: JsonWriter, { runId, portfolio, identifiers }: RunRecord, writeFrame: FrameWriter): void {
-  const { days, value, initialCapital: capital } = portfolio;
+export interface PortfolioSource {
+  readonly record: RunRecord;
+  /** Days of the portfolio with the one before them, as `daysToken` gives them. */
+  readonly dates: Uint8Array;
+  readonly text: RowTexts;
+  readonly writeFrame: FrameWriter;
+}
+
+export function portfolioSource(record: RunRecord, writeFrame: FrameWriter): PortfolioSource {
+  const { portfolio: { days, dayBefore }, identifiers } = record;
   const allDays = new Int32Array(days.length + 1);
-  allDays[0] = portfolio.dayBefore;
+  allDays[0] = dayBefore;
   allDays.set(days, 1);
-  const dates = daysToken(allDays);
-  const nav = behindCapital(capital, value);
-  const cash = behindCapital(capital, portfolio.cash.map((fraction, t) => fraction * value[t]!));
-  const text = rowTexts(days, identifiers);
-  json.raw('{"cash":');
-  writeSeriesBody(json, { name: 'cash', dates, values: cash });
-  json.raw(',"initial_capital":');
-  json.number(capital);
-  writeSeries(json, { key: 'nav', name: 'nav', dates, values: nav });
-  json.raw(',"portfolio_id":');
-  json.string(`portfolio-${runId}`.slice(0, PORTFOLIO_ID_LENGTH));
-  writePositions(json, portfolio, text);
-  writeTransactions(json, portfolio, text);
-  json.raw(',"weights":');
-  writeFrame(portfolio.frame);
-  json.raw(`,"weights_dates_total":${days.length}}`);
+  return { record, writeFrame, dates: daysToken(allDays), text: rowTexts(days, identifiers) };
+}
+
+export const PORTFOLIO = jsonObject<PortfolioBookPayload, PortfolioSource>({
+  cash: seriesMember('cash', ({ record: { portfolio: { cash, value, initialCapital } }, dates }) => {
+    const money = cash.map((fraction, t) => fraction * value[t]!);
+    return { dates, values: behindCapital(initialCapital, money) };
+  }),
+  initial_capital: numberMember(({ record }) => record.portfolio.initialCapital),
+  nav: seriesMember('nav', ({ record: { portfolio: { value, initialCapital } }, dates }) => ({ dates, values: behindCapital(initialCapital, value) })),
+  portfolio_id: textMember(({ record }) => `portfolio-${record.runId}`.slice(0, PORTFOLIO_ID_LENGTH)),
+  positions: writtenMember((json, { record, text }) => writePositions(json, record.portfolio, text)),
+  positions_total: numberMember(({ record }) => record.portfolio.positions.total),
+  transactions_total: {
+    ...numberMember(({ record }: PortfolioSource) => record.portfolio.transactions.total),
+    // Version 0.1.0 served every row.
+    older: ({ transactions }) => rowsIn(transactions),
+  },
+  transactions: writtenMember((json, { record, text }) => writeTransactions(json, record.portfolio, text)),
+  weights: writtenMember((_json, { record, writeFrame }) => writeFrame(record.portfolio.frame)),
+  weights_dates_total: numberMember(({ record }) => record.portfolio.days.length),
+});
+
+/** Rows of a stored table. */
+function rowsIn(table: unknown): number {
+  return typeof table === 'object' && table !== null && 'data' in table && Array.isArray(table.data) ? table.data.length : 0;
 }
 
 /** A series that begins with the capital, the day before. */
@@ -42,7 +62,6 @@ function behindCapital(capital: number, values: Float64Array): Float64Array {
 
 function writePositions(json: JsonWriter, { positions }: RecordedPortfolio, text: RowTexts): void {
   const { at, columns, units, price, value, weight } = positions;
-  json.raw(',"positions":');
   const numbers = new Float64Array(4);
   writeTable(json, {
     columns: ['date', 'asset_id', 'units', 'price', 'value', 'weight'],
@@ -58,12 +77,10 @@ function writePositions(json: JsonWriter, { positions }: RecordedPortfolio, text
       json.token(ROW_END);
     },
   });
-  json.raw(`,"positions_total":${positions.total}`);
 }
 
 function writeTransactions(json: JsonWriter, { transactions, costRate }: RecordedPortfolio, text: RowTexts): void {
-  const { total, at, columns, notional, price, reason, isFree } = transactions;
-  json.raw(`,"transactions_total":${total},"transactions":`);
+  const { at, columns, notional, price, reason, isFree } = transactions;
   const numbers = new Float64Array(4);
   writeTable(json, {
     columns: ['date', 'asset_id', 'side', 'units', 'price', 'notional', 'cost', 'reason'],
@@ -144,7 +161,8 @@ function writeLabels(json: JsonWriter, count: number): void {
   }
 }
 
-export function writeUnfilled(json: JsonWriter, unfilled: readonly RecordedOrder[]): void {
+/** Orders that could not be filled on their session, by date then name. */
+export function unfilledPayload(unfilled: readonly RecordedOrder[]): UnfilledOrderPayload[] {
   const rows = unfilled.map(({ day, identifier, side, target, held, notional, reason, filledDay }) => ({
     date: formatDay(day),
     asset_id: identifier,
@@ -155,5 +173,5 @@ export function writeUnfilled(json: JsonWriter, unfilled: readonly RecordedOrder
     reason,
     filled_on: filledDay === null ? null : formatDay(filledDay),
   }));
-  json.value(rows.toSorted((a, b) => compareText(a.date, b.date) || compareText(a.asset_id, b.asset_id)));
+  return rows.toSorted((a, b) => compareText(a.date, b.date) || compareText(a.asset_id, b.asset_id));
 }

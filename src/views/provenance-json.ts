@@ -1,7 +1,9 @@
+import type { BacktestRunResult, PriceGapPayload, RebalancePricingPayload } from '#contract/analytics.js';
 import type { RunRecord } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/days.js';
+import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
 import type { Finding } from '#domain/findings.js';
-import type { JsonWriter } from './json-writer.js';
+import { jsonObject, textMember, valueMember, writtenMember, type Members } from './json-object.js';
 
 /** What stands beside the numbers of a run. */
 export interface RunStamp {
@@ -10,34 +12,71 @@ export interface RunStamp {
   readonly runHash: string;
   readonly storeContentHash: string;
   readonly engineVersion: string;
-  /** Last date of the stored run that was gone on with, YYYY-MM-DD; null, like nothing, for a run made whole. */
+  /** Last date of the stored run that was extended, YYYY-MM-DD; null, like nothing, for a run made whole. */
   readonly extendedFrom?: string | null;
-  /** Why a stored run was not gone on with; null, like nothing, when it was or there was none. */
-  readonly fullRunReason?: string | null;
+  /** Why a stored run was not extended; null, like nothing, when it was or there was none. */
+  readonly fullRunReason?: FullRunReason | null;
 }
 
-/** What result and record tell of prices that were missing, and from which sessions rebalances were priced. */
-export function writeGapsAndPricing(json: JsonWriter, { identifiers, gaps, pricing }: Pick<RunRecord, 'identifiers' | 'gaps' | 'pricing'>): void {
-  json.raw(',"price_gaps":[');
-  for (let i = 0; i < gaps.days.length; i++) {
-    json.raw(i === 0 ? '{"asset_id":' : ',{"asset_id":');
-    json.string(identifiers[gaps.columns[i]!]!);
-    json.raw(`,"date":"${formatDay(gaps.days[i]!)}","priced_from":"${formatDay(gaps.pricedFrom[i]!)}"}`);
-  }
-  json.raw('],"rebalance_pricing":[');
-  for (let i = 0; i < pricing.dates.length; i++) {
-    json.raw(`${i === 0 ? '' : ','}{"date":"${formatDay(pricing.dates[i]!)}","priced_from":"${formatDay(pricing.pricedFrom[i]!)}"}`);
-  }
-  json.raw(']');
+interface GapsAndPricing {
+  readonly run: Pick<RunRecord, 'identifiers' | 'gaps' | 'pricing'>;
 }
+
+/** A row of arrays that lie beside each other. */
+interface Row<A> {
+  readonly of: A;
+  readonly i: number;
+}
+
+const GAP = jsonObject<PriceGapPayload, Row<GapsAndPricing['run']>>({
+  asset_id: textMember(({ of: { identifiers, gaps }, i }) => identifiers[gaps.columns[i]!]!),
+  date: textMember(({ of: { gaps }, i }) => formatDay(gaps.days[i]!)),
+  priced_from: textMember(({ of: { gaps }, i }) => formatDay(gaps.pricedFrom[i]!)),
+});
+
+const PRICING = jsonObject<RebalancePricingPayload, Row<RunRecord['pricing']>>({
+  date: textMember(({ of: { dates }, i }) => formatDay(dates[i]!)),
+  priced_from: textMember(({ of: { pricedFrom }, i }) => formatDay(pricedFrom[i]!)),
+});
+
+/** What result and record have of prices that were missing, and from which sessions rebalances were priced. */
+export function gapsAndPricing<S extends GapsAndPricing>(): Members<Pick<BacktestRunResult, 'price_gaps' | 'rebalance_pricing'>, S> {
+  return {
+    price_gaps: writtenMember((json, { run }) => {
+      json.raw('[');
+      for (let i = 0; i < run.gaps.days.length; i++) {
+        if (i > 0) json.raw(',');
+        GAP.write(json, { of: run, i });
+      }
+      json.raw(']');
+    }),
+    rebalance_pricing: writtenMember((json, { run: { pricing } }) => {
+      json.raw('[');
+      for (let i = 0; i < pricing.dates.length; i++) {
+        if (i > 0) json.raw(',');
+        PRICING.write(json, { of: pricing, i });
+      }
+      json.raw(']');
+    }),
+  };
+}
+
+interface Stamped {
+  readonly run: { readonly findings: readonly Finding[] };
+  readonly stamp: RunStamp;
+}
+
+type Provenance = Pick<BacktestRunResult, 'findings' | 'run_hash' | 'store_content_hash' | 'engine_version' | 'extended_from' | 'full_run_reason'>;
 
 /** Findings, and what a run was made from. */
-export function writeProvenance(json: JsonWriter, findings: readonly Finding[], { runHash, storeContentHash, engineVersion, extendedFrom = null, fullRunReason = null }: RunStamp): void {
-  json.raw(',"findings":');
-  json.value(findings);
-  json.raw(`,"run_hash":"${runHash}","store_content_hash":`);
-  json.string(storeContentHash);
-  json.raw(',"engine_version":');
-  json.string(engineVersion);
-  json.raw(`,"extended_from":${JSON.stringify(extendedFrom)},"full_run_reason":${JSON.stringify(fullRunReason)}`);
+export function provenance<S extends Stamped>(): Members<Provenance, S> {
+  return {
+    findings: writtenMember((json, { run }) => json.value(run.findings)),
+    run_hash: textMember(({ stamp }) => stamp.runHash),
+    store_content_hash: textMember(({ stamp }) => stamp.storeContentHash),
+    engine_version: textMember(({ stamp }) => stamp.engineVersion),
+    // Runs of 0.1.0 were made whole.
+    extended_from: { ...valueMember(({ stamp }: S) => stamp.extendedFrom ?? null), older: () => null },
+    full_run_reason: { ...valueMember(({ stamp }: S) => stamp.fullRunReason ?? null), older: () => null },
+  };
 }

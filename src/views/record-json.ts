@@ -1,8 +1,10 @@
+import type { BacktestResultSummary, BookPayload } from '#contract/analytics.js';
 import type { RecordedBook, RunRecord } from '#domain/backtest/record/schema.js';
-import { createFrameWriter, writeBook } from './book-json.js';
+import { BOOK, bookSource, createFrameWriter, type FrameWriter } from './book-json.js';
+import { jsonObject, objectMember, textMember, valueMember, type Member } from './json-object.js';
 import { createJsonWriter, type JsonWriter } from './json-writer.js';
-import { writePortfolio, writeUnfilled } from './portfolio-json.js';
-import { writeGapsAndPricing, writeProvenance, type RunStamp } from './provenance-json.js';
+import { PORTFOLIO, portfolioSource, unfilledPayload } from './portfolio-json.js';
+import { gapsAndPricing, provenance, type RunStamp } from './provenance-json.js';
 
 /** BacktestResultSummary: the record of a run. The same record and stamp give the same bytes. */
 export function recordJson(record: RunRecord, stamp: RunStamp): Uint8Array<ArrayBuffer> {
@@ -11,31 +13,43 @@ export function recordJson(record: RunRecord, stamp: RunStamp): Uint8Array<Array
   return json.bytes();
 }
 
+interface RecordSource {
+  readonly run: RunRecord;
+  readonly stamp: RunStamp;
+  readonly writeFrame: FrameWriter;
+}
+
+const INDEX = jsonObject<BacktestResultSummary['index'], RecordSource>({
+  target: bookMember(({ target }) => target),
+  optimised: bookMember(({ optimised }) => optimised),
+});
+
+const RECORD = jsonObject<BacktestResultSummary, RecordSource>({
+  benchmark: bookMember(({ benchmark }) => benchmark),
+  index: objectMember(INDEX, (source) => source),
+  metrics: valueMember(({ run }) => run.metrics),
+  portfolio: objectMember(PORTFOLIO, ({ run, writeFrame }) => portfolioSource(run, writeFrame)),
+  ...gapsAndPricing<RecordSource>(),
+  run_at: textMember(({ stamp }) => stamp.runAt),
+  unfilled: valueMember(({ run }) => unfilledPayload(run.unfilled)),
+  ...provenance<RecordSource>(),
+});
+
+function bookMember(of: (run: RunRecord) => RecordedBook | null): Member<BookPayload | null, RecordSource> {
+  return objectMember(BOOK, ({ run, writeFrame }) => {
+    const book = of(run);
+    return book && bookSource(book, { identifiers: run.identifiers, writeFrame });
+  });
+}
+
 /** The same, wherever the writer writes. @cost some 60 ns a number */
-export function writeRecord(json: JsonWriter, record: RunRecord, stamp: RunStamp): void {
-  const { identifiers } = record;
-  const writeFrame = createFrameWriter(json, identifiers);
-  const write = (book: RecordedBook | null): void => {
-    if (book) writeBook(json, identifiers, { book, writeFrame });
-    else json.raw('null');
-  };
-  json.raw('{"benchmark":');
-  write(record.benchmark);
-  json.raw(',"index":{"target":');
-  write(record.target);
-  json.raw(',"optimised":');
-  write(record.optimised);
-  json.raw('},"metrics":');
-  json.value(record.metrics);
-  json.raw(',"portfolio":');
-  writePortfolio(json, record, writeFrame);
-  writeGapsAndPricing(json, record);
-  json.raw(',"run_at":');
-  json.string(stamp.runAt);
-  json.raw(',"unfilled":');
-  writeUnfilled(json, record.unfilled);
-  writeProvenance(json, record.findings, stamp);
-  json.raw('}');
+export function writeRecord(json: JsonWriter, run: RunRecord, stamp: RunStamp): void {
+  RECORD.write(json, { run, stamp, writeFrame: createFrameWriter(json, run.identifiers) });
+}
+
+/** A record as it was stored by an earlier version, with the members of today. */
+export function upgradedRecord(stored: unknown): unknown {
+  return RECORD.upgrade(stored);
 }
 
 /** Bytes of a weight with its comma, of a row of the tables, and of a date and a value of a series. */

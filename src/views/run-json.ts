@@ -1,12 +1,14 @@
+import type { BacktestRunResult, OverviewView, RelativeMetricsPayload } from '#contract/analytics.js';
 import { concentration } from '#domain/analytics/concentration.js';
 import type { Composition } from '#domain/backtest/simulate/compositions.js';
 import type { Snapshot } from '#domain/backtest/record/schema.js';
 import { assertReturns, summaryOf, type RunSummary } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import { formatDay, formatDayTimestamp } from '#domain/days.js';
-import { createJsonWriter, type JsonWriter } from './json-writer.js';
-import { writeGapsAndPricing, writeProvenance, type RunStamp } from './provenance-json.js';
-import { dayText, daysToken, writeSeries, writeSeriesBody } from './series-json.js';
+import { jsonObject, numberMember, objectMember, seriesMember, textMember, valueMember, writtenMember } from './json-object.js';
+import { createJsonWriter } from './json-writer.js';
+import { gapsAndPricing, provenance, type RunStamp } from './provenance-json.js';
+import { dayText, daysToken, writeSeriesBody } from './series-json.js';
 import { writeSnapshotList } from './snapshots-json.js';
 
 /** Weights written in the snapshots of one result, most recent first: some 60 MB of text. */
@@ -65,46 +67,96 @@ export function snapshotsOf({ rebalances, portfolio }: Run): { readonly text: Ui
   return { text: json.bytes(), cells };
 }
 
-/** A result without the snapshots that are kept by themselves. @throws Refusal NUMERIC_FAILURE after a total loss */
-export function writeResult(summary: RunSummary, stamp: RunStamp, { before, behind, cells: known, added, identifiers }: ResultSnapshots): WrittenResult {
-  assertReturns(summary);
-  const cells = cellsOf(added);
-  const json = createJsonWriter(behind.length + resultBytes(summary) + snapshotBytes(cells));
-  const { days } = summary;
-  json.raw('{"annual_returns":{');
-  summary.annualReturns.forEach(([year, value], i) => {
-    json.raw(`${i === 0 ? '' : ','}"${year}":`);
-    json.number(value);
-  });
-  json.raw('},"benchmark":');
-  writeRelative(json, summary);
-  const dates = daysToken(days);
-  const later = dates.subarray(dayText(days[0]!).length + 1); // without the first and its comma
-  writeSeries(json, { key: 'drawdown', name: 'drawdown', dates, values: summary.drawdown });
-  writeSeries(json, { key: 'index_level', name: 'index_level', dates, values: summary.indexLevel });
-  json.raw(',"initial_capital":');
-  json.number(summary.plan.request.initial_capital);
-  json.raw(',"level":');
-  const levelFrom = json.mark();
-  writeSeriesBody(json, { name: 'level', dates, values: summary.level });
-  const levelTo = json.mark();
-  json.raw(',"metrics":');
-  json.value(summary.metrics);
-  writeGapsAndPricing(json, summary);
-  json.raw(',"rebalances":[');
-  const from = json.mark();
-  json.token(behind);
-  writeSnapshotList(json, identifiers, added, before + behind.length);
-  const to = json.mark();
-  json.raw(`],"rebalances_total":${summary.rebalancesTotal}`);
-  writeSeries(json, { key: 'returns', name: 'returns', dates: later, values: summary.returns });
-  json.raw(',"total_costs":');
-  json.number(summary.totalCosts);
-  writeProvenance(json, summary.findings, stamp);
-  json.raw('}');
-  const bytes = json.bytes();
-  return { bytes, level: bytes.subarray(levelFrom, levelTo), snapshots: { from, to, cells: known + cells } };
+/** What a run is relative to its benchmark. */
+type RelativeSource = NonNullable<RunSummary['benchmark']> & { readonly dates: Uint8Array };
+
+const RELATIVE = jsonObject<RelativeMetricsPayload, RelativeSource>({
+  reference: valueMember(({ reference }) => reference),
+  start: textMember(({ relative: { days } }) => formatDayTimestamp(days[0]!)),
+  end: textMember(({ relative: { days } }) => formatDayTimestamp(days.at(-1)!)),
+  observations: numberMember(({ relative }) => relative.observations),
+  level: seriesMember('level', ({ relative, dates }) => ({ dates, values: relative.level })),
+  benchmark_return: numberMember(({ relative }) => relative.benchmarkReturn),
+  total_return: numberMember(({ relative }) => relative.totalReturn),
+  excess_return: numberMember(({ relative }) => relative.excessReturn),
+  beta: numberMember(({ relative }) => relative.beta),
+  correlation: numberMember(({ relative }) => relative.correlation),
+  tracking_error: numberMember(({ relative }) => relative.trackingError),
+  return_variant: textMember(({ variant }) => variant),
+});
+
+/** A result that is being written. */
+interface ResultSource {
+  readonly run: RunSummary;
+  readonly stamp: RunStamp;
+  readonly snapshots: ResultSnapshots;
+  /** Dates of the run as `daysToken` gives them, and those after the first. */
+  readonly dates: Uint8Array;
+  readonly later: Uint8Array;
+  /** Where parts of it lie in the text. */
+  readonly places: { level: TextRange; snapshots: TextRange };
 }
+
+interface TextRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+const LEVEL = seriesMember<ResultSource>('level', ({ run, dates }) => ({ dates, values: run.level }));
+
+const RESULT = jsonObject<BacktestRunResult, ResultSource>({
+  annual_returns: writtenMember((json, { run }) => {
+    json.raw('{');
+    run.annualReturns.forEach(([year, value], i) => {
+      json.raw(`${i === 0 ? '' : ','}"${year}":`);
+      json.number(value);
+    });
+    json.raw('}');
+  }),
+  benchmark: objectMember(RELATIVE, ({ run }) => run.benchmark && { ...run.benchmark, dates: daysToken(run.benchmark.relative.days) }),
+  drawdown: seriesMember('drawdown', ({ run, dates }) => ({ dates, values: run.drawdown })),
+  index_level: seriesMember('index_level', ({ run, dates }) => ({ dates, values: run.indexLevel })),
+  initial_capital: numberMember(({ run }) => run.plan.request.initial_capital),
+  level: writtenMember((json, source) => {
+    const from = json.mark();
+    LEVEL.write(json, source);
+    source.places.level = { from, to: json.mark() };
+  }),
+  metrics: valueMember(({ run }) => run.metrics),
+  ...gapsAndPricing<ResultSource>(),
+  rebalances: writtenMember((json, { snapshots: { before, behind, added, identifiers }, places }) => {
+    json.raw('[');
+    const from = json.mark();
+    json.token(behind);
+    writeSnapshotList(json, identifiers, added, before + behind.length);
+    places.snapshots = { from, to: json.mark() };
+    json.raw(']');
+  }),
+  rebalances_total: numberMember(({ run }) => run.rebalancesTotal),
+  returns: seriesMember('returns', ({ run, later }) => ({ dates: later, values: run.returns })),
+  total_costs: numberMember(({ run }) => run.totalCosts),
+  ...provenance<ResultSource>(),
+});
+
+/** A result as it was stored by an earlier version, with the members of today. */
+export function upgradedResult(stored: unknown): unknown {
+  return RESULT.upgrade(stored);
+}
+
+/** A result without the snapshots that are stored by themselves. @throws Refusal NUMERIC_FAILURE after a total loss */
+export function writeResult(run: RunSummary, stamp: RunStamp, snapshots: ResultSnapshots): WrittenResult {
+  assertReturns(run);
+  const cells = cellsOf(snapshots.added);
+  const json = createJsonWriter(snapshots.behind.length + resultBytes(run) + snapshotBytes(cells));
+  const dates = daysToken(run.days);
+  const later = dates.subarray(dayText(run.days[0]!).length + 1); // without the first and its comma
+  const places = { level: NOWHERE, snapshots: NOWHERE };
+  RESULT.write(json, { run, stamp, snapshots, dates, later, places });
+  const bytes = json.bytes();
+  return { bytes, level: bytes.subarray(places.level.from, places.level.to), snapshots: { ...places.snapshots, cells: snapshots.cells + cells } };
+}
+
+const NOWHERE: TextRange = { from: 0, to: 0 };
 
 /** OverviewView, under the id and the name the run is stored by. */
 export function runOverviewJson(run: Run): Uint8Array<ArrayBuffer> {
@@ -118,50 +170,31 @@ function levelText({ days, level }: Run): Uint8Array {
   return json.bytes();
 }
 
+interface OverviewSource {
+  readonly run: RunSummary;
+  /** The series of levels as the result has it. */
+  readonly level: Uint8Array;
+}
+
+const OVERVIEW = jsonObject<OverviewView, OverviewSource>({
+  index_id: textMember(({ run }) => run.plan.runId),
+  name: textMember(({ run }) => run.plan.name),
+  concentration: valueMember(({ run }) => concentration(run.lastRebalance.weights)),
+  level: writtenMember((json, { level }) => json.token(level)),
+  metrics: valueMember(({ run }) => run.metrics),
+  return_variant: textMember(({ run }) => run.variant),
+  observations: numberMember(({ run }) => run.days.length),
+  rebalances: numberMember(({ run }) => run.rebalancesWithin),
+  last_rebalance: textMember(({ run }) => formatDay(run.lastRebalance.date)),
+  start: textMember(({ run }) => formatDay(run.days[0]!)),
+  end: textMember(({ run }) => formatDay(run.days.at(-1)!)),
+});
+
 /** @param level the series of levels as the result has it */
 export function writeOverview(run: RunSummary, level: Uint8Array): Uint8Array<ArrayBuffer> {
   const json = createJsonWriter(level.length + 10_000);
-  const { days, plan, lastRebalance: last } = run;
-  json.raw('{"index_id":');
-  json.string(plan.runId);
-  json.raw(',"name":');
-  json.string(plan.name);
-  json.raw(',"concentration":');
-  json.value(concentration(last.weights));
-  json.raw(',"level":');
-  json.token(level);
-  json.raw(',"metrics":');
-  json.value(run.metrics);
-  json.raw(`,"return_variant":"${run.variant}"`);
-  json.raw(`,"observations":${days.length},"rebalances":${run.rebalancesWithin},"last_rebalance":"${formatDay(last.date)}"`);
-  json.raw(`,"start":"${formatDay(days[0]!)}","end":"${formatDay(days.at(-1)!)}"}`);
+  OVERVIEW.write(json, { run, level });
   return json.bytes();
-}
-
-function writeRelative(json: JsonWriter, { benchmark }: RunSummary): void {
-  if (!benchmark) {
-    json.raw('null');
-    return;
-  }
-  const { relative, reference, variant } = benchmark;
-  const { days } = relative;
-  json.raw('{"reference":');
-  json.value(reference);
-  json.raw(`,"start":"${formatDayTimestamp(days[0]!)}","end":"${formatDayTimestamp(days.at(-1)!)}","observations":${relative.observations}`);
-  writeSeries(json, { key: 'level', name: 'level', dates: daysToken(days), values: relative.level });
-  const figures = {
-    benchmark_return: relative.benchmarkReturn,
-    total_return: relative.totalReturn,
-    excess_return: relative.excessReturn,
-    beta: relative.beta,
-    correlation: relative.correlation,
-    tracking_error: relative.trackingError,
-  };
-  for (const [key, value] of Object.entries(figures)) {
-    json.raw(`,"${key}":`);
-    json.number(value);
-  }
-  json.raw(`,"return_variant":"${variant}"}`);
 }
 
 const NO_TEXT = new Uint8Array(0);

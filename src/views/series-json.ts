@@ -2,19 +2,13 @@ import { civilOf, formatDay } from '#domain/days.js';
 import type { JsonWriter } from './json-writer.js';
 
 interface SeriesInput {
-  readonly key: string;
   readonly name: string;
   /** Dates as `daysToken` gives them. */
   readonly dates: Uint8Array;
   readonly values: Float64Array;
 }
 
-export function writeSeries(json: JsonWriter, { key, name, dates, values }: SeriesInput): void {
-  json.raw(`,"${key}":`);
-  writeSeriesBody(json, { name, dates, values });
-}
-
-export function writeSeriesBody(json: JsonWriter, { name, dates, values }: Omit<SeriesInput, 'key'>): void {
+export function writeSeriesBody(json: JsonWriter, { name, dates, values }: SeriesInput): void {
   json.raw('{"index":[');
   json.token(dates);
   json.raw('],"data":[');

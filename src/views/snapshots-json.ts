@@ -1,7 +1,36 @@
+import type { RebalanceSnapshot } from '#contract/analytics.js';
 import type { Snapshot } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/days.js';
+import { jsonObject, numberMember, textMember, valueMember, writtenMember } from './json-object.js';
 import { jsonToken, type JsonWriter } from './json-writer.js';
-import { dayText } from './series-json.js';
+
+/** A snapshot with the texts of the names that it is about. */
+interface SnapshotSource {
+  readonly snapshot: Snapshot;
+  readonly identifiers: readonly string[];
+  /** Every identifier as a key behind a comma. */
+  readonly keys: readonly Uint8Array[];
+  /** Where the applied weights lie in the text. */
+  written: { readonly from: number; readonly to: number };
+}
+
+const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
+  date: textMember(({ snapshot }) => formatDay(snapshot.date)),
+  weights: writtenMember((json, source) => {
+    const from = json.mark();
+    writeWeights(json, source, source.snapshot.weights);
+    source.written = { from, to: json.mark() };
+  }),
+  uncapped_weights: writtenMember((json, source) => {
+    const { snapshot: { weights, uncapped }, written } = source;
+    if (equal(weights, uncapped)) json.repeat(written.from, written.to);
+    else writeWeights(json, source, uncapped);
+  }),
+  cap: valueMember(({ snapshot }) => snapshot.cap),
+  capped: valueMember(({ snapshot, identifiers }) => Array.from(snapshot.capped, (column) => identifiers[column]!)),
+  redistributed: numberMember(({ snapshot }) => snapshot.redistributed),
+  announced: valueMember(({ snapshot: { announced } }) => (announced === null ? null : formatDay(announced))),
+});
 
 export function writeSnapshots(json: JsonWriter, identifiers: readonly string[], rebalances: readonly Snapshot[]): void {
   json.raw('[');
@@ -13,33 +42,22 @@ export function writeSnapshots(json: JsonWriter, identifiers: readonly string[],
 export function writeSnapshotList(json: JsonWriter, identifiers: readonly string[], rebalances: readonly Snapshot[], others = 0): void {
   if (rebalances.length === 0) return;
   const keys = keysOf(identifiers);
-  rebalances.forEach((rebalance, i) => {
-    const { columns, weights, uncapped, cap, capped, redistributed, announced } = rebalance;
-    json.raw(`${i + others === 0 ? '' : ','}{"date":${dayText(rebalance.date)},"weights":`);
-    const from = json.mark();
-    writeWeights(json, keys, { columns, weights });
-    const to = json.mark();
-    json.raw(',"uncapped_weights":');
-    if (equal(weights, uncapped)) json.repeat(from, to);
-    else writeWeights(json, keys, { columns, weights: uncapped });
-    json.raw(`,"cap":${cap === null ? 'null' : String(cap)},"capped":[`);
-    json.raw(Array.from(capped, (column) => JSON.stringify(identifiers[column]!)).join(','));
-    json.raw('],"redistributed":');
-    json.number(redistributed);
-    json.raw(`,"announced":${announced === null ? 'null' : `"${formatDay(announced)}"`}}`);
+  rebalances.forEach((snapshot, i) => {
+    if (i + others > 0) json.raw(',');
+    SNAPSHOT.write(json, { snapshot, identifiers, keys, written: { from: 0, to: 0 } });
   });
 }
 
-const keysKept = new WeakMap<readonly string[], Uint8Array[]>();
+const keysCached = new WeakMap<readonly string[], Uint8Array[]>();
 
 /** Every identifier as a key behind a comma. */
 function keysOf(identifiers: readonly string[]): Uint8Array[] {
-  let keys = keysKept.get(identifiers);
-  if (!keys) keysKept.set(identifiers, (keys = identifiers.map((identifier) => jsonToken(`,${JSON.stringify(identifier)}:`))));
+  let keys = keysCached.get(identifiers);
+  if (!keys) keysCached.set(identifiers, (keys = identifiers.map((identifier) => jsonToken(`,${JSON.stringify(identifier)}:`))));
   return keys;
 }
 
-function writeWeights(json: JsonWriter, keys: readonly Uint8Array[], { columns, weights }: Pick<Snapshot, 'columns' | 'weights'>): void {
+function writeWeights(json: JsonWriter, { keys, snapshot: { columns } }: SnapshotSource, weights: Float64Array): void {
   json.raw('{');
   for (let k = 0; k < columns.length; k++) {
     const key = keys[columns[k]!]!;

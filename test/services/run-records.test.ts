@@ -85,9 +85,11 @@ test('on a full disk a record is read without being written', async () => {
   expect([await read(RUN), asked, [...files.keys()]]).toEqual(['record 1', [INPUT], ['record']]);
 });
 
-test('a record that was stored as JSON is served as it is, under its hash', async () => {
+test('a record that was stored as JSON is upgraded by a worker, under an etag of its own', async () => {
   const { read, asked } = records();
-  expect([await read(OLD), recordEtag(OLD), asked.length]).toEqual(['stored', 'sha of record', 0]);
+  expect(await read(OLD)).toBe('record 1');
+  expect(asked).toEqual([{ ...INPUT, stored: { path: '/home/record', sha256: 'sha of record' }, path: '/home/file 1' }]);
+  expect(recordEtag(OLD)).not.toBe('sha of record');
 });
 
 test('the etag is another one for another file and another stamp', () => {

@@ -1,0 +1,92 @@
+import type { SeriesPayload } from '#contract/common.js';
+import type { JsonWriter } from './json-writer.js';
+import { writeSeriesBody } from './series-json.js';
+
+/** A JSON object as it was parsed. */
+export type StoredObject = Readonly<Record<string, unknown>>;
+
+/** How a member of type V is written from a source. */
+export interface Member<V, S> {
+  readonly write: (json: JsonWriter, source: S) => void;
+  /** Whether an object has it; always unless given. */
+  readonly has?: (source: S) => boolean;
+  /** What stands for it in texts that were stored before there was such a member; absent for one that every version had. */
+  readonly older?: (stored: StoredObject) => V;
+  /** Of a member that consists of members: its value with theirs. */
+  readonly upgrade?: (value: unknown) => unknown;
+}
+
+/** Members of a shape of the contract, in the order in which they are written. One that is forgotten does not compile. */
+export type Members<T, S> = { readonly [M in keyof T]-?: Member<Required<T>[M], S> };
+
+/** A shape of the contract, written without building it. */
+export interface JsonObject<S> {
+  write(json: JsonWriter, source: S): void;
+  /** A stored value with the members that were not there when it was written. */
+  upgrade(value: unknown): unknown;
+}
+
+export function jsonObject<T, S>(members: Members<T, S>): JsonObject<S> {
+  const listed = Object.entries<Member<unknown, S>>(members).map(([name, member]) => ({ name, member, key: `${JSON.stringify(name)}:` }));
+  return {
+    write(json, source) {
+      let before = '{';
+      for (const { member, key } of listed) {
+        if (member.has?.(source) === false) continue;
+        json.raw(before + key);
+        member.write(json, source);
+        before = ',';
+      }
+      json.raw(before === '{' ? '{}' : '}');
+    },
+    upgrade(value) {
+      if (!isObject(value)) return value;
+      const upgraded: Record<string, unknown> = { ...value };
+      for (const { name, member: { older, upgrade } } of listed) {
+        if (!(name in value)) {
+          if (older) upgraded[name] = older(value);
+        } else if (upgrade) upgraded[name] = upgrade(value[name]);
+      }
+      return upgraded;
+    },
+  };
+}
+
+function isObject(value: unknown): value is StoredObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function numberMember<S>(of: (source: S) => number): Member<number, S> {
+  return { write: (json, source) => json.number(of(source)) };
+}
+
+export function textMember<V extends string, S>(of: (source: S) => V): Member<V, S> {
+  return { write: (json, source) => json.string(of(source)) };
+}
+
+/** Any JSON value of the contract's type. */
+export function valueMember<V, S>(of: (source: S) => V): Member<V, S> {
+  return { write: (json, source) => json.value(of(source)) };
+}
+
+/** A member written by hand. */
+export function writtenMember<V, S>(write: (json: JsonWriter, source: S) => void): Member<V, S> {
+  return { write };
+}
+
+/** A member that is an object of its own; null where the source has none. */
+export function objectMember<V, S, P>(object: JsonObject<P>, of: (source: S) => P | null): Member<V, S> {
+  return {
+    write(json, source) {
+      const part = of(source);
+      if (part === null) json.raw('null');
+      else object.write(json, part);
+    },
+    upgrade: object.upgrade,
+  };
+}
+
+/** A dated series. @param of dates as `daysToken` gives them, and their values */
+export function seriesMember<S>(name: string, of: (source: S) => { readonly dates: Uint8Array; readonly values: Float64Array }): Member<SeriesPayload, S> {
+  return { write: (json, source) => writeSeriesBody(json, { name, ...of(source) }) };
+}

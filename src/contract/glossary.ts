@@ -165,6 +165,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'BacktestResultSummary.index': 'Books of the index: target and optimised.',
   columns: 'Labels of the columns.',
   'DataRepair.columns': 'Columns concerned.',
+  'DataRepair.inverse_columns': 'Counts of shares on the same days: divided by the factor.',
   data: 'Rows of cells.',
   'SeriesPayload.name': 'What the series is.',
 

@@ -172,7 +172,7 @@ const cells = { identifier: z.string(), from: z.string(), to: z.string(), column
 
 export const DataRepair = z
   .discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('scale'), ...cells, factor: z.number() }),
+    z.strictObject({ kind: z.literal('scale'), ...cells, factor: z.number(), inverse_columns: z.array(z.string()).optional() }),
     z.strictObject({ kind: z.literal('remove_values'), ...cells }),
     z.strictObject({ kind: z.literal('insert_action'), action: ActionRow }),
     z.strictObject({ kind: z.literal('replace_action'), action: ActionRow, value: z.number() }),

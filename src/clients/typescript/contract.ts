@@ -881,6 +881,8 @@ export type DataRepair = {
   readonly columns: readonly string[];
   /** Multiplies the values. */
   readonly factor: number;
+  /** Counts of shares on the same days: divided by the factor. */
+  readonly inverse_columns?: readonly string[] | undefined;
 } | {
   readonly kind: 'remove_values';
   /** Asset identifier. */

@@ -1,5 +1,5 @@
 import { dayFrom } from '#domain/days.js';
-import type { CorporateAction } from '#domain/market/market-data.js';
+import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import { compareActions } from '../action-rows.js';
 import type { MarketContent } from '../content.js';
@@ -8,16 +8,17 @@ import type { ActionRow, Repair } from './doubt.js';
 
 /** The content with repairs applied in the order given; the content itself is left as it is. */
 export function applyRepairs(content: MarketContent, repairs: readonly Repair[]): MarketContent {
-  const touched = new Set(repairs.flatMap((repair) => ('columns' in repair ? repair.columns : [])));
+  const touched = new Set(repairs.flatMap(columnsOf));
   const fields = new Map([...content.fields].map(([name, panel]) => [name, touched.has(name) ? copied(panel) : panel]));
   let actions = [...content.actions];
   for (const repair of repairs) {
     switch (repair.kind) {
       case 'scale':
-        overCells(content, repair, fields, (value) => roundTo(value * repair.factor));
+        overCells(content, repair, repair.columns, (panel, cell) => (panel[cell] = roundTo(panel[cell]! * repair.factor)), fields);
+        overCells(content, repair, repair.inverse_columns ?? [], (panel, cell) => (panel[cell] = roundTo(panel[cell]! / repair.factor)), fields);
         break;
       case 'remove_values':
-        overCells(content, repair, fields, () => Number.NaN);
+        overCells(content, repair, repair.columns, (panel, cell) => (panel[cell] = Number.NaN), fields);
         break;
       case 'insert_action':
         actions.push(actionOf(repair.action));
@@ -33,13 +34,47 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
   return { ...content, ...withoutEmptyLines({ identifiers: content.identifiers, dates: content.dates, fields }), actions: actions.sort(compareActions) };
 }
 
+/**
+ * Whether a repair would change what is computed from a content. A split in the actions changes nothing where prices are
+ * adjusted for splits already.
+ */
+export function changesContent(content: MarketContent, adjustment: Adjustment, repair: Repair): boolean {
+  const held = (row: ActionRow) => content.actions.some((action) => isSame(action, row));
+  switch (repair.kind) {
+    case 'scale':
+      return repair.factor !== 1 && holdsValues(content, repair);
+    case 'remove_values':
+      return holdsValues(content, repair);
+    case 'insert_action':
+      return !held(repair.action) && (adjustment === 'none' || ACTION_KINDS[repair.action.type] !== 'ratio');
+    case 'remove_action':
+      return held(repair.action);
+    case 'replace_action':
+      return repair.value !== repair.action.value && held(repair.action);
+  }
+}
+
+type CellRepair = Extract<Repair, { columns: unknown }>;
+
+const columnsOf = (repair: Repair) => ('columns' in repair ? [...repair.columns, ...('inverse_columns' in repair ? (repair.inverse_columns ?? []) : [])] : []);
+
+function holdsValues(content: MarketContent, repair: CellRepair): boolean {
+  let values = 0;
+  overCells(content, repair, columnsOf(repair), () => (values += 1), content.fields);
+  return values > 0;
+}
+
 function copied(panel: Float64Array): Float64Array {
   const copy = new Float64Array(new SharedArrayBuffer(panel.byteLength));
   copy.set(panel);
   return copy;
 }
 
-function overCells({ identifiers, dates }: MarketContent, { identifier, from, to, columns }: Extract<Repair, { columns: unknown }>, fields: ReadonlyMap<string, Float64Array>, change: (value: number) => number): void {
+/** Calls `visit` for each value of the columns in the days of a repair. */
+function overCells(
+  { identifiers, dates }: MarketContent, { identifier, from, to }: CellRepair, columns: readonly string[],
+  visit: (panel: Float64Array, cell: number) => void, fields: ReadonlyMap<string, Float64Array>,
+): void {
   const position = identifiers.indexOf(identifier);
   const last = lastAtMost(dates, dayFrom(to));
   for (const name of columns) {
@@ -47,7 +82,7 @@ function overCells({ identifiers, dates }: MarketContent, { identifier, from, to
     if (panel === undefined || position < 0) continue;
     for (let t = firstAtLeast(dates, dayFrom(from)); t <= last; t++) {
       const cell = t * identifiers.length + position;
-      if (!Number.isNaN(panel[cell])) panel[cell] = change(panel[cell]!);
+      if (!Number.isNaN(panel[cell])) visit(panel, cell);
     }
   }
 }

@@ -5,7 +5,10 @@ import type { Doubt } from './doubt.js';
 import { doubtfulBars } from './doubtful-bars.js';
 import { doubtfulDividends } from './doubtful-dividends.js';
 import { doubtfulPrices } from './doubtful-prices.js';
+import { changesContent } from './apply-repairs.js';
+import { marketLevel } from './market-level.js';
 import { nameHistories } from './name-history.js';
+import type { AuditPanels } from './split-odds.js';
 
 /** Doubts that are listed; the others are counted. */
 export const DOUBTS_MAX = 1000;
@@ -18,18 +21,21 @@ export interface MarketAudit {
 
 /**
  * Looks through a market for what is probably wrong in it: each doubt with its evidence and, where the data itself says what
- * is right, a repair.
+ * is right, a repair. A repair that would change nothing in the store is not offered.
  * @cost about 1 µs a bar
  */
 export function auditMarket(content: MarketContent, adjustment: Adjustment, onProgress: (fraction: number) => void): MarketAudit {
   const held = [...content.fields.keys()];
+  const { fields } = content;
+  const panels: AuditPanels = { adjustment, width: content.identifiers.length, level: marketLevel(content), volume: fields.get('VOLUME'), shares: fields.get('SHARES_OUTSTANDING') };
   const doubts: Doubt[] = [];
   for (const history of nameHistories(content, adjustment)) {
-    doubts.push(...doubtfulPrices(history, held), ...doubtfulBars(history, content));
+    doubts.push(...doubtfulPrices(history, held, panels), ...doubtfulBars(history, content));
     // A price with its dividends reinvested does not fall by them: it says nothing of their size.
     if (adjustment !== 'total') doubts.push(...doubtfulDividends(history, content));
     if (history.position % 32 === 0) onProgress(history.position / content.identifiers.length);
   }
   const kept = doubts.length <= DOUBTS_MAX ? doubts : doubts.toSorted((a, b) => b.confidence - a.confidence).slice(0, DOUBTS_MAX);
-  return { doubts: kept.toSorted((a, b) => compareText(a.date, b.date) || compareText(a.identifier, b.identifier) || compareText(a.id, b.id)), total: doubts.length };
+  const offered = kept.map((doubt) => (doubt.repair === null || changesContent(content, adjustment, doubt.repair) ? doubt : { ...doubt, repair: null }));
+  return { doubts: offered.toSorted((a, b) => compareText(a.date, b.date) || compareText(a.identifier, b.identifier) || compareText(a.id, b.id)), total: doubts.length };
 }

@@ -3,11 +3,22 @@ import type { CorporateAction } from '#domain/market/market-data.js';
 
 /** A change to a store that would settle a doubt. Days are inclusive. */
 export type Repair =
-  | { readonly kind: 'scale'; readonly identifier: string; readonly from: string; readonly to: string; readonly columns: readonly string[]; readonly factor: number }
+  | Scale
   | { readonly kind: 'remove_values'; readonly identifier: string; readonly from: string; readonly to: string; readonly columns: readonly string[] }
   | { readonly kind: 'insert_action'; readonly action: ActionRow }
   | { readonly kind: 'replace_action'; readonly action: ActionRow; readonly value: number }
   | { readonly kind: 'remove_action'; readonly action: ActionRow };
+
+/** Columns are multiplied by the factor; counts of shares, on the same days, are divided by it. */
+interface Scale {
+  readonly kind: 'scale';
+  readonly identifier: string;
+  readonly from: string;
+  readonly to: string;
+  readonly columns: readonly string[];
+  readonly factor: number;
+  readonly inverse_columns?: readonly string[];
+}
 
 /** What tells one action from another. */
 export interface ActionRow {

@@ -1,16 +1,28 @@
+import { ACTION_KINDS } from '#domain/market/market-data.js';
 import { dayText, type NameHistory } from './name-history.js';
-import type { Doubt } from './doubt.js';
+import type { Doubt, Repair } from './doubt.js';
+import { rowOf } from './doubtful-dividends.js';
+import { readAsSplit, type AuditPanels, type SplitReading } from './split-odds.js';
 
 /** Moves smaller than this are left to the market. */
 const MOVE_MIN = 0.25;
 /** Moves smaller than so many usual ones, too. */
 const SIGMAS_MIN = 8;
-/** A move with no action and no other explanation is told from this size on. */
+/** A move with no action and no other explanation is reported from this size on. */
 const JUMP_MIN = 0.5;
-/** Bars after which a price that comes back has come back. */
+/** Bars within which a wrong print is followed by a right one. */
 const RETURN_BARS = 5;
-/** Ratios of splits as companies make them, and of consolidations. */
-const SPLITS = [1.5, 2, 3, 4, 5, 6, 7, 8, 10, 15, 20, 25, 50, 1 / 2, 1 / 3, 1 / 4, 1 / 5, 1 / 6, 1 / 7, 1 / 8, 1 / 10, 1 / 12, 1 / 15, 1 / 20, 1 / 25, 1 / 30, 1 / 40, 1 / 50];
+/** Part of its way (in logs) that a wrong print goes back in one bar; a real fall recovers by and by. */
+const RETURN_STEP = 0.6;
+/** Growths nearer to 1 than this are no split. */
+const SPLIT_MIN = 1.2;
+/** Bars after a split within which the price does not jump back by its ratio. */
+const REVERSAL_BARS = 20;
+/** Bars within which an action of the same ratio is the same split with another ex date. */
+const EX_DATE_BARS = 5;
+/** Log distance from a ratio up to which a split is not put in doubt by it. */
+const RATIO_TOLERANCE = 0.01;
+const CONFIDENCE_AWAY = 0.8;
 /** Factors between units: pence and pounds, a decimal point that slipped. */
 const UNITS = [100, 10, 1000, 1 / 100, 1 / 10, 1 / 1000];
 /** How far a jump may be from its factor besides the day's own move. */
@@ -19,89 +31,163 @@ const FACTOR_TOLERANCE = 0.06;
 const PRICES = ['OPEN', 'HIGH', 'LOW', 'CLOSE'];
 
 /** Jumps of a price that no action explains: prints that come back, wrong units, splits that are missing. */
-export function* doubtfulPrices(history: NameHistory, held: readonly string[]): Generator<Doubt> {
-  const { identifier, close, returns, sigma, actions } = history;
+export function* doubtfulPrices(history: NameHistory, held: readonly string[], panels: AuditPanels): Generator<Doubt> {
+  const { close, returns, sigma } = history;
   const columns = PRICES.filter((name) => held.includes(name));
-  const acted = new Set(actions.map(({ bar }) => bar));
+  const growths = explainedGrowths(history, panels);
+  const structural = structuralBars(history);
   for (let b = 1; b < close.length; b++) {
-    const move = returns[b]!;
-    const limit = Math.max(MOVE_MIN, SIGMAS_MIN * sigma[b]!);
-    if (Math.abs(move) < limit || acted.has(b)) continue;
-    const back = barItComesBack(history, b, acted);
-    const about = { identifier, date: dayText(history, b) };
-    const evidence = { before: close[b - 1]!, close: close[b]!, move, usual_move: sigma[b]! };
-    if (back !== undefined) {
-      const to = dayText(history, back - 1);
-      const factor = nearest(UNITS, close[b - 1]! / close[b]!, FACTOR_TOLERANCE + 3 * sigma[b]!);
-      const isUnit = factor !== undefined && (factor === 100 || factor === 1 / 100);
-      yield {
-        ...about,
-        id: `${isUnit ? 'currency_flip' : 'unexplained_jump'} ${identifier} ${about.date}`,
-        kind: isUnit ? 'currency_flip' : 'unexplained_jump',
-        confidence: 0.95,
-        message: `CLOSE goes from ${close[b - 1]} to ${close[b]} and is back at ${close[back]} on ${dayText(history, back)}.`,
-        evidence: { ...evidence, back_at: close[back]!, back_on: dayText(history, back) },
-        repair:
-          factor === undefined
-            ? { kind: 'remove_values', identifier, from: about.date, to, columns }
-            : { kind: 'scale', identifier, from: about.date, to, columns, factor },
-      };
-      b = back;
-      continue;
+    const move = growths[b]! - 1;
+    if (structural.has(b)) continue;
+    const isUnusual = Math.abs(move) >= Math.max(MOVE_MIN, SIGMAS_MIN * sigma[b]!);
+    if (isUnusual) {
+      const back = barItComesBack(history, b, returns);
+      if (back !== undefined) {
+        yield print(history, b, back, columns);
+        b = back;
+        continue;
+      }
+      const unit = nearest([100, 1 / 100], growths[b]!, FACTOR_TOLERANCE + 3 * sigma[b]!);
+      if (unit !== undefined) {
+        yield flip(history, b, unit, columns);
+        continue;
+      }
     }
-    const unit = nearest([100, 1 / 100], close[b]! / close[b - 1]!, FACTOR_TOLERANCE + 3 * sigma[b]!);
-    if (unit !== undefined) {
-      yield flip(history, b, unit, columns);
-      continue;
-    }
-    const ratio = nearest(SPLITS, close[b - 1]! / close[b]!, Math.max(0.04, Math.min(4 * sigma[b]!, 0.08)));
-    if (ratio !== undefined && staysThere(history, b)) {
-      yield {
-        ...about,
-        id: `missed_split ${identifier} ${about.date}`,
-        kind: 'missed_split',
-        confidence: Math.abs(move) > 0.6 ? 0.95 : 0.8,
-        message: `CLOSE goes from ${close[b - 1]} to ${close[b]}, which is a split of ${Math.round(ratio * 1e4) / 1e4} and the move of a day, and no action says so.`,
-        evidence: { ...evidence, ratio },
-        repair: { kind: 'insert_action', action: { identifier, type: 'SPLIT', value: ratio, ex_date: about.date } },
-      };
-    } else if (Math.abs(move) > JUMP_MIN) {
-      yield {
-        ...about,
-        id: `unexplained_jump ${identifier} ${about.date}`,
-        kind: 'unexplained_jump',
-        confidence: 0.4,
-        message: `CLOSE goes from ${close[b - 1]} to ${close[b]} with no action, and stays there.`,
-        evidence,
-        repair: null,
-      };
-    }
+    const split = missedSplit(history, b, growths, panels);
+    if (split !== undefined) yield claim(history, b, split, { held, panels });
+    else if (isUnusual && Math.abs(move) > JUMP_MIN) yield jump(history, b, growths[b]!);
   }
 }
 
-/** First bar at which the price is where it was before bar `b`, as far as days of its kind let it be; undefined when it stays away. */
-function barItComesBack({ close, sigma, days }: NameHistory, b: number, acted: ReadonlySet<number>): number | undefined {
+/** Growth of each bar with the cash that actions pay on it; splits are in the returns of prices as traded already. */
+function explainedGrowths({ returns, close, actions }: NameHistory, { adjustment }: AuditPanels): Float64Array {
+  const growths = returns.map((move) => 1 + move);
+  if (adjustment === 'total') return growths;
+  for (const { bar, action } of actions) {
+    if (ACTION_KINDS[action.type] === 'cash' && bar > 0 && bar < close.length) growths[bar]! += (action.value / close[bar]!) * (1 + returns[bar]!);
+  }
+  return growths;
+}
+
+/** Bars of actions that move a price by an amount they do not tell. */
+function structuralBars({ actions }: NameHistory): ReadonlySet<number> {
+  return new Set(actions.filter(({ action }) => ACTION_KINDS[action.type] === 'structural').map(({ bar }) => bar));
+}
+
+/** First bar at which the price is where it was before bar `b`, and suddenly so; undefined when it stays away or recovers slowly. */
+function barItComesBack({ close, sigma, days }: NameHistory, b: number, returns: Float64Array): number | undefined {
   const before = close[b - 1]!;
   const away = Math.abs(close[b]! / before - 1);
+  const step = Math.abs(Math.log(close[b]! / before));
   for (let back = b + 1; back < close.length && back <= b + RETURN_BARS; back++) {
-    if (acted.has(back) || days[back]! - days[b]! > 30) return undefined;
+    if (days[back]! - days[b]! > 30) return undefined;
     const distance = Math.abs(close[back]! / before - 1);
-    if (distance < Math.min(0.05 + 3 * sigma[b]! * Math.sqrt(back - b + 1), away / 3)) return back;
+    if (distance >= Math.min(0.05 + 3 * sigma[b]! * Math.sqrt(back - b + 1), away / 3)) continue;
+    return Math.abs(Math.log(1 + returns[back]!)) >= RETURN_STEP * step ? back : undefined;
   }
   return undefined;
 }
 
-/** Whether the prices of the next days are around that of bar `b`, as those of the days before are around the one before it. */
-function staysThere({ close }: NameHistory, b: number): boolean {
-  const after = middle(close.subarray(b, b + 6));
-  const before = middle(close.subarray(Math.max(0, b - 6), b));
-  return Math.abs((after / before) * (close[b - 1]! / close[b]!) - 1) < 0.15;
+/** A print that is wrong for some bars, and right again. */
+function print(history: NameHistory, b: number, back: number, columns: readonly string[]): Doubt {
+  const { identifier, close, returns, sigma } = history;
+  const [date, to] = [dayText(history, b), dayText(history, back - 1)];
+  const factor = nearest(UNITS, close[b - 1]! / close[b]!, FACTOR_TOLERANCE + 3 * sigma[b]!);
+  const kind = factor === 100 || factor === 1 / 100 ? 'currency_flip' : 'unexplained_jump';
+  return {
+    id: `${kind} ${identifier} ${date}`,
+    kind,
+    identifier,
+    date,
+    confidence: factor === undefined ? 0.7 : 0.95,
+    message: `CLOSE goes from ${close[b - 1]} to ${close[b]} and is back at ${close[back]} on ${dayText(history, back)}.`,
+    evidence: { before: close[b - 1]!, close: close[b]!, move: returns[b]!, usual_move: sigma[b]!, back_at: close[back]!, back_on: dayText(history, back) },
+    repair: factor === undefined ? { kind: 'remove_values', identifier, from: date, to, columns } : { kind: 'scale', identifier, from: date, to, columns, factor },
+  };
 }
 
-function middle(values: Float64Array): number {
-  const ordered = [...values].sort((x, y) => x - y);
-  return ordered[ordered.length >> 1]!;
+/** The split that a growth is, when it is more probable than not and the price does not jump back by it. */
+function missedSplit(history: NameHistory, b: number, growths: Float64Array, panels: AuditPanels): SplitReading | undefined {
+  const growth = growths[b]!;
+  if (!(growth > 0) || Math.max(growth, 1 / growth) < SPLIT_MIN) return undefined;
+  const isRecorded = (ratio: number) => panels.adjustment !== 'none' && history.actions.some(({ bar, action }) => bar === b && isSplitOf(action, ratio));
+  const reading = readAsSplit(history, b, growth, panels, isRecorded);
+  if (reading.probability <= 0.5) return undefined;
+  const size = Math.abs(Math.log(growth));
+  for (let c = b + 1; c < growths.length && c <= b + REVERSAL_BARS; c++) {
+    if (Math.abs(Math.log(growths[c]! * growth)) < size / 3 && Math.abs(Math.log(growths[c]!)) > size / 2) return undefined;
+  }
+  return reading;
 }
+
+const isSplitOf = ({ type, value }: NameHistory['actions'][number]['action'], ratio: number) => ACTION_KINDS[type] === 'ratio' && Math.abs(value / ratio - 1) < 0.02;
+
+function claim(history: NameHistory, b: number, split: SplitReading, { held, panels }: { readonly held: readonly string[]; readonly panels: AuditPanels }): Doubt {
+  const { identifier, close, returns } = history;
+  const date = dayText(history, b);
+  const { ratio, distance, probability, marketMove, after, volumeRatio } = split;
+  const elsewhere = history.actions.find(({ bar, action }) => bar !== b && Math.abs(bar - b) <= EX_DATE_BARS && isSplitOf(action, ratio));
+  const isAdjusted = panels.adjustment !== 'none';
+  const why = isAdjusted
+    ? 'and the prices before it are not divided by it'
+    : elsewhere !== undefined
+      ? `and its action says ${dayText(history, elsewhere.bar)}`
+      : recordedRatio(history, b) === undefined ? 'and no action says so' : `on top of that of ${recordedRatio(history, b)!.value} in the actions`;
+  const certainty = Math.abs(distance) <= RATIO_TOLERANCE ? 0.99 : CONFIDENCE_AWAY;
+  return {
+    id: `missed_split ${identifier} ${date}`,
+    kind: 'missed_split',
+    identifier,
+    date,
+    confidence: Math.floor(Math.min(probability, certainty) * 100) / 100,
+    message: `CLOSE goes from ${close[b - 1]} to ${close[b]}, which is a split of ${round(ratio)} and ${percent(Math.expm1(distance))} besides the market, ${why}.`,
+    evidence: {
+      before: close[b - 1]!, close: close[b]!, move: returns[b]!, ratio, besides_market: Math.expm1(distance), market_move: Math.expm1(marketMove),
+      ...(after === null ? {} : { next_moves_over_usual: after }), ...(volumeRatio === null ? {} : { volume_over_usual: volumeRatio }),
+    },
+    repair: isAdjusted ? restatement(history, b, split, held) : elsewhere === undefined ? recording(history, b, ratio) : null,
+  };
+}
+
+const recordedRatio = ({ actions }: NameHistory, b: number) => actions.find(({ bar, action }) => bar === b && ACTION_KINDS[action.type] === 'ratio')?.action;
+
+/** The action of a split: a new one, or the one of that day with the ratio that the price shows. */
+function recording(history: NameHistory, b: number, ratio: number): Repair {
+  const recorded = recordedRatio(history, b);
+  if (recorded === undefined) return { kind: 'insert_action', action: { identifier: history.identifier, type: 'SPLIT', value: ratio, ex_date: dayText(history, b) } };
+  const value = Number((recorded.value * ratio).toPrecision(12));
+  return value === 1 ? { kind: 'remove_action', action: rowOf(recorded) } : { kind: 'replace_action', action: rowOf(recorded), value };
+}
+
+/** The history before a split on the basis after it; volume and shares too, where they are on the basis before it. */
+function restatement(history: NameHistory, b: number, { ratio, stepsVolume, stepsShares }: SplitReading, held: readonly string[]): Repair {
+  const counts = [...(stepsVolume ? ['VOLUME'] : []), ...(stepsShares ? ['SHARES_OUTSTANDING'] : [])];
+  return {
+    kind: 'scale', identifier: history.identifier, from: dayText(history, 0), to: dayText(history, b - 1),
+    columns: PRICES.filter((name) => held.includes(name)), factor: 1 / ratio,
+    ...(counts.length === 0 ? {} : { inverse_columns: counts }),
+  };
+}
+
+function jump(history: NameHistory, b: number, growth: number): Doubt {
+  const { identifier, close, returns, sigma, actions } = history;
+  const date = dayText(history, b);
+  const acted = actions.find(({ bar }) => bar === b)?.action;
+  const why = acted === undefined ? 'with no action' : `and its ${acted.type} of ${acted.value} leaves ${percent(growth - 1)} of that`;
+  return {
+    id: `unexplained_jump ${identifier} ${date}`,
+    kind: 'unexplained_jump',
+    identifier,
+    date,
+    confidence: 0.4,
+    message: `CLOSE goes from ${close[b - 1]} to ${close[b]} ${why}, and stays there.`,
+    evidence: { before: close[b - 1]!, close: close[b]!, move: returns[b]!, usual_move: sigma[b]! },
+    repair: null,
+  };
+}
+
+const percent = (share: number) => `${Math.round(share * 1e4) / 100} %`;
+const round = (value: number) => Math.round(value * 1e4) / 1e4;
 
 /** The factor nearest to a ratio, when it is near enough. */
 function nearest(factors: readonly number[], ratio: number, tolerance: number): number | undefined {

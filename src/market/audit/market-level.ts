@@ -1,0 +1,27 @@
+import type { MarketContent } from '../content.js';
+
+/** Names with a growth on a day below which their median says nothing of a market. */
+const NAMES_MIN = 10;
+
+/**
+ * Log level of the median name: the sum, to each day, of the median log growth of CLOSE over the names with a bar on that day
+ * and on the one before. A day with fewer than ten such names adds nothing.
+ * @returns [T] @cost one pass over CLOSE and a sort a day
+ */
+export function marketLevel({ identifiers, dates, fields }: MarketContent): Float64Array {
+  const close = fields.get('CLOSE')!;
+  const width = identifiers.length;
+  const level = new Float64Array(dates.length);
+  if (width < NAMES_MIN) return level;
+  const growths = new Float64Array(width);
+  for (let t = 1; t < dates.length; t++) {
+    let count = 0;
+    for (let cell = t * width; cell < (t + 1) * width; cell++) {
+      const growth = close[cell]! / close[cell - width]!;
+      if (growth === growth) growths[count++] = growth;
+    }
+    const ordered = growths.subarray(0, count).sort();
+    level[t] = level[t - 1]! + (count < NAMES_MIN ? 0 : Math.log(ordered[count >> 1]!));
+  }
+  return level;
+}

@@ -1,0 +1,159 @@
+import { describe, expect, test } from 'vitest';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { formatDay } from '#domain/days.js';
+import type { Adjustment, CorporateAction } from '#domain/market/market-data.js';
+import { applyRepairs, changesContent } from '#market/audit/apply-repairs.js';
+import { auditMarket } from '#market/audit/audit-market.js';
+import type { Doubt, Repair } from '#market/audit/doubt.js';
+import type { MarketContent } from '#market/content.js';
+import { emptyPanel } from '#market/panels.js';
+
+const SESSIONS = 200;
+const FIRST = 19_000;
+/** The bar on which something happens. */
+const BAR = 100;
+const DATE = formatDay(FIRST + BAR);
+
+interface Story {
+  readonly names?: number;
+  /** Growth of name A on a bar, in place of its ordinary one. */
+  readonly growth?: (bar: number, ordinary: number) => number;
+  /** Shares of A traded on a bar, in place of about 1000. */
+  readonly volume?: (bar: number, ordinary: number) => number;
+  /** Growth of all names on BAR. */
+  readonly market?: number;
+  readonly actions?: readonly CorporateAction[];
+}
+
+/** Names that move by up to 1.5 % a day and trade about as many shares; A has the story. */
+function marketOf({ names = 1, growth, volume, market = 1, actions = [] }: Story): MarketContent {
+  const random = counterRandom({ seed: 3, stream: 0 });
+  const identifiers = Array.from({ length: names }, (_, n) => String.fromCharCode(65 + n));
+  const [close, shares] = [emptyPanel(SESSIONS * names), emptyPanel(SESSIONS * names)];
+  const price = identifiers.map(() => 100);
+  for (let t = 0; t < SESSIONS; t++) {
+    for (let n = 0; n < names; n++) {
+      const ordinary = (1 + 0.03 * (random.uniform() - 0.5)) * (t === BAR ? market : 1);
+      price[n]! *= n === 0 && growth !== undefined ? growth(t, ordinary) : ordinary;
+      close[t * names + n] = price[n]!;
+      const traded = 800 + 400 * random.uniform();
+      shares[t * names + n] = n === 0 && volume !== undefined ? volume(t, traded) : traded;
+    }
+  }
+  return {
+    identifiers, dates: Int32Array.from({ length: SESSIONS }, (_, t) => FIRST + t), fields: new Map([['CLOSE', close], ['VOLUME', shares]]),
+    reference: { columns: [], rows: new Map() }, actions, universes: [],
+  };
+}
+
+const audited = (content: MarketContent, adjustment: Adjustment): readonly Doubt[] => auditMarket(content, adjustment, () => {}).doubts;
+const split = (t: number, ordinary: number) => (t === BAR ? ordinary / 2 : ordinary);
+const action = (type: CorporateAction['type'], value: number): CorporateAction => ({
+  identifier: 'A', type, value, exDay: FIRST + BAR, payDay: null, status: null, announcedDay: null, related: null, subscriptionPrice: null,
+});
+
+describe('a price that halves', () => {
+  test('on ordinary volume with quiet days after it is a split without an action', () => {
+    const content = marketOf({ growth: split });
+    expect(audited(content, 'none')).toMatchObject([{ kind: 'missed_split', identifier: 'A', date: DATE, evidence: { ratio: 2 }, repair: { kind: 'insert_action', action: { type: 'SPLIT', value: 2, ex_date: DATE } } }]);
+  });
+
+  test('on eight times the volume, before days of unrest, is a fall', () => {
+    const content = marketOf({
+      growth: (t, ordinary) => (t === BAR ? 0.49 : t > BAR && t <= BAR + 5 ? 1 + (t % 2 === 0 ? 0.06 : -0.05) : ordinary),
+      volume: (t, ordinary) => (t >= BAR && t <= BAR + 5 ? 8 * ordinary : ordinary),
+    });
+    for (const adjustment of ['none', 'splits', 'total'] as const) {
+      expect(audited(content, adjustment).filter(({ repair, kind }) => repair !== null || kind === 'missed_split'), adjustment).toEqual([]);
+    }
+  });
+
+  test('while the market falls by a quarter is a split only of what is left of the move', () => {
+    const halved = marketOf({ names: 15, growth: split, market: 0.75 });
+    expect(audited(halved, 'none').filter(({ identifier }) => identifier === 'A')).toMatchObject([{ kind: 'missed_split', evidence: { ratio: 2 } }]);
+  });
+});
+
+describe('a split that split-adjusted prices lack', () => {
+  test('is undone by dividing the prices before it, and by multiplying the volume where that is as traded too', () => {
+    const asTraded = marketOf({ growth: split, volume: (t, ordinary) => (t < BAR ? ordinary / 2 : ordinary) });
+    const whole = marketOf({});
+    const [doubt] = audited(asTraded, 'splits');
+    expect(doubt!.repair).toEqual({
+      kind: 'scale', identifier: 'A', from: formatDay(FIRST), to: formatDay(FIRST + BAR - 1), columns: ['CLOSE'], factor: 0.5, inverse_columns: ['VOLUME'],
+    });
+    const repaired = applyRepairs(asTraded, [doubt!.repair!]);
+    expect(audited(repaired, 'splits')).toEqual([]);
+    const [volume, expected] = [repaired.fields.get('VOLUME')!, whole.fields.get('VOLUME')!];
+    volume.forEach((shares, t) => expect(shares / expected[t]!).toBeCloseTo(1, 9));
+  });
+
+  test('leaves volume alone that is on the later basis already', () => {
+    expect(audited(marketOf({ growth: split }), 'splits')[0]!.repair).not.toHaveProperty('inverse_columns');
+  });
+
+  test('stays in doubt when its action is added, for that changes no price', () => {
+    const content = marketOf({ growth: split });
+    const insert: Repair = { kind: 'insert_action', action: { identifier: 'A', type: 'SPLIT', value: 2, ex_date: DATE } };
+    expect(changesContent(content, 'splits', insert)).toBe(false);
+    expect(audited(applyRepairs(content, [insert]), 'splits').map(({ id, repair }) => [id, repair?.kind])).toEqual([[`missed_split A ${DATE}`, 'scale']]);
+    expect(audited(applyRepairs(content, [insert]), 'none')).toEqual([]);
+  });
+});
+
+describe('an action on the day of a jump', () => {
+  test('that does not explain it leaves the doubt', () => {
+    const content = marketOf({ growth: split, actions: [action('DIVIDEND', 0.2)] });
+    expect(audited(content, 'none').map(({ kind }) => kind)).toEqual(['missed_split']);
+    const grown = marketOf({ growth: (t, ordinary) => (t === BAR ? 1.8 : ordinary), actions: [action('DIVIDEND', 0.2)] });
+    expect(audited(grown, 'splits').map(({ kind }) => kind)).toEqual(['unexplained_jump']);
+  });
+
+  test('that pays what the price falls by explains it', () => {
+    const before = marketOf({}).fields.get('CLOSE')![BAR - 1]!;
+    const content = marketOf({ growth: split, actions: [action('SPECIAL_DIVIDEND', before / 2)] });
+    expect(audited(content, 'none')).toEqual([]);
+  });
+
+  test('that splits by another ratio than the price did is corrected, or removed when the price did not split', () => {
+    const halved = marketOf({ growth: split, actions: [action('SPLIT', 10)] });
+    const unsplit = marketOf({ actions: [action('SPLIT', 4)] });
+    const repairs = [halved, unsplit].map((content) => audited(content, 'none').map(({ repair }) => repair));
+    expect(repairs).toMatchObject([[{ kind: 'replace_action', action: { value: 10 }, value: 2 }], [{ kind: 'remove_action', action: { value: 4 } }]]);
+    expect(audited(applyRepairs(halved, [repairs[0]![0]!]), 'none')).toEqual([]);
+    expect(audited(applyRepairs(unsplit, [repairs[1]![0]!]), 'none')).toEqual([]);
+  });
+});
+
+describe('a price that comes back', () => {
+  const path = (steps: readonly number[]) => marketOf({ growth: (t, ordinary) => steps[t - BAR] ?? ordinary });
+
+  test('in one bar was a wrong print', () => {
+    expect(audited(path([0.6, 1 / 0.6]), 'splits')).toMatchObject([{ kind: 'unexplained_jump', date: DATE, repair: { kind: 'remove_values', from: DATE, to: DATE } }]);
+  });
+
+  test('by and by was a fall, and nothing is to be removed', () => {
+    expect(audited(path([0.69, 0.76, 1.27, 1.24, 1.1]), 'splits').filter(({ repair }) => repair !== null)).toEqual([]);
+  });
+});
+
+test('a repair without an effect on the store is none', () => {
+  const content = marketOf({ actions: [action('DIVIDEND', 1)] });
+  const cells = { identifier: 'A', from: formatDay(FIRST), to: DATE, columns: ['CLOSE'] };
+  const row = { identifier: 'A', type: 'DIVIDEND', value: 1, ex_date: DATE } as const;
+  const without: readonly Repair[] = [
+    { kind: 'scale', ...cells, factor: 1 },
+    { kind: 'scale', ...cells, columns: ['OPEN'], factor: 2 },
+    { kind: 'remove_values', ...cells, from: '2100-01-01', to: '2100-01-02' },
+    { kind: 'insert_action', action: row },
+    { kind: 'insert_action', action: { ...row, type: 'SPLIT', value: 2 } },
+    { kind: 'replace_action', action: row, value: 1 },
+    { kind: 'remove_action', action: { ...row, value: 3 } },
+  ];
+  const withEffect: readonly Repair[] = [
+    { kind: 'scale', ...cells, factor: 2 }, { kind: 'remove_values', ...cells }, { kind: 'insert_action', action: { ...row, value: 2 } },
+    { kind: 'replace_action', action: row, value: 2 }, { kind: 'remove_action', action: row },
+  ];
+  expect(without.map((repair) => changesContent(content, 'total', repair))).toEqual(without.map(() => false));
+  expect(withEffect.map((repair) => changesContent(content, 'total', repair))).toEqual(withEffect.map(() => true));
+});

@@ -1,0 +1,107 @@
+import { counterRandom } from '#kernels/random/counter-random.js';
+import type { Adjustment } from '#domain/market/market-data.js';
+import { formatDay } from '#domain/days.js';
+import { auditMarket } from '#market/audit/audit-market.js';
+import type { Doubt } from '#market/audit/doubt.js';
+import type { MarketContent } from '#market/content.js';
+import type { RealSet } from './real-panels.js';
+
+/** Splits and consolidations as companies make them: mostly two for one. */
+const RATIOS = [2, 2, 2, 2, 3 / 2, 3 / 2, 3, 3, 4, 5, 7, 10, 1 / 2, 1 / 5, 1 / 8, 1 / 10, 1 / 10];
+/** Bars between a planted split and the ends of a history, and between it and real moves that could hide it. */
+const CLEAR_BARS = 30;
+/** About as many splits in a set: some hundred give a rate, and an audit lists at most a thousand doubts. */
+const PLANTED_MAX = 500;
+/** Falls of 30 % and more, and rises as far in logs: those that a split could be taken for. */
+const LARGE_MOVE = 1 / 0.7;
+
+export interface Score {
+  readonly set: string;
+  readonly declared: Adjustment;
+  readonly planted: number;
+  readonly found: number;
+  /** Real moves that a split could be taken for. */
+  readonly large: number;
+  /** Claims on days that nothing was planted on and that are no known fault of the set. */
+  readonly claimed: readonly string[];
+  readonly missed: readonly string[];
+}
+
+interface Planted {
+  readonly identifier: string;
+  readonly date: string;
+  readonly ratio: number;
+}
+
+/** Splits that real sets lack, and prints on the wrong share basis: what the audit is right to name. */
+const KNOWN_FAULTS: ReadonlySet<string> = new Set([
+  'CSX 2011-06-16', 'UAA 2012-07-10', 'BF.B 2012-08-13', // 3, 2 and 3/2 for 1
+  'fbp 2010-08-23', 'fbp 2011-01-07', 'sanm 2009-09-14', // consolidations that reach one stretch of the history only
+  'aapl 2000-06-21', 'aapl 2005-02-28', 'aapl 2014-06-09', 'aapl 2020-08-31', 'ibm 1999-05-27', 'qqq 2000-03-20', // prices as traded
+]);
+
+/** Audits a set as it is, and with a split planted in the history of every name, with its volume on the old basis or not. */
+export function scoreOf(set: RealSet, declared: Adjustment, seed: number): Score {
+  const real = claims(set.content, declared);
+  const large = largeMoves(set.content);
+  const truth: Planted[] = [];
+  const content = withSplits(set.content, seed, truth);
+  const found = new Map(claims(content, declared).map((doubt) => [`${doubt.identifier} ${doubt.date}`, doubt]));
+  const missed = truth.filter(({ identifier, date, ratio }) => {
+    const doubt = found.get(`${identifier} ${date}`);
+    return doubt === undefined || Math.abs(Number(doubt.evidence['ratio']) / ratio - 1) > 1e-9;
+  });
+  return {
+    set: set.name, declared, planted: truth.length, found: truth.length - missed.length, large,
+    claimed: real.map(({ identifier, date }) => `${identifier} ${date}`).filter((place) => !KNOWN_FAULTS.has(place)),
+    missed: missed.map(({ identifier, date, ratio }) => `${identifier} ${date} ${ratio}`),
+  };
+}
+
+const claims = (content: MarketContent, declared: Adjustment): Doubt[] => auditMarket(content, declared, () => {}).doubts.filter(({ kind }) => kind === 'missed_split');
+
+function barsOf({ identifiers, dates, fields }: MarketContent, n: number): number[] {
+  const close = fields.get('CLOSE')!;
+  return Array.from(dates.keys()).filter((t) => close[t * identifiers.length + n]! > 0);
+}
+
+function largeMoves(content: MarketContent): number {
+  const close = content.fields.get('CLOSE')!;
+  const width = content.identifiers.length;
+  return content.identifiers.reduce((sum, _, n) => {
+    const bars = barsOf(content, n);
+    return sum + bars.filter((t, b) => b > 0 && isLarge(close[t * width + n]! / close[bars[b - 1]! * width + n]!)).length;
+  }, 0);
+}
+
+const isLarge = (growth: number) => Math.max(growth, 1 / growth) > LARGE_MOVE;
+
+function withSplits(content: MarketContent, seed: number, truth: Planted[]): MarketContent {
+  const random = counterRandom({ seed, stream: 0 });
+  const fields = new Map([...content.fields].map(([name, panel]) => [name, panel.slice()]));
+  const [close, volume] = [fields.get('CLOSE')!, fields.get('VOLUME')];
+  const width = content.identifiers.length;
+  // Small sets get several splits a name, far apart; of a large one, so many names that an audit lists all of them.
+  const each = Math.ceil(Math.min(PLANTED_MAX / width, content.dates.length / 250));
+  const step = Math.ceil(width / PLANTED_MAX);
+  content.identifiers.forEach((identifier, n) => {
+    if (n % step !== 0) return;
+    const bars = barsOf(content, n);
+    if (bars.length < 3 * CLEAR_BARS) return;
+    const taken: number[] = [];
+    for (let i = 0; i < each; i++) {
+      const b = CLEAR_BARS + random.integer(bars.length - 2 * CLEAR_BARS);
+      const ratio = RATIOS[random.integer(RATIOS.length)]!;
+      const around = bars.slice(b - 6, b + 7).map((t) => content.fields.get('CLOSE')![t * width + n]!);
+      if (taken.some((other) => Math.abs(other - b) < 2 * CLEAR_BARS) || around.some((price, k) => k > 0 && isLarge(price / around[k - 1]!))) continue;
+      taken.push(b);
+      const scalesVolume = random.integer(2) === 0;
+      for (const t of bars.slice(0, b)) {
+        close[t * width + n]! *= ratio;
+        if (scalesVolume && volume !== undefined) volume[t * width + n]! /= ratio;
+      }
+      truth.push({ identifier, date: formatDay(content.dates[bars[b]!]!), ratio });
+    }
+  });
+  return { ...content, fields };
+}

@@ -1,0 +1,31 @@
+import { describe, expect, test } from 'vitest';
+import { hasRealSets } from '../real-sets.js';
+import { scoreOf, type Score } from './planted-splits.js';
+import { realSets } from './real-panels.js';
+
+const SEED = 16;
+
+const sum = (scores: readonly Score[], of: (score: Score) => number) => scores.reduce((total, score) => total + of(score), 0);
+const recall = (scores: readonly Score[]) => sum(scores, ({ found }) => found) / sum(scores, ({ planted }) => planted);
+/** As if as many splits were missing as there are large real moves: more of them would flatter it. */
+const precision = (scores: readonly Score[]) => {
+  const large = sum(scores, (score) => score.large);
+  const right = recall(scores) * large;
+  return large === 0 ? 1 : right / (right + sum(scores, ({ claimed }) => claimed.length));
+};
+
+describe.skipIf(!hasRealSets)('splits planted into real prices, beside their real falls and rises', () => {
+  const scores = hasRealSets ? [...realSets()].flatMap((set) => (['none', 'splits'] as const).map((declared) => scoreOf(set, declared, SEED))) : [];
+
+  test.each(['none', 'splits'] as const)('on prices declared %s nine of ten splits are found, and of twenty claims at most one is a real move', (declared) => {
+    const mine = scores.filter((score) => score.declared === declared);
+    for (const score of mine) {
+      const { set, planted, found, large, claimed, missed } = score;
+      console.info(`${declared} ${set}: planted ${planted}, found ${found} (${recall([score]).toFixed(3)}); large moves ${large}, claimed ${claimed.length}: ${claimed.slice(0, 60).join(', ')}; missed ${missed.slice(0, 12).join(', ')}`);
+    }
+    const report = `recall ${recall(mine).toFixed(3)} of ${sum(mine, ({ planted }) => planted)}, precision ${precision(mine).toFixed(3)} over ${sum(mine, ({ large }) => large)} large moves`;
+    console.info(`${declared}: ${report}`);
+    expect(recall(mine), report).toBeGreaterThanOrEqual(0.9);
+    expect(precision(mine), report).toBeGreaterThanOrEqual(0.95);
+  });
+});

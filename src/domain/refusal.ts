@@ -33,7 +33,7 @@ export const ERRORS = {
   STORE_ACTIVE: { status: 409, help: 'The store is the one being served.' },
   STORE_LOADING: { status: 409, help: 'A store is already loading.' },
   STORE_REFRESHING: { status: 409, help: 'The store is already refreshing.' },
-  FOLDER_REGISTERED: { status: 409, help: 'The folder is already registered as a store.' },
+  FOLDER_REGISTERED: { status: 409, help: 'The folder, or the same tables of the database, are already registered as a store.' },
   NOTHING_TO_REFRESH: { status: 409, help: 'The store has no source to refresh from.' },
   STORE_NOT_SERVED: { status: 409, help: 'Only the served store re-reads its folder or database; another is read on activation.' },
   JOB_RUNNING: { status: 409, help: 'A job with the id runs with a different request.' },

@@ -5,6 +5,7 @@ import type { StoreDocument } from '#domain/documents/store-document.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { DatabasePlaces } from '#market/databases/database-place.js';
+import { DATASETS } from '#market/datasets.js';
 import type { Locations } from '#market/locations.js';
 import type { ManagedFolders } from '#market/managed-folder.js';
 import type { ServedMarkets } from '#market/served-markets.js';
@@ -41,7 +42,7 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
     const storeId = request.store_id ?? slugOf(request.name);
     await activity.assertFree(storeId);
     const location = await placeOf(request.kind, request.location, 'location');
-    await assertUnregistered(location, documents);
+    await assertUnregistered({ ...request, location }, documents);
     activity.assertNoneLoads();
     const source = { store_id: storeId, kind: request.kind, location, tables: request.tables, adjustment: request.adjustment };
     return activity.asReader(storeId, async () => {
@@ -54,7 +55,7 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
       };
       await documents.transaction(async (tx) => {
         await activity.assertFree(storeId, tx);
-        await assertUnregistered(location, tx);
+        await assertUnregistered(source, tx);
         if (loaded.served === undefined) await tx.put('store', storeId, document);
         else await activateIn(tx, document, loaded.served);
       });
@@ -71,10 +72,13 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
     return resolved.place.kind === 'postgresql' ? location : `${resolved.place.kind}://${pathToFileURL(resolved.place.path).pathname}`;
   }
 
-  /** Two stores of one place would be told apart by nobody. @param own the store that may have it */
-  async function assertUnregistered(place: string, reader: DocumentReader, own?: string): Promise<void> {
-    const holder = (await allStores(reader)).find(({ store_id, location, source }) => store_id !== own && (location === place || source === place));
-    if (holder !== undefined) throw new Refusal('FOLDER_REGISTERED', `The place is already registered as the data store ${holder.store_id}.`, { store_id: holder.store_id });
+  /** Refuses a folder, or tables of a database, that another store reads: two stores of one place would be told apart by nobody. */
+  async function assertUnregistered({ kind, location, tables }: Pick<StoreDocument, 'kind' | 'location' | 'tables'>, reader: DocumentReader, own?: string): Promise<void> {
+    const holder = (await allStores(reader)).find((other) =>
+      other.store_id !== own && (other.location === location || other.source === location) && (kind !== 'database' || haveSameTables(tables, other.tables)));
+    if (holder === undefined) return;
+    const what = kind === 'database' ? 'The database with these tables' : 'The place';
+    throw new Refusal('FOLDER_REGISTERED', `${what} is already registered as the data store ${holder.store_id}.`, { store_id: holder.store_id });
   }
 
   async function update(storeId: string, request: DataStoreUpdate, ifMatch: Precondition | undefined) {
@@ -84,7 +88,7 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
     const { after, etag } = await documents.transaction(async (tx) => {
       await assertPrecondition(tx, 'store', storeId, ifMatch);
       const { document } = await requireStore(tx, storeId);
-      if (typeof source === 'string') await assertUnregistered(source, tx, storeId);
+      if (typeof source === 'string') await assertUnregistered({ ...document, location: source }, tx, storeId);
       const changed: StoreDocument = {
         ...document,
         ...(request.name === undefined ? {} : { name: request.name }),
@@ -124,6 +128,11 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
   }
 
   return { create, update, remove };
+}
+
+/** Whether two stores read the same tables of a database; a dataset without a name has that of the dataset. */
+function haveSameTables(a: StoreDocument['tables'], b: StoreDocument['tables']): boolean {
+  return DATASETS.every((dataset) => (a[dataset] ?? dataset) === (b[dataset] ?? dataset));
 }
 
 /** A refused place as its finding repeats it: not at all where nobody can say which part of it is a password. */

@@ -41,6 +41,14 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
     expect((await service.ask('DELETE', '/data/stores/at')).status).toBe(204);
   });
 
+  test('stands beside a second one of other tables, and not of the same', async () => {
+    await database.query("CREATE TABLE weekly AS SELECT 'W' AS identifier, DATE '2024-01-05' AS date, 3.0::float8 AS \"CLOSE\"");
+    const { status, body } = await create('weekly', 'weekly');
+    expect([status, body.identifiers]).toEqual([201, 1]);
+    expect(await create('again', 'weekly')).toMatchObject({ status: 409, body: { error: { code: 'FOLDER_REGISTERED', detail: { store_id: 'weekly' } } } });
+    expect((await service.ask('DELETE', '/data/stores/weekly')).status).toBe(204);
+  });
+
   test('whose server dies in the middle of a refresh fails and says why, and the served version goes on', async () => {
     // Much that comes after the days that are held.
     await database.query('DROP TABLE daily');

@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
 import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DataAudit, DataStore, DataStoreCollection, ImportResult } from '#contract/stores.js';
@@ -30,6 +31,20 @@ async function registered(id: string, names = ['A', 'B'], activate = false): Pro
   const { status, body } = await service.ask<DataStore>('POST', '/data/stores', { store_id: id, name: id, kind: 'folder', location, activate });
   expect(status, JSON.stringify(body)).toBe(201);
   return body;
+}
+
+async function writeTables(kind: 'sqlite' | 'duckdb', path: string, statements: readonly string[]): Promise<void> {
+  if (kind === 'sqlite') {
+    const database = new sqlite.Database(path);
+    for (const statement of statements) database.exec(statement);
+    database.close();
+    return;
+  }
+  const instance = await DuckDBInstance.create(path);
+  const connection = await instance.connect();
+  for (const statement of statements) await connection.run(statement);
+  connection.closeSync();
+  instance.closeSync();
 }
 
 const tables = (names: readonly string[], price = 10) => ({
@@ -324,7 +339,24 @@ describe('registering a database', () => {
     database.close();
     await service.ask('POST', '/data/stores/bars/refresh');
     expect(await service.finished('refresh:bars')).toMatchObject({ status: 'succeeded', result: { rows_added: 1, end: '2024-01-03' } });
-    expect(await service.refusal('POST', '/data/stores', { name: 'Again', kind: 'database', location: `sqlite://${path}` })).toMatchObject({ status: 409, code: 'FOLDER_REGISTERED' });
+    const again = { name: 'Again', kind: 'database', location: `sqlite://${path}`, tables: { market: 'bars' } };
+    expect(await service.refusal('POST', '/data/stores', again)).toMatchObject({ status: 409, code: 'FOLDER_REGISTERED' });
+  });
+
+  test.each(['sqlite', 'duckdb'] as const)('a second store of a %s file with other tables is another store', async (kind) => {
+    const path = join(service.root, `two.${kind}`);
+    await writeTables(kind, path, ["CREATE TABLE us (identifier VARCHAR, date DATE, CLOSE DOUBLE)", "INSERT INTO us VALUES ('A', '2024-01-02', 1)", "CREATE TABLE uk (identifier VARCHAR, date DATE, CLOSE DOUBLE)", "INSERT INTO uk VALUES ('B', '2024-01-02', 2), ('C', '2024-01-02', 3)"]);
+    const location = `${kind}://${path}`;
+    const create = (id: string, market: string) => ({ store_id: `${kind}-${id}`, name: id, kind: 'database', location, tables: { market } });
+    const made = [await service.ask<DataStore>('POST', '/data/stores', create('us', 'us')), await service.ask<DataStore>('POST', '/data/stores', create('uk', 'uk'))];
+    expect(made.map(({ status, body }) => [status, body.identifiers])).toEqual([[201, 1], [201, 2]]);
+    // The same market is another store as soon as another table is.
+    expect(await service.refusal('POST', '/data/stores', { ...create('us-again', 'us'), tables: { market: 'us', universes: 'universes' } })).toMatchObject({ status: 409, detail: { store_id: `${kind}-us` } });
+    await service.ask('POST', `/data/stores/${kind}-uk/activate`);
+    expect(await service.finished(`load:${kind}-uk`)).toMatchObject({ status: 'succeeded' });
+    expect((await service.ask('GET', '/data/prices/C')).status).toBe(200);
+    // A source that another store reads with the same tables stays taken.
+    expect((await service.ask('PATCH', `/data/stores/${kind}-uk`, { source: location })).status).toBe(200);
   });
 
   test('without a driver is not supported; a host that is not allowed is refused without its password', async () => {

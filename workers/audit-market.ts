@@ -5,18 +5,21 @@ import { auditMarket as audit } from '#market/audit/audit-market.js';
 import { contentHash } from '#market/content.js';
 import { warnOfMarket } from '#market/market-warnings.js';
 import { createProblems } from '#market/problems.js';
+import { warnOfSessions } from '#market/session-warnings.js';
 import { writeMarket } from '#market/write-market.js';
+import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
 
 /** What is probably wrong in a market. */
 export const auditMarket: Task<'audit-market'> = ({ market }, control) => audit(openedMarket(market), market.adjustment, (fraction) => control.report(fraction));
 
 /** Writes a market as a store of its own, with repairs applied. */
-export const repairMarket: Task<'repair-market'> = async ({ market, repairs, folder, storeId }, control) => {
+export const repairMarket: Task<'repair-market'> = async ({ market, repairs, folder, storeId, calendars }, control) => {
   const content = applyRepairs(openedMarket(market), repairs);
   const files = await writeMarket(folder, content, (fraction) => control.report(0.8 * fraction, 'writing'));
   const problems = createProblems();
   warnOfMarket(content, problems);
+  warnOfSessions(content, { codes: calendars, open: openedCalendars }, problems);
   const hash = await contentHash(content);
   const spells = [...content.reference.rows.values()].reduce((sum, rows) => sum + rows.length, 0);
   let bars = 0;

@@ -5,15 +5,18 @@ import { digestContent, type KnownDigests, type MarketContent } from '#market/co
 import { warnOfMarket } from '#market/market-warnings.js';
 import { createProblems } from '#market/problems.js';
 import { refreshContent } from '#market/refresh-content.js';
+import { warnOfSessions } from '#market/session-warnings.js';
+import { openedCalendars } from './opened-calendars.js';
 import { keepOpen, openedMarket } from './open-markets.js';
 
 /** The next version of a store: what is held with what its source has now, and what that changed. */
-export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, options }, control) => {
+export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, options, calendars }, control) => {
   const before = openedMarket(held);
   const { content, report, taken } = refreshContent(before, openMarket(fresh), options, held.taken);
   control.report(0.5, 'checking');
   const problems = createProblems();
   warnOfMarket(content, problems);
+  warnOfSessions(content, { codes: calendars, open: openedCalendars }, problems);
   const isKept = content.reference === before.reference && content.actions === before.actions && content.universes === before.universes;
   const { hash, digests } = await digestContent(content, knownDigests({ held, fresh, before, content }, { isAdded: !options.full, isKept }));
   const isSameTables = content.identifiers === before.identifiers && held.digests !== undefined && Buffer.compare(digests.tables, held.digests.tables) === 0;

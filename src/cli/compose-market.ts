@@ -5,6 +5,7 @@ import { createDatabasePlaces } from '#market/databases/database-place.js';
 import { createLocations } from '#market/locations.js';
 import { createManagedFolders } from '#market/managed-folder.js';
 import { createServedMarkets, type ServedMarkets } from '#market/served-markets.js';
+import { calendarsInUse } from '#services/calendars-in-use.js';
 import { createData, type Data } from '#services/data.js';
 import { createStoreJobs, type StoreJobs } from '#services/store-jobs.js';
 import { createStoreLoading } from '#services/store-loading.js';
@@ -39,9 +40,10 @@ export function composeMarket(rooms: {
   const folders = createManagedFolders(home.stores);
   const markets = createServedMarkets(onServe);
   const databases = createDatabasePlaces({ locations, hosts: databaseHosts(settings) });
-  const loading = createStoreLoading({ locations, databases, timestamp });
-  const kinds = createStoreJobs({ documents, markets, loading, folders, calendars, timestamp });
-  const stores = createStores({ documents, jobs, kinds, markets, loading, locations, databases, folders, calendars, timestamp });
+  const inUse = () => calendarsInUse(documents);
+  const loading = createStoreLoading({ locations, databases, calendarsInUse: inUse, timestamp });
+  const kinds = createStoreJobs({ documents, markets, loading, folders, calendars, calendarsInUse: inUse, timestamp });
+  const stores = createStores({ documents, jobs, kinds, markets, loading, locations, databases, folders, calendars, calendarsInUse: inUse, timestamp });
   const data = createData({ markets, jobs, served: () => stores.servedStore(), now: Date.now });
   return { markets, stores, data, jobKinds: kinds };
 }

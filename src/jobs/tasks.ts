@@ -249,6 +249,8 @@ export interface RepairMarketInput {
   /** Folder to write to, and the store it is for. */
   readonly folder: string;
   readonly storeId: string;
+  /** Codes of the calendars that stored indices are on. */
+  readonly calendars: readonly string[];
 }
 
 export interface RepairMarketOutput {
@@ -260,6 +262,8 @@ export interface RefreshMarketInput {
   readonly held: MarketHandle;
   readonly fresh: MarketHandle;
   readonly options: RefreshOptions;
+  /** Codes of the calendars that stored indices are on. */
+  readonly calendars: readonly string[];
 }
 
 export interface RefreshMarketOutput {

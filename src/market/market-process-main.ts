@@ -12,6 +12,8 @@ import type { DayFollower } from './scatter-rows.js';
 import { isFull } from './shared-market.js';
 import { createGrowingDigests } from './growing-digests.js';
 import { warnOfMarket } from './market-warnings.js';
+import { openCalendars } from './calendar-files.js';
+import { warnOfSessions } from './session-warnings.js';
 
 prepareDuckDb();
 
@@ -68,7 +70,10 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   const check = async () => {
     const digested = await digestContent(content, { made: growing.made() });
     onProgress(0.95, 'checking');
-    if (isWhole) warnOfMarket(content, problems);
+    if (isWhole) {
+      warnOfMarket(content, problems);
+      warnOfSessions(content, { codes: request.options.calendars, open: openCalendars }, problems);
+    }
     return digested;
   };
   // What is left to hand over is written by the threads of the file system meanwhile.

@@ -23,6 +23,8 @@ export interface MarketTaskOptions {
   readonly body?: Uint8Array;
   /** Says what to do with an import by its header. What it throws ends the process and the task. */
   readonly onImport?: (header: ImportHeader) => Promise<ImportAnswer>;
+  /** Codes of the calendars that stored indices are on: bars on days that are no session of any are warned of. */
+  readonly calendars?: readonly string[];
   readonly onProgress?: (fraction: number, message: string) => void;
   readonly signal?: AbortSignal;
 }
@@ -38,7 +40,7 @@ export type MarketTaskResult =
  *   cannot be written; the reason of the signal when aborted.
  */
 export async function runMarketTask<K extends MarketTaskName>(task: K, input: MarketTasks[K], options: MarketTaskOptions): Promise<MarketTaskResult> {
-  const { load, body, signal } = options;
+  const { load, body, calendars = [], signal } = options;
   signal?.throwIfAborted();
   const folders: string[] = [];
   const incoming = createIncomingMarket();
@@ -51,7 +53,7 @@ export async function runMarketTask<K extends MarketTaskName>(task: K, input: Ma
     }
     const sharedFiles = load === null ? null : folders.map((folder) => join(folder, 'market'));
     const bodyFile = body === undefined ? null : await writeBody(folders, body);
-    const request = { task, input, options: { sharedFiles, bodyFile } } as MarketTaskRequest; // task and input belong together
+    const request = { task, input, options: { sharedFiles, bodyFile, calendars } } as MarketTaskRequest; // task and input belong together
     const report = await converse(request, options, (step) => incoming.take(step));
     if (report.kind === 'failed') throw new Refusal('STORE_READ_FAILED', `The data could not be read: ${report.message}`);
     if (report.kind === 'unwritten') throw new Refusal(report.isFull ? 'STORAGE_FULL' : 'STORE_WRITE_FAILED', report.message);

@@ -36,6 +36,8 @@ export interface TaskOptions {
   readonly sharedFiles: readonly string[] | null;
   /** File with the body of a request; null where the task has none. */
   readonly bodyFile: string | null;
+  /** Codes of the calendars that stored indices are on. */
+  readonly calendars: readonly string[];
 }
 
 /** What the process is told when it has asked by the header of an import what to do with the rest. */

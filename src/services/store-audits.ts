@@ -11,6 +11,8 @@ import type { ContentSummary } from '#market/market-tasks.js';
 export interface StoreAuditsDependencies {
   readonly jobs: Pick<Jobs, 'query'>;
   readonly folders: ManagedFolders;
+  /** Codes of the calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<readonly string[]>;
   /** The panels of a store: those served, or read for the occasion. @throws Refusal VALIDATION_FAILED when it cannot be read */
   readonly panelsOf: (document: StoreDocument) => Promise<MarketHandle>;
   /** Registers the store that repairs made, and serves it when asked. @returns it as the wire shows it */
@@ -35,7 +37,7 @@ export interface StoreAudits {
   repair(document: StoreDocument, request: RepairRequest & { readonly store_id: string }): Promise<ImportResult>;
 }
 
-export function createStoreAudits({ jobs, folders, panelsOf, register }: StoreAuditsDependencies): StoreAudits {
+export function createStoreAudits({ jobs, folders, calendarsInUse, panelsOf, register }: StoreAuditsDependencies): StoreAudits {
   return {
     async audit(document, signal) {
       const market = await panelsOf(document);
@@ -49,7 +51,7 @@ export function createStoreAudits({ jobs, folders, panelsOf, register }: StoreAu
       const repairs = chosenRepairs(request.doubts, new Map(doubts.map(({ id, repair }) => [id, repair])));
       const folder = await folders.create(request.store_id);
       try {
-        const { handle, summary } = await jobs.query('repair-market', { market, repairs, folder, storeId: request.store_id });
+        const { handle, summary } = await jobs.query('repair-market', { market, repairs, folder, storeId: request.store_id, calendars: await calendarsInUse() });
         const name = request.name ?? `${document.name}, repaired`;
         const store = await register({ storeId: request.store_id, name: name.slice(0, 200), adjustment: document.adjustment, folder, summary, handle: request.activate ? handle : null });
         return { store, rows: { ...summary.rows }, identifiers: summary.identifiers, start: store.start, end: store.end, findings: store.findings ?? [] };

@@ -29,6 +29,8 @@ export interface StoreImportsDependencies {
   readonly readers: Gate;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
+  /** Codes of the calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<readonly string[]>;
   readonly timestamp: () => string;
 }
 
@@ -41,7 +43,7 @@ export interface StoreImports {
 }
 
 export function createStoreImports(dependencies: StoreImportsDependencies): StoreImports {
-  const { documents, activity, markets, locations, folders, readers, closing, timestamp } = dependencies;
+  const { documents, activity, markets, locations, folders, readers, closing, calendarsInUse, timestamp } = dependencies;
 
   async function importData(body: Uint8Array): Promise<ImportResult> {
     let work: { readonly header: ImportHeader; readonly storeId: string; readonly folder: string; readonly previous: StoreDocument | undefined } | undefined;
@@ -57,8 +59,9 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
       return { folder: work.folder, held, load };
     };
     try {
+      const calendars = await calendarsInUse();
       // The store has no id before its header is read; its panels are loaded under the one it turns out to have.
-      const result = await readers(() => toldAsFindings('content', runMarketTask('importBody', {}, { load: { storeId: '', adjustment: 'none' }, body, onImport, signal: closing })));
+      const result = await readers(() => toldAsFindings('content', runMarketTask('importBody', {}, { load: { storeId: '', adjustment: 'none' }, body, onImport, calendars, signal: closing })));
       if (result.kind === 'refused') throw refusedData(placedAt('content', result.findings));
       const { header, storeId, previous, folder } = work!; // answered, or nothing would have been accepted
       const document = importedStore(storeId, header, previous, folder, result.summary);

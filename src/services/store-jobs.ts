@@ -38,6 +38,8 @@ export interface StoreJobsDependencies {
   readonly loading: StoreLoading;
   readonly folders: ManagedFolders;
   readonly calendars: Calendars;
+  /** Codes of the calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<readonly string[]>;
   readonly timestamp: () => string;
 }
 
@@ -58,7 +60,7 @@ export interface StoreJobs {
 }
 
 export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs {
-  const { documents, markets, loading, folders, calendars, timestamp } = dependencies;
+  const { documents, markets, loading, folders, calendars, calendarsInUse, timestamp } = dependencies;
 
   async function runLoad({ store_id: storeId }: LoadPayload, attempt: Attempt): Promise<Completion> {
     const { document } = await requireStore(documents, storeId);
@@ -85,7 +87,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
     try {
       const spec = syntheticSpec(request, calendars);
       const load = request.activate ? { storeId, adjustment: 'none' as const } : null;
-      const result = await runMarketTask('generate', { spec, folder }, { load, onProgress: attempt.report, signal: attempt.signal });
+      const result = await runMarketTask('generate', { spec, folder }, { load, calendars: await calendarsInUse(), onProgress: attempt.report, signal: attempt.signal });
       if (result.kind === 'refused') throw readFailed(result.findings, 'location');
       const at = timestamp();
       const served = result.handle === null ? undefined : await servedMarket(result.handle, at);
@@ -118,7 +120,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
     const fresh = await freshData({ ...document, location: document.source }, held, full, attempt);
     const lastDay = until === null ? null : dayFrom(until);
     const { handle, isSameTables, report, identifiers, warnings } = await attempt.compute('refresh-market', {
-      held: held.handle, fresh: fresh.handle, options: { until: lastDay, full, isWhole: fresh.isWhole, kept: fresh.kept },
+      held: held.handle, fresh: fresh.handle, options: { until: lastDay, full, isWhole: fresh.isWhole, kept: fresh.kept }, calendars: await calendarsInUse(),
     }, 0.3);
     const at = timestamp();
     const changes: Partial<StoreDocument> = {
@@ -181,7 +183,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
         load: { storeId, adjustment: document.adjustment }, onProgress: (fraction, message) => attempt.report(0.8 * fraction, message), signal: attempt.signal,
       });
       if (made.kind === 'refused') throw readFailed(made.findings, 'location');
-      const { report, warnings } = await attempt.compute('refresh-market', { held: held.handle, fresh: made.handle!, options: { until: null, full: true, isWhole: true } }, 0.2);
+      const { report, warnings } = await attempt.compute('refresh-market', { held: held.handle, fresh: made.handle!, options: { until: null, full: true, isWhole: true }, calendars: await calendarsInUse() }, 0.2);
       const at = timestamp();
       const changes: Partial<StoreDocument> = {
         ...loadedFields({ ...made.summary, warnings }, at), last_refreshed_at: at, location: folder, synthetic: { generator: GENERATOR, request: { ...request, end } },

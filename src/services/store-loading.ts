@@ -59,6 +59,8 @@ export interface Addition {
 export interface StoreLoadingDependencies {
   readonly locations: Locations;
   readonly databases: DatabasePlaces;
+  /** Codes of the calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<readonly string[]>;
   readonly timestamp: () => string;
 }
 
@@ -72,7 +74,7 @@ export interface StoreLoading {
   readAddition(source: Source, options: AdditionOptions): Promise<Refused | ({ readonly kind: 'added' } & Addition)>;
 }
 
-export function createStoreLoading({ locations, databases, timestamp }: StoreLoadingDependencies): StoreLoading {
+export function createStoreLoading({ locations, databases, calendarsInUse, timestamp }: StoreLoadingDependencies): StoreLoading {
   async function listedFiles({ location, tables }: Source, problems: Problems): Promise<DatasetFiles | undefined> {
     const resolved = await locations.resolve(location ?? '', 'folder');
     if ('path' in resolved) return folderFiles(resolved.path, tables, locations, problems);
@@ -134,7 +136,8 @@ export function createStoreLoading({ locations, databases, timestamp }: StoreLoa
     return added(isRefused ? [] : unread.kept, unchanged, { isWhole: true, read });
   }
 
-  const optionsFor = (source: Source, serve: boolean, { onProgress, signal }: Pick<LoadOptions, 'onProgress' | 'signal'>): MarketTaskOptions => ({
+  const optionsFor = async (source: Source, serve: boolean, { onProgress, signal }: Pick<LoadOptions, 'onProgress' | 'signal'>): Promise<MarketTaskOptions> => ({
+    calendars: await calendarsInUse(),
     load: serve ? { storeId: source.store_id, adjustment: source.adjustment } : null,
     ...(onProgress === undefined ? {} : { onProgress }),
     ...(signal === undefined ? {} : { signal }),
@@ -142,13 +145,13 @@ export function createStoreLoading({ locations, databases, timestamp }: StoreLoa
 
   return {
     async read(source, { serve, ...rest }) {
-      const options = optionsFor(source, serve, rest);
+      const options = await optionsFor(source, serve, rest);
       const result = source.kind === 'database' ? { ...(await readDatabase(source, options)), known: [] } : await readFolder(source, options);
       if (result.kind === 'refused') return result;
       return { kind: 'loaded', summary: result.summary, served: result.handle === null ? undefined : await servedMarket(result.handle, timestamp(), result.known) };
     },
     async readAddition(source, addition) {
-      const options = optionsFor(source, true, addition);
+      const options = await optionsFor(source, true, addition);
       if (source.kind !== 'database') return folderAddition(source, addition, options);
       const result = await readDatabase(source, options);
       return result.kind === 'refused' ? result : { kind: 'added', summary: result.summary, handle: result.handle!, isWhole: true, kept: [], files: [] };

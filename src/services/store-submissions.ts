@@ -1,6 +1,7 @@
 import type { GenerateSyntheticRequest, RefreshRequest } from '#contract/stores.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { civilOf, dayFrom } from '#domain/days.js';
+import { canonicalJson } from '#domain/canonical-json.js';
+import { civilOf, dayFrom, formatDay } from '#domain/days.js';
 import type { StoreDocument } from '#domain/documents/store-document.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
@@ -47,15 +48,43 @@ export function createStoreSubmissions(dependencies: StoreSubmissionsDependencie
     if (document.kind !== 'synthetic' && !activity.isServed(storeId)) {
       throw new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);
     }
+    if (document.kind === 'synthetic' && request.until !== null && request.until > document.end!) {
+      assertGeneratable({ ...(document.synthetic!['request'] as GenerateRequest), end: request.until }, calendars, 'until'); // written by this engine, and of this generator
+    }
     return jobs.submit({
       kind, ident: storeId, payload: { store_id: storeId, until: request.until, full: request.full }, request, estimatedBytes: READER_BYTES, message: 'waiting to be refreshed', origin,
     });
   }
 
+  /** Requests for synthetic data on their way to the queue, by what they ask for. */
+  const coming = new Map<string, Promise<JobStatus>>();
+
   async function generate(request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus> {
+    const key = canonicalJson(request);
+    const before = coming.get(key);
+    if (before !== undefined) return before;
+    const submitted = (async () => (await liveGeneration(key)) ?? submitGeneration(request, origin))();
+    coming.set(key, submitted);
+    try {
+      return await submitted;
+    } finally {
+      coming.delete(key);
+    }
+  }
+
+  /** The job that generates the same already. */
+  async function liveGeneration(key: string): Promise<JobStatus | undefined> {
+    for (const jobId of jobs.ids('generate')) {
+      const status = jobs.isLive(jobId) ? await jobs.get(jobId) : undefined;
+      if (status !== undefined && (status.status === 'pending' || status.status === 'running') && canonicalJson(status.request) === key) return status;
+    }
+    return undefined;
+  }
+
+  async function submitGeneration(request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus> {
     const { store_id, name, ...rest } = request;
     const full: GenerateRequest = { ...rest, end: request.end ?? lastYearEnd(timestamp()) };
-    assertGeneratable(full, calendars);
+    assertGeneratable(full, calendars, 'end');
     const make = (storeId: string) => generateAs({ store_id: storeId, name: name ?? `Synthetic market ${request.seed}`, created_at: timestamp(), request: full }, request, origin);
     return store_id === undefined ? activity.withFreeId(`synthetic-${request.seed}`, make) : make(store_id);
   }
@@ -97,16 +126,26 @@ function lastYearEnd(timestamp: string): string {
 /** Bars of a synthetic market: five thousand names over ten years of sessions. */
 const SYNTHETIC_BARS_MAX = 12_600_000;
 
-/** @throws Refusal VALIDATION_FAILED when no market can be made by the request */
-function assertGeneratable(request: GenerateRequest, calendars: Calendars): void {
+/** @param field of the request that says where the market ends. @throws Refusal VALIDATION_FAILED, INVALID_RANGE when no market can be made by the request */
+function assertGeneratable(request: GenerateRequest, calendars: Calendars, field: 'end' | 'until'): void {
   const refused = (finding: Omit<Finding, 'severity'>) => refuseWithFindings('request', [{ severity: 'error', ...finding }]);
   const calendar = calendars.get(request.calendar);
   if (calendar === undefined) {
     throw refused({ code: 'UNKNOWN_CALENDAR', path: 'calendar', message: `${request.calendar} is no calendar of /indices/calendars.`, value: request.calendar });
   }
   if (request.start > request.end) throw new Refusal('INVALID_RANGE', `The start ${request.start} lies after the end ${request.end}.`);
+  const { from, to } = calendar.coverage;
+  if (dayFrom(request.end) > to) {
+    throw refused({ code: 'OUT_OF_RANGE', path: field, message: `${field} is ${request.end}; sessions of ${request.calendar} are known and generated up to ${formatDay(to)}.`, value: request.end });
+  }
+  if (dayFrom(request.start) < from) {
+    throw refused({ code: 'OUT_OF_RANGE', path: 'start', message: `start is ${request.start}; sessions of ${request.calendar} are known and generated from ${formatDay(from)} on.`, value: request.start });
+  }
   const sessions = sessionsBetween(calendar.sessions, request.start, request.end).length;
   if (sessions < 2) throw refused({ code: 'EMPTY_RANGE', path: 'start', message: `${sessions} sessions of ${request.calendar} lie in the range; at least 2 are needed.` });
   const bars = sessions * request.assets;
-  if (bars > SYNTHETIC_BARS_MAX) throw refused({ code: 'OUT_OF_RANGE', path: 'assets', message: `${request.assets} assets on ${sessions} sessions are ${bars} bars; at most ${SYNTHETIC_BARS_MAX} are generated.` });
+  if (bars > SYNTHETIC_BARS_MAX) {
+    const path = field === 'until' ? 'until' : 'assets';
+    throw refused({ code: 'OUT_OF_RANGE', path, message: `${request.assets} assets on ${sessions} sessions are ${bars} bars; at most ${SYNTHETIC_BARS_MAX} are generated.` });
+  }
 }

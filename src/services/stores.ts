@@ -39,6 +39,8 @@ export interface StoresDependencies {
   readonly databases: DatabasePlaces;
   readonly folders: ManagedFolders;
   readonly calendars: Calendars;
+  /** Codes of the calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<readonly string[]>;
   readonly timestamp: () => string;
 }
 
@@ -108,7 +110,7 @@ export function createStores(dependencies: StoresDependencies): Stores {
     return loaded.served!.handle;
   }
 
-  const audits = createStoreAudits({ jobs, folders, panelsOf, register: imports.register });
+  const audits = createStoreAudits({ jobs, folders, calendarsInUse: dependencies.calendarsInUse, panelsOf, register: imports.register });
 
   async function repair(storeId: string, request: RepairRequest): Promise<ImportResult> {
     const { document } = await activity.requireKnown(storeId);

@@ -62,8 +62,8 @@ async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
   const markets = createServedMarkets();
   markets.settle();
   const locations = createLocations([base]);
-  const loading = createStoreLoading({ locations, databases: createDatabasePlaces({ locations, hosts: [] }), timestamp: () => AT });
-  const jobs = createStoreJobs({ documents, markets, loading, folders: createManagedFolders(join(base, 'stores')), calendars: openCalendars(), timestamp: () => AT });
+  const loading = createStoreLoading({ locations, databases: createDatabasePlaces({ locations, hosts: [] }), calendarsInUse: async () => [], timestamp: () => AT });
+  const jobs = createStoreJobs({ documents, markets, loading, folders: createManagedFolders(join(base, 'stores')), calendars: openCalendars(), calendarsInUse: async () => [], timestamp: () => AT });
   const location = join(base, 'served');
   let copies = 0;
 

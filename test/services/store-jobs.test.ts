@@ -46,7 +46,7 @@ async function withJobs(work: (parts: { readonly store: Store; readonly markets:
     },
   };
   const folders = createManagedFolders(join(folder, 'stores'));
-  const jobs = createStoreJobs({ documents: store.documents, markets, loading, folders, calendars: openCalendars(), timestamp: () => AT });
+  const jobs = createStoreJobs({ documents: store.documents, markets, loading, folders, calendars: openCalendars(), calendarsInUse: async () => [], timestamp: () => AT });
   await store.documents.transaction(async (tx) => {
     await tx.put('store', 'old', documentOf('old', true));
     await tx.put('store', 'new', documentOf('new', false));

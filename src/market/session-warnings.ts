@@ -1,0 +1,60 @@
+import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
+import { formatDay, type Day } from '#domain/days.js';
+import type { MarketContent } from './content.js';
+import type { Problems } from './problems.js';
+
+/** Days told one by one; of more they are counted. */
+const DAYS_MAX = 20;
+
+/** Names and days listed in one finding. */
+const LISTED_MAX = 3;
+
+const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
+
+/** The first day since 1970 was a Thursday. */
+const weekdayOf = (day: Day): string => WEEKDAYS[(((day + 4) % 7) + 7) % 7]!;
+
+/**
+ * Warns of bars on days that are no session of any calendar in use: NOT_A_SESSION. In use are the calendars of the stored indices, and
+ * those that the reference column EXCHANGE names. A day beyond what all of them cover is not judged.
+ * @param codes of the calendars of the stored indices
+ * @param open opens the calendars of the service; called only where any calendar is in use
+ * @cost one pass over the days, and over the bars of those that are no sessions
+ */
+export function warnOfSessions(content: MarketContent, { codes, open }: { readonly codes: readonly string[]; readonly open: () => Calendars }, problems: Problems): void {
+  const named = [...new Set([...codes, ...exchangesOf(content)])];
+  if (named.length === 0) return;
+  const all = open();
+  const calendars = named.flatMap((code) => all.get(code) ?? []);
+  const days = [...content.dates].flatMap((day, t) => (isNoSession(day, calendars) ? [{ day, names: namesOf(content, t) }] : [])).filter(({ names }) => names.length > 0);
+  const inUse = calendars.map(({ code }) => code).toSorted().join(', ');
+  if (days.length > DAYS_MAX) {
+    const listed = days.slice(0, LISTED_MAX).map(({ day }) => formatDay(day)).join(', ');
+    const bars = days.reduce((sum, { names }) => sum + names.length, 0);
+    problems.warning({ code: 'NOT_A_SESSION', path: 'market', message: `${bars} bars are of ${days.length} days that are no session of ${inUse}: ${listed} and more. No index on such a calendar sees them.` });
+    return;
+  }
+  for (const { day, names } of days) {
+    const listed = names.length > LISTED_MAX ? `${names.slice(0, LISTED_MAX).join(', ')} and more` : names.join(', ');
+    const message = `${names.length} ${names.length === 1 ? 'bar is' : 'bars are'} of ${formatDay(day)}, a ${weekdayOf(day)}, which is no session of ${inUse}: ${listed}. No index on such a calendar sees ${names.length === 1 ? 'it' : 'them'}.`;
+    problems.warning({ code: 'NOT_A_SESSION', path: `market[${formatDay(day)}]`, message });
+  }
+}
+
+/** Codes in the reference column EXCHANGE. */
+function exchangesOf({ reference: { columns, rows } }: MarketContent): Set<string> {
+  const column = columns.indexOf('EXCHANGE');
+  const values = column < 0 ? [] : [...rows.values()].flatMap((spells) => spells.map((row) => row.values[column]));
+  return new Set(values.filter((value) => typeof value === 'string'));
+}
+
+function isNoSession(day: Day, calendars: readonly Calendar[]): boolean {
+  const covering = calendars.filter(({ coverage }) => day >= coverage.from && day <= coverage.to);
+  return covering.length > 0 && covering.every((calendar) => !calendar.isSession(day));
+}
+
+/** Names with a CLOSE in a row of the panels. */
+function namesOf({ identifiers, fields }: MarketContent, t: number): string[] {
+  const close = fields.get('CLOSE')!;
+  return identifiers.filter((_, n) => !Number.isNaN(close[t * identifiers.length + n]!));
+}

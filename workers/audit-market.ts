@@ -25,7 +25,7 @@ export const repairMarket: Task<'repair-market'> = async ({ market, repairs, fol
   let bars = 0;
   for (const price of content.fields.get('CLOSE')!) if (price === price) bars += 1;
   return {
-    handle: shareMarket({ ...content, storeId, adjustment: market.adjustment, contentHash: hash }),
+    handle: shareMarket({ ...content, storeId, adjustment: market.adjustment, currency: market.currency ?? null, contentHash: hash }),
     summary: {
       contentHash: hash,
       identifiers: content.identifiers.length,

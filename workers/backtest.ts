@@ -10,6 +10,7 @@ import { runBacktest } from '#domain/backtest/run.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { formatDay } from '#domain/days.js';
+import type { MarketIdentity } from '#domain/market/handle.js';
 import type { KeptRun, Task, TaskControl, TaskInput, TaskOutput } from '#jobs/tasks.js';
 import type { RunStamp } from '#views/provenance-json.js';
 import { snapshotsOf, writeOverview, writeResult } from '#views/run-json.js';
@@ -54,7 +55,7 @@ function extendedRun(engine: Engine, { market: handle, plan, engineVersion, kept
   const run = goOnFrom({ engine, handle, plan, engineVersion, kept }, control);
   const { summary, columns } = run;
   const extension = { extendedFrom: formatDay(run.extendedFrom), fullRunReason: null };
-  const stamp = { ...stampOf({ plan, engineVersion, storeContentHash: handle.contentHash }), ...extension };
+  const stamp = { ...stampOf({ plan, engineVersion, market: handle }), ...extension };
   const written = writeResult(summary, stamp, run.snapshots);
   const state = run.keep(written);
   return {
@@ -89,7 +90,7 @@ export function runForStore(engine: Engine, { market: handle, plan, engineVersio
     report: (fraction, message) => control.report(0.8 * fraction, message),
   });
   control.report(0.8, 'writing the result');
-  const made = stampOf({ plan, engineVersion, storeContentHash: market.contentHash });
+  const made = stampOf({ plan, engineVersion, market });
   const stamp = given ?? { ...made, ...extension };
   const columns = runToColumns(run, { contentHash: stamp.storeContentHash, inPlace: true });
   const { text, cells } = snapshotsOf(run);
@@ -111,13 +112,19 @@ const NO_TEXT = new Uint8Array(0);
 interface RunInputs {
   readonly plan: BacktestPlan;
   readonly engineVersion: string;
-  readonly storeContentHash: string;
+  readonly market: MarketIdentity;
 }
 
 /** The stamp of a run that is made now. */
-function stampOf(inputs: RunInputs): RunStamp {
-  const { engineVersion, storeContentHash } = inputs;
+function stampOf({ plan, engineVersion, market }: RunInputs): RunStamp {
+  const { contentHash: storeContentHash } = market;
+  const inputs = { plan, engineVersion, storeContentHash, ...declaredOf(market) };
   return { runAt: timestamp(), runHash: createHash('sha256').update(canonicalJson(inputs)).digest('hex'), storeContentHash, engineVersion };
+}
+
+/** What a store declares of its content, as far as it is not what is taken for granted. */
+function declaredOf({ adjustment, currency = null }: MarketIdentity): { readonly adjustment?: string; readonly currency?: string } {
+  return { ...(adjustment === 'none' ? {} : { adjustment }), ...(currency === null ? {} : { currency }) };
 }
 
 /** Now, ISO-8601 UTC with an offset. */

@@ -1,4 +1,4 @@
-import { openMarket, type MarketHandle } from '#domain/market/handle.js';
+import { marketKey, openMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { weighPanels } from '#market/weight.js';
 
@@ -12,17 +12,16 @@ const open = new Map<string, MarketData>();
  * @cost of `openMarket` at the first use
  */
 export function openedMarket(handle: MarketHandle): MarketData {
-  const market = open.get(keyOf(handle)) ?? openMarket(handle);
+  const market = open.get(marketKey(handle)) ?? openMarket(handle);
   keepOpen(market);
   return market;
 }
 
 /** Keeps a market that this thread has made, for work on it to come. */
 export function keepOpen(market: MarketData): void {
-  open.delete(keyOf(market));
-  open.set(keyOf(market), market);
+  open.delete(marketKey(market));
+  open.set(marketKey(market), market);
   if (open.size > OPEN_MAX) open.delete(open.keys().next().value!);
   weighPanels([...market.fields.values()].map(({ buffer }) => buffer));
 }
 
-const keyOf = ({ storeId, adjustment, contentHash }: Pick<MarketHandle, 'storeId' | 'adjustment' | 'contentHash'>) => `${storeId} ${adjustment} ${contentHash}`;

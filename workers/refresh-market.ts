@@ -22,7 +22,7 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
   const isSameTables = content.identifiers === before.identifiers && held.digests !== undefined && Buffer.compare(digests.tables, held.digests.tables) === 0;
   const market: MarketData = {
     ...content, ...(isSameTables ? { reference: before.reference, actions: before.actions, universes: before.universes } : {}),
-    storeId: held.storeId, adjustment: held.adjustment, contentHash: hash,
+    storeId: held.storeId, adjustment: held.adjustment, currency: held.currency ?? null, contentHash: hash,
   };
   keepOpen(market);
   const handle: MarketHandle = { ...shareMarket(market, isSameTables ? held : undefined), digests, ...(taken === undefined ? {} : { taken }) };

@@ -89,7 +89,7 @@ export type RelativeMetricsPayload = z.infer<typeof RelativeMetricsPayload>;
 
 const provenance = {
   findings: z.array(Finding).meta({ description: 'Warnings of the run.' }),
-  run_hash: z.string().meta({ description: 'SHA-256 over engine version, definitions, request and store content: equal hashes, equal results.' }),
+  run_hash: z.string().meta({ description: 'SHA-256 over engine version, definitions, request, store content and what the store declares of it (price basis, currency): equal hashes, equal results.' }),
   store_content_hash: z.string(),
   engine_version: z.string(),
   extended_from: z

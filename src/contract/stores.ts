@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { ImportHeader } from '#domain/documents/import-request.js';
-import { Adjustment, STORE_DATASETS, STORE_KINDS, TableNames } from '#domain/documents/store-document.js';
+import { Adjustment, DeclaredCurrency, STORE_DATASETS, STORE_KINDS, TableNames } from '#domain/documents/store-document.js';
 import { LIMITS } from '#domain/limits.js';
-import { Id, IsoDate } from '#domain/shape.js';
+import { CurrencyCode, Id, IsoDate } from '#domain/shape.js';
 import { DOUBT_KINDS } from '#domain/market/doubt-kinds.js';
 import { ErrorDetail, Finding, listingQuery, skippedFields, TableFrame } from './common.js';
 import { jobStatus } from './jobs.js';
@@ -22,6 +22,7 @@ export const DataStore = z
     source: z.string().nullable().meta({ description: 'Where a refresh takes data from.' }),
     refreshable: z.boolean().meta({ description: 'False exactly when a refresh is refused with NOTHING_TO_REFRESH.' }),
     adjustment: Adjustment,
+    currency: DeclaredCurrency,
     created_at: z.string(),
     last_loaded_at: z.string().nullable(),
     last_refreshed_at: z.string().nullable(),
@@ -56,6 +57,7 @@ export const DataStoreCreate = z
     }),
     tables: TableNames.default({}).meta({ description: 'File or table of a dataset that is not called like it.' }),
     adjustment: Adjustment.default('none'),
+    currency: DeclaredCurrency.default(null),
     activate: z.boolean().default(false).meta({ description: 'Serve the store at once.' }),
   })
   .meta({ id: 'DataStoreCreate' });
@@ -66,8 +68,9 @@ export const DataStoreUpdate = z
     name: Name.optional(),
     source: z.string().min(1).max(4096).nullable().optional().meta({ description: 'Where a refresh takes data from.' }),
     adjustment: Adjustment.optional(),
+    currency: DeclaredCurrency.optional(),
   })
-  .refine((update) => Object.keys(update).length > 0, { params: { finding: 'REQUIRED' }, error: 'needs at least one of name, source and adjustment' })
+  .refine((update) => Object.keys(update).length > 0, { params: { finding: 'REQUIRED' }, error: 'needs at least one of name, source, adjustment and currency' })
   .meta({ id: 'DataStoreUpdate' });
 export type DataStoreUpdate = z.infer<typeof DataStoreUpdate>;
 
@@ -111,7 +114,7 @@ export const GenerateSyntheticRequest = z
     start: IsoDate.default('2015-01-01'),
     end: IsoDate.optional().meta({ description: 'Default: the end of the last complete calendar year.' }),
     calendar: z.string().min(1).default('XNYS').meta({ description: 'Exchange MIC from /indices/calendars.' }),
-    currency: z.string().regex(/^[A-Z]{3}$/, { error: 'must be an upper-case ISO 4217 code' }).default('USD'),
+    currency: CurrencyCode.default('USD'),
     sectors: z.int().min(1).max(11).default(8),
     market_return: z.number().min(-0.5).max(1).default(0.07).meta({ description: 'Expected return of the market a year.' }),
     market_volatility: z.number().min(0).max(2).default(0.16),
@@ -255,7 +258,7 @@ export const storeRoutes = routes({
     path: '/data/stores/{store_id}',
     scope: 'data',
     tag: 'stores',
-    summary: 'Renames a store, or changes its source or price basis.',
+    summary: 'Renames a store, or changes its source, price basis or currency.',
     params: storeParams,
     body: { schema: DataStoreUpdate, example: { name: 'US large caps, adjusted' } },
     success: { status: 200, description: 'The store.', schema: DataStore },

@@ -32,6 +32,9 @@ export const IsoDate = z
   .refine((text) => parseDay(text) !== undefined, { params: { finding: 'BAD_DATE' }, error: 'must be a real day, YYYY-MM-DD' })
   .meta({ format: 'date', example: '2024-01-02' });
 
+/** A currency by its ISO 4217 code, or a minor unit as GBX. */
+export const CurrencyCode = z.string().regex(/^[A-Z]{3}$/, { error: 'must be an upper-case ISO 4217 code' });
+
 export interface Shaped<T> {
   /** The value, defaults filled in and unknown fields dropped; undefined when a finding is an error. */
   readonly value: T | undefined;

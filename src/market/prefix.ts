@@ -12,6 +12,8 @@ import { historyDigest } from './history.js';
 export interface MarketPrefix {
   readonly day: Day;
   readonly adjustment: Adjustment;
+  /** That the store declares; null where it declares none. */
+  readonly currency: string | null;
   /** SHA-256 (hex) over identifiers and names of fields. */
   readonly axes: string;
   /** Days with any bar up to the day. */
@@ -50,6 +52,7 @@ export function prefixOf(market: MarketData, digests: ContentDigests, day: Day):
   return {
     day, rows,
     adjustment: market.adjustment,
+    currency: market.currency ?? null,
     axes: createHash('sha256').update(canonicalJson({ identifiers, fields: names, columns: market.reference.columns.toSorted(compareText) })).digest('hex'),
     blocks: digests.blocks.slice(0, whole * DIGEST_BYTES),
     history: digests.history.slice(0, whole * DIGEST_BYTES),
@@ -81,7 +84,7 @@ function wholeBlocks(rows: number): number {
 /** What parts two prefixes; null where they are equal. */
 export function prefixDiffers(a: MarketPrefix, b: MarketPrefix): 'names' | 'history' | null {
   if (a.axes !== b.axes) return 'names';
-  const isSame = a.day === b.day && a.adjustment === b.adjustment && a.rows === b.rows && (['blocks', 'history', 'rest', 'restHistory'] as const).every((part) => isEqual(a[part], b[part]));
+  const isSame = a.day === b.day && a.adjustment === b.adjustment && a.currency === b.currency && a.rows === b.rows && (['blocks', 'history', 'rest', 'restHistory'] as const).every((part) => isEqual(a[part], b[part]));
   return isSame ? null : 'history';
 }
 

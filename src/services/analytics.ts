@@ -5,6 +5,7 @@ import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { LIMITS } from '#domain/limits.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
+import { marketKey } from '#domain/market/handle.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { newHashCells } from '#jobs/hash-cells.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
@@ -234,8 +235,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
 /** Everything a view is made from, in words. */
 function questionOf(input: RunViewInput): unknown {
   if (!('market' in input) || input.market === null) return input;
-  const { storeId, adjustment, contentHash } = input.market;
-  return { ...input, market: [storeId, adjustment, contentHash] };
+  return { ...input, market: marketKey(input.market) };
 }
 
 function assertReferenceColumn(market: MarketData, column: string): void {

@@ -170,6 +170,7 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
         end: output.end,
         run_hash: output.runHash,
         store_content_hash: output.storeContentHash,
+        declared_currency: handle.currency ?? null,
         engine_version: engineVersion,
         extended_from: output.extendedFrom,
         full_run_reason: output.fullRunReason,

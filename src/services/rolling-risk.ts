@@ -1,3 +1,4 @@
+import { marketKey } from '#domain/market/handle.js';
 import { refuseWithFindings } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { OutputBytes } from '#jobs/tasks.js';
@@ -37,7 +38,7 @@ export function createRollingRisk({ documents, artifacts, jobs, markets, views }
       }
       const memory = halfLife === undefined ? { window: window ?? WINDOW } : { halfLife };
       const market = markets.served()?.handle ?? null;
-      const question = { view: 'rolling-risk', columns, runId, memory, market: market && [market.storeId, market.contentHash] };
+      const question = { view: 'rolling-risk', columns, runId, memory, market: market && marketKey(market) };
       return views.get(question, () => jobs.query('rolling-risk', { columns, runId, memory, market }, signal));
     },
   };

@@ -24,6 +24,7 @@ export interface Repaired {
   readonly storeId: string;
   readonly name: string;
   readonly adjustment: StoreDocument['adjustment'];
+  readonly currency: StoreDocument['currency'];
   readonly folder: string;
   readonly summary: ContentSummary;
   /** Its panels, when it is to be served. */
@@ -53,7 +54,7 @@ export function createStoreAudits({ jobs, folders, calendarsInUse, panelsOf, reg
       try {
         const { handle, summary } = await jobs.query('repair-market', { market, repairs, folder, storeId: request.store_id, calendars: await calendarsInUse() });
         const name = request.name ?? `${document.name}, repaired`;
-        const store = await register({ storeId: request.store_id, name: name.slice(0, 200), adjustment: document.adjustment, folder, summary, handle: request.activate ? handle : null });
+        const store = await register({ storeId: request.store_id, name: name.slice(0, 200), adjustment: document.adjustment, currency: document.currency, folder, summary, handle: request.activate ? handle : null });
         return { store, rows: { ...summary.rows }, identifiers: summary.identifiers, start: store.start, end: store.end, findings: store.findings ?? [] };
       } catch (failure) {
         await folders.discardFailed(folder, request.store_id, failure);

@@ -65,7 +65,7 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
       if (result.kind === 'refused') throw refusedData(placedAt('content', result.findings));
       const { header, storeId, previous, folder } = work!; // answered, or nothing would have been accepted
       const document = importedStore(storeId, header, previous, folder, result.summary);
-      const handle = result.handle === null ? null : { ...result.handle, storeId, adjustment: header.adjustment };
+      const handle = result.handle === null ? null : { ...result.handle, storeId, adjustment: document.adjustment, currency: document.currency };
       await commit(document, handle, previous);
       return importResult(toDataStore(document, { isServed: activity.isServed(storeId), activity: undefined }), result.summary);
     } catch (failure) {
@@ -77,7 +77,7 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
   }
 
   /** The store that an import replaces or appends to. */
-  async function previousOf(storeId: string, { on_exists, adjustment }: ImportHeader): Promise<StoreDocument | undefined> {
+  async function previousOf(storeId: string, { on_exists, adjustment, currency }: ImportHeader): Promise<StoreDocument | undefined> {
     if (on_exists === 'refuse') {
       await activity.assertFree(storeId);
       return undefined;
@@ -90,6 +90,10 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
     if (on_exists === 'append' && adjustment !== document.adjustment) {
       const message = `The data store ${storeId} holds prices of the basis ${document.adjustment}; prices of the basis ${adjustment} cannot be appended.`;
       throw refuseWithFindings('request', [{ severity: 'error', code: 'NOT_IN_CHOICES', path: 'adjustment', message, accepted: [document.adjustment], value: adjustment }]);
+    }
+    if (on_exists === 'append' && currency !== undefined && currency !== document.currency) {
+      const message = `The data store ${storeId} holds prices in ${document.currency ?? 'no declared currency'}; prices in ${currency ?? 'no declared currency'} cannot be appended.`;
+      throw refuseWithFindings('request', [{ severity: 'error', code: 'NOT_IN_CHOICES', path: 'currency', message, ...(document.currency === null ? {} : { accepted: [document.currency] }), value: currency }]);
     }
     return document;
   }
@@ -106,7 +110,7 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
     const at = timestamp();
     return {
       store_id: storeId, name: header.name, kind: 'imported', managed: true, active: previous?.active ?? false, writing: false, location: folder, source: null,
-      tables: {}, adjustment: header.adjustment, created_at: previous?.created_at ?? at, last_refreshed_at: previous === undefined ? null : at, synthetic: null,
+      tables: {}, adjustment: header.adjustment, currency: header.currency ?? (header.on_exists === 'append' ? (previous?.currency ?? null) : null), created_at: previous?.created_at ?? at, last_refreshed_at: previous === undefined ? null : at, synthetic: null,
       ...blankStore, ...loadedFields(summary, at),
     };
   }
@@ -124,8 +128,8 @@ export function createStoreImports(dependencies: StoreImportsDependencies): Stor
     if (previous?.location != null) await folders.remove(previous.location, document.store_id).catch(() => false);
   }
 
-  async function register({ storeId, name, adjustment, folder, summary, handle }: Repaired): Promise<DataStore> {
-    const header = { store_id: storeId, name, adjustment, format: 'csv', activate: handle !== null, on_exists: 'refuse' } as const;
+  async function register({ storeId, name, adjustment, currency, folder, summary, handle }: Repaired): Promise<DataStore> {
+    const header = { store_id: storeId, name, adjustment, currency, format: 'csv', activate: handle !== null, on_exists: 'refuse' } as const;
     const document = importedStore(storeId, header, undefined, folder, summary);
     await commit(document, handle, undefined);
     return toDataStore(document, { isServed: activity.isServed(storeId), activity: undefined });

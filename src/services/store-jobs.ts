@@ -86,7 +86,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
     const folder = await folders.create(storeId);
     try {
       const spec = syntheticSpec(request, calendars);
-      const load = request.activate ? { storeId, adjustment: 'none' as const } : null;
+      const load = request.activate ? { storeId, adjustment: 'none' as const, currency: request.currency } : null;
       const result = await runMarketTask('generate', { spec, folder }, { load, calendars: await calendarsInUse(), onProgress: attempt.report, signal: attempt.signal });
       if (result.kind === 'refused') throw readFailed(result.findings, 'location');
       const at = timestamp();
@@ -180,7 +180,7 @@ export function createStoreJobs(dependencies: StoreJobsDependencies): StoreJobs 
     try {
       const spec = syntheticSpec({ ...request, end }, calendars);
       const made = await runMarketTask('generate', { spec, folder }, {
-        load: { storeId, adjustment: document.adjustment }, onProgress: (fraction, message) => attempt.report(0.8 * fraction, message), signal: attempt.signal,
+        load: { storeId, adjustment: document.adjustment, currency: document.currency }, onProgress: (fraction, message) => attempt.report(0.8 * fraction, message), signal: attempt.signal,
       });
       if (made.kind === 'refused') throw readFailed(made.findings, 'location');
       const { report, warnings } = await attempt.compute('refresh-market', { held: held.handle, fresh: made.handle!, options: { until: null, full: true, isWhole: true }, calendars: await calendarsInUse() }, 0.2);
@@ -242,7 +242,7 @@ export async function activateIn(tx: DocumentTransaction, document: StoreDocumen
 /** The document of a synthetic store before its data is there. */
 export function writingStore({ store_id, name, created_at, request }: GeneratePayload): StoreDocument {
   return {
-    store_id, name, kind: 'synthetic', managed: true, active: false, writing: true, location: null, source: 'synthetic', tables: {}, adjustment: 'none',
+    store_id, name, kind: 'synthetic', managed: true, active: false, writing: true, location: null, source: 'synthetic', tables: {}, adjustment: 'none', currency: request.currency,
     created_at, last_loaded_at: null, last_refreshed_at: null, identifiers: null, start: null, end: null, size_bytes: null, content_hash: null,
     rows: null, files: [], error: null, findings: [], synthetic: { generator: GENERATOR, request: { ...request } },
   };

@@ -16,7 +16,7 @@ import { servedMarket } from '#market/served-markets.js';
 import { placedAt } from './refused-data.js';
 
 /** What a store's place is read as. */
-export type Source = Pick<StoreDocument, 'store_id' | 'kind' | 'location' | 'tables' | 'adjustment'>;
+export type Source = Pick<StoreDocument, 'store_id' | 'kind' | 'location' | 'tables' | 'adjustment' | 'currency'>;
 
 export interface LoadOptions {
   /** Load into shared memory, or only read and check. */
@@ -138,7 +138,7 @@ export function createStoreLoading({ locations, databases, calendarsInUse, times
 
   const optionsFor = async (source: Source, serve: boolean, { onProgress, signal }: Pick<LoadOptions, 'onProgress' | 'signal'>): Promise<MarketTaskOptions> => ({
     calendars: await calendarsInUse(),
-    load: serve ? { storeId: source.store_id, adjustment: source.adjustment } : null,
+    load: serve ? { storeId: source.store_id, adjustment: source.adjustment, currency: source.currency } : null,
     ...(onProgress === undefined ? {} : { onProgress }),
     ...(signal === undefined ? {} : { signal }),
   });

@@ -8,6 +8,7 @@ import type { DatabasePlaces } from '#market/databases/database-place.js';
 import { DATASETS } from '#market/datasets.js';
 import type { Locations } from '#market/locations.js';
 import type { ManagedFolders } from '#market/managed-folder.js';
+import type { ServedMarket } from '#market/markets.js';
 import type { ServedMarkets } from '#market/served-markets.js';
 import type { DocumentReader, DocumentStore } from '#store/documents.js';
 import type { Gate } from './gate.js';
@@ -44,7 +45,7 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
     const location = await placeOf(request.kind, request.location, 'location');
     await assertUnregistered({ ...request, location }, documents);
     activity.assertNoneLoads();
-    const source = { store_id: storeId, kind: request.kind, location, tables: request.tables, adjustment: request.adjustment };
+    const source = { store_id: storeId, kind: request.kind, location, tables: request.tables, adjustment: request.adjustment, currency: request.currency };
     return activity.asReader(storeId, async () => {
       const loaded = await readers(() => loading.read(source, { serve: request.activate, signal: closing }));
       if (loaded.kind === 'refused') throw refusedData(placedAt('location', loaded.findings));
@@ -94,15 +95,20 @@ export function createStoreRegistration(dependencies: StoreRegistrationDependenc
         ...(request.name === undefined ? {} : { name: request.name }),
         ...(source === undefined ? {} : { source }),
         ...(request.adjustment === undefined ? {} : { adjustment: request.adjustment }),
+        ...(request.currency === undefined ? {} : { currency: request.currency }),
       };
       return { after: changed, etag: await tx.put('store', storeId, changed) };
     });
     const served = markets.served();
-    if (served?.handle.storeId === storeId && served.handle.adjustment !== after.adjustment) {
-      const { adjustment } = after;
-      markets.serve({ ...served, handle: { ...served.handle, adjustment }, market: { ...served.market, adjustment } });
-    }
+    if (served?.handle.storeId === storeId) serveDeclared(served, after);
     return { store: activity.view(after), etag };
+  }
+
+  /** Serves the same content with what its store declares of it now. */
+  function serveDeclared(served: ServedMarket, { adjustment, currency }: StoreDocument): void {
+    const { handle, market } = served;
+    if (handle.adjustment === adjustment && (handle.currency ?? null) === currency) return;
+    markets.serve({ ...served, handle: { ...handle, adjustment, currency }, market: { ...market, adjustment, currency } });
   }
 
   async function sourceOf({ kind }: StoreDocument, source: string): Promise<string> {

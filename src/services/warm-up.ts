@@ -1,5 +1,6 @@
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { isDerivedDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import { marketKey } from '#domain/market/handle.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Clock } from '#jobs/clock.js';
@@ -64,7 +65,7 @@ interface Step {
 export function createWarmUp({ documents, artifacts, markets, pool, workers, clock, onFault }: WarmUpDependencies): WarmUp {
   const asked = new Set<string>();
   /** The market that they were asked of. */
-  let marketKey: string | undefined;
+  let warmKey: string | undefined;
   let latestRun: string | undefined;
   let callOff: (() => void) | undefined;
   let isAsking = false;
@@ -115,11 +116,10 @@ export function createWarmUp({ documents, artifacts, markets, pool, workers, clo
   async function nextStep(): Promise<Step | undefined> {
     const served = markets.served();
     if (served === undefined) return undefined;
-    const { storeId, adjustment, contentHash } = served.handle;
-    const key = JSON.stringify([storeId, adjustment, contentHash]);
-    if (key !== marketKey) {
+    const key = marketKey(served.handle);
+    if (key !== warmKey) {
       for (const step of asked) if (!step.startsWith(OF_THREAD)) asked.delete(step);
-      marketKey = key;
+      warmKey = key;
       isHarmful = false;
     }
     if (isHarmful) return undefined;

@@ -31,7 +31,7 @@ const markets = [
     async load(service: LiveService) {
       const folder = join(service.folder, 'sp500');
       await writeSp500Folder(folder);
-      await service.ok('POST', '/data/stores', { name: 'Real', store_id: 'real', kind: 'folder', location: folder, adjustment: 'splits' });
+      await service.ok('POST', '/data/stores', { name: 'Real', store_id: 'real', kind: 'folder', location: folder, adjustment: 'splits', currency: 'USD' });
       return service.job('/data/stores/real/activate');
     },
   },

@@ -1,3 +1,5 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { OverviewView } from '#contract/analytics.js';
 import type { Methodology, PreviewResponse, WhatIfResponse } from '#contract/indices.js';
@@ -80,5 +82,69 @@ describe('the price basis', () => {
     expect(await toldOf(INDEX)).toEqual(everywhere());
     const pipeline = { ...INDEX.pipeline, treatment: { dividends: 'net', withholding_tax: 0.15 } };
     expect(await toldOf({ ...INDEX, pipeline })).toEqual(everywhere('NO_DIVIDENDS pipeline.treatment.dividends'));
+  });
+});
+
+describe('the currency of a store', () => {
+  const FX = { ...TWO, EURUSD: (t: number) => 1.1 + t / 100 };
+  const change = async (request: object) => expect((await service.ask('PATCH', '/data/stores/prices', request)).status).toBe(200);
+  const lastLevel = async (indexId: string) => (await service.ask<{ levels: { data: number[] } }>('GET', `/analytics/${indexId}/levels`)).body.levels.data.at(-1)!;
+  const index = (currency: string) => ({ ...INDEX, currency, universe: { kind: 'list', identifiers: ['A', 'B'] } });
+  const t = DAYS.length - 1;
+  const own = 50 * (TWO.A(t) / TWO.A(0) + TWO.B(t) / TWO.B(0));
+
+  test('is assumed to be that of the index, and told, while nothing says what it is', async () => {
+    await serve({ tables: { market: market(FX) } });
+    expect((await service.ask('GET', '/data/stores/prices')).body).toMatchObject({ currency: null });
+    expect(await toldOf(index('EUR'))).toEqual(everywhere('CURRENCY_ASSUMED currency'));
+    expect(await lastLevel('X')).toBeCloseTo(own, 9);
+  });
+
+  test('converts from the moment it is declared, for runs, previews and validations of a store that goes on being served', async () => {
+    const before = (await service.ask<{ run_hash: string; store_content_hash: string }>('GET', '/analytics/X/record')).body;
+    await change({ currency: 'USD' });
+    expect((await service.ask('GET', '/data/stores/prices')).body).toMatchObject({ currency: 'USD', active: true });
+    expect(await toldOf(index('EUR'))).toEqual(everywhere());
+    expect(await lastLevel('X')).toBeCloseTo((own * FX.EURUSD(0)) / FX.EURUSD(t), 9);
+    const after = (await service.ask<{ run_hash: string; store_content_hash: string; full_run_reason: string }>('GET', '/analytics/X/record')).body;
+    expect(after.full_run_reason).toBe('history_changed');
+    expect(after.store_content_hash).toBe(before.store_content_hash); // The values are the same.
+    expect(after.run_hash).not.toBe(before.run_hash);
+    await change({ currency: 'EUR' });
+    await toldOf(index('EUR'));
+    expect(await lastLevel('X')).toBeCloseTo(own, 9);
+  });
+
+  test('without a rate into that of the index refuses a run by the pair that is missing', async () => {
+    await change({ currency: 'JPY' });
+    const { body } = await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', index('EUR'));
+    expect(body.findings).toMatchObject([{ severity: 'warning', code: 'FX_MISSING', value: 'JPYEUR' }]);
+    await service.ask('POST', '/analytics/X/backtest');
+    expect((await service.finished('backtest:X')).error).toMatchObject({ code: 'FX_MISSING', detail: { pair: 'JPYEUR' } });
+    expect(await service.refusal('POST', '/indices/X/preview', { as_of: '2024-01-10' })).toMatchObject({ status: 422, code: 'FX_MISSING' });
+  });
+
+  test('survives a restart, is kept by an append, and taken back by null', async () => {
+    await change({ currency: 'USD' });
+    await service.restart();
+    expect((await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', index('EUR'))).body.findings.map(({ code }) => code)).toEqual([]);
+    const later = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-02-01', 131]] };
+    const append = { store_id: 'prices', name: 'prices', on_exists: 'append', tables: { market: later } };
+    expect(await service.refusal('POST', '/data/import', { ...append, currency: 'EUR' })).toMatchObject({ status: 422, detail: { findings: [{ code: 'NOT_IN_CHOICES', path: 'currency', accepted: ['USD'], value: 'EUR' }] } });
+    expect((await service.ask('POST', '/data/import', append)).body).toMatchObject({ store: { currency: 'USD' } });
+    await change({ currency: null });
+    expect((await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', index('EUR'))).body.findings.map(({ code }) => code)).toEqual(['CURRENCY_ASSUMED']);
+  });
+
+  test('is declared by an import, a folder and a synthetic market as well', async () => {
+    await serve({ currency: 'GBX', tables: { market: market(TWO) } });
+    expect((await service.ask('GET', '/data/stores/prices')).body).toMatchObject({ currency: 'GBX' });
+    expect(await service.refusal('POST', '/data/import', { store_id: 'other', name: 'x', currency: 'euro', tables: { market: market(TWO) } })).toMatchObject({ status: 422, detail: { findings: [{ path: 'currency' }] } });
+    const folder = join(service.root, 'folder');
+    await mkdir(folder);
+    await writeFile(join(folder, 'market.csv'), 'identifier,date,CLOSE\nA,2024-01-02,100\nA,2024-01-03,101\n');
+    expect((await service.ask('POST', '/data/stores', { name: 'Folder', store_id: 'folder', kind: 'folder', location: folder, currency: 'CHF' })).body).toMatchObject({ currency: 'CHF' });
+    const made = await service.ask<{ job_id: string }>('POST', '/data/synthetic', { store_id: 'made', assets: 3, start: '2024-01-02', end: '2024-03-28', currency: 'JPY', activate: false });
+    expect((await service.finished(made.body.job_id)).result).toMatchObject({ currency: 'JPY' });
   });
 });

@@ -28,7 +28,7 @@ const newFolder = temporaryFolders();
 const AT = '2100-01-04T00:00:00.000Z';
 
 const documentOf = (storeId: string, location: string): StoreDocument => ({
-  store_id: storeId, name: storeId, kind: 'folder', managed: false, active: false, writing: false, location, source: location, tables: {}, adjustment: 'none',
+  store_id: storeId, name: storeId, kind: 'folder', managed: false, active: false, writing: false, location, source: location, tables: {}, adjustment: 'none', currency: null,
   created_at: AT, last_loaded_at: null, last_refreshed_at: null, identifiers: null, start: null, end: null, size_bytes: null, content_hash: null,
   rows: null, files: [], error: null, findings: [], synthetic: null,
 });

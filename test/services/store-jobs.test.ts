@@ -24,7 +24,7 @@ function handleOf(storeId: string, price: number): MarketHandle {
 }
 
 const documentOf = (storeId: string, active: boolean): StoreDocument => ({
-  store_id: storeId, name: storeId, kind: 'folder', managed: false, active, writing: false, location: `/data/${storeId}`, source: `/data/${storeId}`, tables: {}, adjustment: 'none',
+  store_id: storeId, name: storeId, kind: 'folder', managed: false, active, writing: false, location: `/data/${storeId}`, source: `/data/${storeId}`, tables: {}, adjustment: 'none', currency: null,
   created_at: AT, last_loaded_at: AT, last_refreshed_at: null, identifiers: 1, start: '2024-01-02', end: '2024-01-02', size_bytes: 1, content_hash: null,
   rows: { market: 1 }, files: [], error: null, findings: [], synthetic: null,
 });

@@ -7,7 +7,7 @@ import { createStoreSubmissions, type StoreSubmissionsDependencies } from '#serv
 const AT = '2024-01-05T00:00:00.000Z';
 
 const DOCUMENT: StoreDocument = {
-  store_id: 'old', name: 'old', kind: 'synthetic', managed: true, active: false, writing: false, location: '/data/old', source: 'synthetic', tables: {}, adjustment: 'none',
+  store_id: 'old', name: 'old', kind: 'synthetic', managed: true, active: false, writing: false, location: '/data/old', source: 'synthetic', tables: {}, adjustment: 'none', currency: null,
   created_at: AT, last_loaded_at: AT, last_refreshed_at: null, identifiers: 1, start: '2024-01-02', end: '2024-01-02', size_bytes: 1, content_hash: null,
   rows: { market: 1 }, files: [], error: null, findings: [], synthetic: { generator: GENERATOR - 1, request: {} },
 };

@@ -13,6 +13,7 @@ export const importMarket: JobCommand<DataStore> = {
     id: { type: 'string', value: 'STORE', help: 'Id of the store; from its name otherwise.' },
     name: { type: 'string', value: 'NAME', help: 'Display name; the file name otherwise.' },
     adjustment: { type: 'string', value: 'none|splits|total', help: 'Price basis of CLOSE.', choices: ['none', 'splits', 'total'] },
+    currency: { type: 'string', value: 'CODE', help: 'Currency of names that have no CURRENCY of their own.' },
     activate: { type: 'boolean', help: 'Serve it.' },
   },
   examples: ['divisor import ./prices --id desk --activate', 'divisor import book.xlsx --name "Desk book"'],
@@ -22,6 +23,7 @@ export const importMarket: JobCommand<DataStore> = {
       name: flags.text('name') ?? basename(path, extname(path)),
       store_id: flags.text('id'),
       adjustment: flags.text<'none' | 'splits' | 'total'>('adjustment'),
+      currency: flags.text('currency'),
       activate: flags.isSet('activate'),
     };
     const found = await stat(path).catch(() => undefined);

@@ -251,7 +251,7 @@ export interface BacktestResultSummary {
   readonly unfilled: readonly UnfilledOrderPayload[];
   /** Warnings of the run. */
   readonly findings: readonly Finding[];
-  /** SHA-256 over engine version, definitions, request and store content: equal hashes, equal results. */
+  /** SHA-256 over engine version, definitions, request, store content and what the store declares of it (price basis, currency): equal hashes, equal results. */
   readonly run_hash: string;
   /** SHA-256 of the content of the store that was read. */
   readonly store_content_hash: string;
@@ -292,7 +292,7 @@ export interface BacktestRunResult {
   readonly total_costs: number;
   /** Warnings of the run. */
   readonly findings: readonly Finding[];
-  /** SHA-256 over engine version, definitions, request and store content: equal hashes, equal results. */
+  /** SHA-256 over engine version, definitions, request, store content and what the store declares of it (price basis, currency): equal hashes, equal results. */
   readonly run_hash: string;
   /** SHA-256 of the content of the store that was read. */
   readonly store_content_hash: string;
@@ -964,6 +964,8 @@ export interface DataStore {
   readonly refreshable: boolean;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment: 'none' | 'splits' | 'total';
+  /** Currency of the prices of names that have no CURRENCY of their own; null for none declared. */
+  readonly currency: string | null;
   /** Time it was made, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Time it was last read. */
@@ -1021,6 +1023,8 @@ export interface DataStoreCreate {
   readonly tables?: Readonly<Record<string, string>> | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
+  /** Currency of the prices of names that have no CURRENCY of their own; null for none declared. */
+  readonly currency?: string | null | undefined;
   /** Serve the store at once. */
   readonly activate?: boolean | undefined;
 }
@@ -1032,6 +1036,8 @@ export interface DataStoreUpdate {
   readonly source?: string | null | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
+  /** Currency of the prices of names that have no CURRENCY of their own; null for none declared. */
+  readonly currency?: string | null | undefined;
 }
 
 export interface DatasetCoverage {
@@ -1409,7 +1415,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -1928,6 +1934,8 @@ export interface ImportRequest {
   readonly format?: 'xlsx' | 'csv' | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
+  /** Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store. */
+  readonly currency?: string | null | undefined;
   /** Serve the store at once. */
   readonly activate?: boolean | undefined;
   /** What to do when the id is taken: append adds to an imported store what it does not hold. */
@@ -5214,7 +5222,7 @@ export interface Operations {
     request: { readonly params: { readonly store_id: string } };
     answer: DataStore;
   };
-  /** Renames a store, or changes its source or price basis. */
+  /** Renames a store, or changes its source, price basis or currency. */
   updateStore: {
     request: { readonly params: { readonly store_id: string }; readonly body: DataStoreUpdate };
     answer: DataStore;

@@ -1,6 +1,7 @@
 import type { Finding } from '../findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { hasCash, variantsOn } from '../market/price-basis.js';
+import { namesWithoutCurrency } from '../market/rates-needed.js';
 import { isDerivedDocument, type IndexDocument, type TreatmentSpec } from './index-document.js';
 
 /** A definition, the treatment that it has or inherits, and the market it is computed on. */
@@ -12,7 +13,7 @@ export interface Assumed {
 
 /** What is assumed of a market so that a definition can be computed on it: warnings of validation, preview and run alike. */
 export function assumptionFindings(assumed: Assumed): Finding[] {
-  return basisFindings(assumed);
+  return [...basisFindings(assumed), ...currencyFindings(assumed)];
 }
 
 /** Where the returns cannot be those that the treatment asks for. @cost O(A) */
@@ -25,4 +26,18 @@ function basisFindings({ document, treatment: { dividends }, market }: Assumed):
   if (dividends === 'price' || market.adjustment === 'total' || hasCash(market)) return [];
   const message = `The treatment asks for the ${dividends} return; the data store has 0 cash actions (adjustment ${market.adjustment}), so that every level is a price return.`;
   return [{ severity: 'warning', code: 'NO_DIVIDENDS', path, message, value: dividends }];
+}
+
+/** Names told by an assumption before the rest is only counted. */
+const NAMES_TOLD = 3;
+
+/** Names whose prices are taken to be in the currency of the index because nothing tells theirs. */
+function currencyFindings({ document, market }: Assumed): Finding[] {
+  const names = namesWithoutCurrency(market, document);
+  if (names.length === 0) return [];
+  const { currency } = document;
+  const more = names.length - NAMES_TOLD;
+  const listed = `${names.slice(0, NAMES_TOLD).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const message = `${names.length} of ${market.identifiers.length} names of the data store have no CURRENCY (${listed}) and the store declares none: their prices are taken to be in ${currency}, the currency of the index.`;
+  return [{ severity: 'warning', code: 'CURRENCY_ASSUMED', path: 'currency', message, value: currency }];
 }

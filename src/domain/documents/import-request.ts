@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Id } from '../shape.js';
-import { Adjustment } from './store-document.js';
+import { Adjustment, DeclaredCurrency } from './store-document.js';
 
 /** A table as a request carries it. Its rows are checked where they are read: each problem at its own row. */
 export interface ImportTable {
@@ -15,6 +15,7 @@ export const ImportHeader = z.strictObject({
   store_id: Id.optional().meta({ description: 'Default: the name in lower case, other characters as dashes.' }),
   format: z.enum(['xlsx', 'csv']).default('xlsx').meta({ description: 'Of the content; csv is a zip of CSV files.' }),
   adjustment: Adjustment.default('none'),
+  currency: DeclaredCurrency.optional().meta({ description: 'Currency of the prices of names that have no CURRENCY of their own; an append keeps that of the store.' }),
   activate: z.boolean().default(false).meta({ description: 'Serve the store at once.' }),
   on_exists: z.enum(['refuse', 'replace', 'append']).default('refuse').meta({ description: 'What to do when the id is taken: append adds to an imported store what it does not hold.' }),
 });

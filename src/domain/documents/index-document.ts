@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AssetIdentifier, Id, IsoDate } from '../shape.js';
+import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../shape.js';
 
 /**
  * The index document as clients write it. A document is the client's own text: its fields keep the names of the wire
@@ -90,7 +90,7 @@ export const IndexDocument = z.strictObject({
   calendar: z.string().min(1).meta({ description: 'Exchange MIC from /indices/calendars.' }),
   base_date: IsoDate,
   base_value: z.number().gt(0).max(1e12).default(100),
-  currency: z.string().regex(/^[A-Z]{3}$/, { error: 'must be an upper-case ISO 4217 code' }).default('USD'),
+  currency: CurrencyCode.default('USD'),
   universe: UniverseSpec.optional(),
   rebalance: RebalanceSpec.prefault({}),
   pipeline: PipelineSpec.nullable().default(null),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { FULL_RUN_REASON_NAMES } from '../backtest/extend/reasons.js';
+import { CurrencyCode } from '../shape.js';
 
 const file = { name: z.string(), bytes: z.int().min(0), sha256: z.string() };
 const Artifact = z.strictObject(file);
@@ -17,6 +18,8 @@ export const RunDocument = z.strictObject({
   end: z.string(),
   run_hash: z.string(),
   store_content_hash: z.string(),
+  /** Currency that the store declared; null where it declared none, absent in runs stored before it could. */
+  declared_currency: CurrencyCode.nullable().optional(),
   engine_version: z.string(),
   /** Last date of the stored run that it goes on with; null or absent for a run made whole. */
   extended_from: z.string().nullable().optional(),

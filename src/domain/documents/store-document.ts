@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Id } from '../shape.js';
+import { CurrencyCode, Id } from '../shape.js';
 
 /**
  * A data store as the engine remembers it. Not a client's document: its fields are what the wire shows, and what only the
@@ -9,6 +9,9 @@ export const STORE_KINDS = ['folder', 'database', 'imported', 'synthetic'] as co
 export type StoreKind = (typeof STORE_KINDS)[number];
 
 export const Adjustment = z.enum(['none', 'splits', 'total']).meta({ description: 'Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.' });
+
+/** Currency that a store declares. */
+export const DeclaredCurrency = CurrencyCode.nullable().meta({ description: 'Currency of the prices of names that have no CURRENCY of their own; null for none declared.' });
 
 /** The datasets of a store, in the order in which they are read and reported. */
 export const STORE_DATASETS = ['market', 'reference', 'corporate_actions', 'universes'] as const;
@@ -34,6 +37,8 @@ export const StoreDocument = z.strictObject({
   source: z.string().nullable(),
   tables: TableNames,
   adjustment: Adjustment,
+  /** Null where it is not declared, as in stores of earlier versions. */
+  currency: CurrencyCode.nullable().default(null),
   created_at: z.string(),
   last_loaded_at: z.string().nullable(),
   last_refreshed_at: z.string().nullable(),

@@ -1,6 +1,7 @@
 import { lastAtMost } from '../search.js';
 import { Refusal } from '../refusal.js';
-import { referenceSpells, spellAt } from './reference-spells.js';
+import type { MarketData } from './market-data.js';
+import { isBlank, referenceSpells, spellAt } from './reference-spells.js';
 import type { SessionMarket } from './session-market.js';
 
 /** Units of a currency that trade in hundredths of another. */
@@ -31,7 +32,7 @@ const cached = new WeakMap<SessionMarket, Map<string, ExchangeRates>>();
 
 /**
  * The rates of a market into a currency: CLOSE of `{CCY}{currency}`, else the inverse of the opposite pair, carried forward.
- * A name without CURRENCY is taken in the target currency.
+ * A name without CURRENCY is in the currency that the store declares, in the target currency where it declares none; a rate has none.
  * @cost O(S) for each foreign currency, once per market and currency
  */
 export function exchangeRates(sm: SessionMarket, currency: string): ExchangeRates {
@@ -53,6 +54,12 @@ export function requireRate(rates: ExchangeRates, sm: SessionMarket, session: nu
   });
 }
 
+/** Looks for names whose holdings cannot be worth anything in a currency on a session. @throws Refusal FX_MISSING */
+export function requireRates(sm: SessionMarket, columns: Int32Array, { currency, session }: { readonly currency: string; readonly session: number }): void {
+  const rates = exchangeRates(sm, currency);
+  for (const column of columns) requireRate(rates, sm, session, column);
+}
+
 function readRates(sm: SessionMarket, currency: string): ExchangeRates {
   const spells = referenceSpells(sm.market, 'CURRENCY');
   const target = unitOf(currency);
@@ -64,9 +71,10 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
   };
   const codeAt = (session: number, column: number): string => {
     const value = spellAt(spells[column]!, sm.sessions[session]!);
-    return typeof value === 'string' && value !== '' ? value : currency;
+    return typeof value === 'string' && !isBlank(value) ? value : currency;
   };
-  const native = spells.map((list) => list.every(({ value }) => value === currency || value === null || value === ''));
+  const pairColumns = pairColumnsOf(sm, [...currencies, currency]);
+  const native = spells.map((list, column) => pairColumns.has(column) || list.every(({ value }) => value === currency || isBlank(value)));
   const rateAt = (session: number, column: number): number => {
     if (native[column]) return 1;
     const code = codeAt(session, column);
@@ -86,7 +94,7 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
       const rate = rateAt(session, column);
       return rate === rate ? undefined : `${unitOf(codeAt(session, column)).major}${target.major}`;
     },
-    pairColumns: pairColumnsOf(sm, [...currencies, currency]),
+    pairColumns,
   };
 }
 
@@ -129,9 +137,16 @@ function carriedSeries(sm: SessionMarket, column: number, convert: (rate: number
   return series;
 }
 
-/** `EURUSD` is a rate when names of the store trade in EUR or USD and it has no reference row of its own. */
 function pairColumnsOf(sm: SessionMarket, currencies: readonly string[]): Set<number> {
-  const majors = [...new Set(currencies.map((code) => unitOf(code).major))];
-  const columns = majors.flatMap((from) => majors.filter((to) => to !== from).map((to) => sm.columnOf(`${from}${to}`)));
-  return new Set(columns.filter((column) => column >= 0 && !sm.market.reference.rows.has(sm.identifiers[column]!)));
+  return new Set([...pairsOf(sm.market, currencies)].map((pair) => sm.columnOf(pair)).filter((column) => column >= 0));
+}
+
+/**
+ * Identifiers that are exchange rates between some currencies wherever the market has them: `EURUSD` is one when names trade in EUR or USD
+ * and it has no reference row of its own.
+ */
+export function pairsOf({ reference }: Pick<MarketData, 'reference'>, currencies: Iterable<string>): Set<string> {
+  const majors = [...new Set(Array.from(currencies, majorUnit))];
+  const pairs = majors.flatMap((from) => majors.filter((to) => to !== from).map((to) => `${from}${to}`));
+  return new Set(pairs.filter((pair) => !reference.rows.has(pair)));
 }

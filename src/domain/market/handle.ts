@@ -8,6 +8,8 @@ export interface MarketHandle {
   readonly storeId: string;
   readonly contentHash: string;
   readonly adjustment: Adjustment;
+  /** As `MarketData.currency`. */
+  readonly currency?: string | null;
   /** Int32 days, [T]. */
   readonly dates: SharedArrayBuffer;
   /** Float64 panels [T x N], each at the beginning of memory that may have room for days to come. */
@@ -23,6 +25,14 @@ export interface MarketHandle {
    * them here first, so that the memory of a day is written once, whatever becomes of the version. Absent where nobody may.
    */
   readonly taken?: SharedArrayBuffer;
+}
+
+/** What tells one market from another: its content, and what its store declares of it. */
+export type MarketIdentity = Pick<MarketHandle, 'storeId' | 'adjustment' | 'currency' | 'contentHash'>;
+
+/** An identity as a key: equal for markets on which everything is computed alike. */
+export function marketKey({ storeId, adjustment, currency = null, contentHash }: MarketIdentity): string {
+  return JSON.stringify([storeId, adjustment, currency, contentHash]);
 }
 
 /** SHA-256 of the parts that a content hash is made of. */
@@ -54,6 +64,7 @@ export function shareMarket(market: MarketData, shared: SharedTables = shareTabl
     storeId: market.storeId,
     contentHash: market.contentHash,
     adjustment: market.adjustment,
+    currency: market.currency ?? null,
     dates: sharedBytes(market.dates),
     fields: [...market.fields].map(([name, values]) => ({ name, values: sharedPanel(values) })),
     tables: shared.tables,
@@ -220,13 +231,13 @@ function* openings(handle: MarketHandle): Generator<void, MarketData> {
   return { ...openPanels(handle, identifiers), reference: { columns, rows }, actions, universes };
 }
 
-type PanelsOfMarket = Pick<MarketData, 'storeId' | 'contentHash' | 'adjustment' | 'identifiers' | 'dates' | 'fields'>;
+type PanelsOfMarket = Pick<MarketData, 'storeId' | 'contentHash' | 'adjustment' | 'currency' | 'identifiers' | 'dates' | 'fields'>;
 
 function openPanels(handle: MarketHandle, identifiers: readonly string[]): PanelsOfMarket {
-  const { storeId, contentHash, adjustment } = handle;
+  const { storeId, contentHash, adjustment, currency = null } = handle;
   const dates = new Int32Array(handle.dates);
   const cells = dates.length * identifiers.length;
-  return { storeId, contentHash, adjustment, identifiers, dates, fields: new Map(handle.fields.map(({ name, values }) => [name, new Float64Array(values, 0, cells)])) };
+  return { storeId, contentHash, adjustment, currency, identifiers, dates, fields: new Map(handle.fields.map(({ name, values }) => [name, new Float64Array(values, 0, cells)])) };
 }
 
 /** The market of a handle whose identifiers and tables are those of a market that is open. */

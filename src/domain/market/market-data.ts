@@ -16,6 +16,8 @@ export interface MarketData {
   /** SHA-256 over the canonical content; changes exactly when a value changes. */
   readonly contentHash: string;
   readonly adjustment: Adjustment;
+  /** Currency of names whose reference data has none; null, like nothing, where the store declares none. */
+  readonly currency?: string | null;
   /** Column axis: identifiers in code-point order, [N]. */
   readonly identifiers: readonly string[];
   /** Row axis: every day on which any name has a bar, ascending, [T]. */

@@ -38,6 +38,7 @@ export function narrowMarket(market: MarketData, { columns, from, to }: Narrowin
   const kept = new Set(identifiers);
   return {
     ...market,
+    currency: null,
     identifiers,
     dates: Int32Array.from(rows, (row) => market.dates[row]!),
     fields: new Map([['CLOSE', values.subarray(0, rows.length * n)]]),

@@ -1,7 +1,7 @@
 import type { IndexDocument } from '../documents/index-document.js';
-import { majorUnit } from './exchange-rates.js';
+import { majorUnit, pairsOf } from './exchange-rates.js';
 import type { MarketData } from './market-data.js';
-import { referenceSpells } from './reference-spells.js';
+import { isBlank, referenceSpells, type ReferenceSpell } from './reference-spells.js';
 
 /**
  * Market identifiers of the exchange rates that names a universe lists (every name, when it lists none) need into the currency of
@@ -37,4 +37,40 @@ function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly strin
   }
   kept.set(market, names);
   return names;
+}
+
+/**
+ * Names a universe lists (every name, when it lists none) that have no currency on some day on which they have a bar, while the store
+ * declares none: their prices are taken to be in the currency of the index. Ascending; exchange rates are not among them.
+ */
+export function namesWithoutCurrency(market: MarketData, { currency, universe }: IndexDocument): string[] {
+  if (market.currency != null) return [];
+  const listed = universe?.kind === 'list' ? new Set(universe.identifiers) : undefined;
+  const pairs = pairsOf(market, [...namesByCurrency(market).keys(), currency]);
+  return blankNames(market).filter((name) => !pairs.has(name) && (listed === undefined || listed.has(name)));
+}
+
+const blank = new WeakMap<MarketData, readonly string[]>();
+
+/** Names that have no currency on some day on which they have a bar, ascending. @cost O(N), and O(T) for each name whose currency begins late, the first time */
+function blankNames(market: MarketData): readonly string[] {
+  const known = blank.get(market);
+  if (known !== undefined) return known;
+  const spells = referenceSpells(market, 'CURRENCY');
+  const names = market.identifiers.filter((_, column) => {
+    const own = spells[column]!;
+    return own.length === 0 || own.some(({ value }) => isBlank(value)) || hasBarBefore(market, column, own[0]!);
+  });
+  blank.set(market, names);
+  return names;
+}
+
+/** Whether a name has a bar before its first spell begins. */
+function hasBarBefore({ dates, fields, identifiers }: MarketData, column: number, { from }: ReferenceSpell): boolean {
+  const close = fields.get('CLOSE')!;
+  for (let row = 0; row < dates.length && dates[row]! < from; row++) {
+    const price = close[row * identifiers.length + column]!;
+    if (price === price) return true;
+  }
+  return false;
 }

@@ -19,14 +19,14 @@ const kept = new WeakMap<MarketData, Map<string, ColumnSpells>>();
 
 /**
  * The spells of one reference column for every name, by column of the market; empty for a name without reference rows.
- * Neighbouring rows with the same value are one spell.
+ * Neighbouring rows with the same value are one spell. A currency that the store declares holds wherever a name has none.
  * @cost O(rows of the table) the first time
  */
 export function referenceSpells(market: MarketData, column: string): ColumnSpells {
   const columns = kept.get(market) ?? new Map<string, ColumnSpells>();
   kept.set(market, columns);
   const known = columns.get(column);
-  const spells = known ?? spellsOf(market, column);
+  const spells = known ?? declaredSpells(market, column);
   columns.delete(column);
   columns.set(column, spells);
   if (known !== undefined) return known;
@@ -38,6 +38,12 @@ export function referenceSpells(market: MarketData, column: string): ColumnSpell
     columns.delete(oldest);
   }
   return spells;
+}
+
+function declaredSpells(market: MarketData, column: string): ColumnSpells {
+  const spells = spellsOf(market, column);
+  const { currency = null } = market;
+  return column === 'CURRENCY' && currency !== null ? spells.map((own) => filled(own, currency)) : spells;
 }
 
 function countOf(column: ColumnSpells): number {
@@ -57,6 +63,22 @@ function spellsOf(market: MarketData, column: string): ColumnSpells {
     }
     return spells;
   });
+}
+
+/** Spells with a value wherever there was none. */
+function filled(spells: readonly ReferenceSpell[], value: ReferenceValue): ReferenceSpell[] {
+  const whole: ReferenceSpell[] = [{ from: -Infinity, value }];
+  for (const spell of spells) {
+    const next = { from: spell.from, value: isBlank(spell.value) ? value : spell.value };
+    if (next.from === -Infinity) whole[0] = next;
+    else if (whole.at(-1)!.value !== next.value) whole.push(next);
+  }
+  return whole;
+}
+
+/** Whether a reference value tells nothing. */
+export function isBlank(value: ReferenceValue): boolean {
+  return value === null || value === '';
 }
 
 /** The value that holds on a day, null before the first spell. */

@@ -3,6 +3,7 @@ import { inForce, type Composer, type Composition } from '../backtest/simulate/c
 import { dayFrom, formatDay, type Day } from '../days.js';
 import { isDerivedDocument, type DerivedDocument, type IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
+import { requireRates } from '../market/exchange-rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal, type ErrorCode } from '../refusal.js';
 import { sessionWithData, type RulePreview } from '../rules/preview.js';
@@ -105,6 +106,7 @@ function previewAt(composer: Composer, indexId: string, { session, parent, isFir
   const solve = solver.solve(parent, previous);
   if (solve.outcome.kind !== 'solved') throw refusalOf(solver.solvers, solve);
   const sm = composer.market(document.derivation.source_index_id);
+  requireRates(sm, parent.columns, { currency: document.currency, session });
   return { sm, document, session, parent, held: heldWeights(solve), sides: rowSides(solve.problem, solve.outcome.solution), relaxed: solve.relaxed, findings: findingsOf(solve) };
 }
 

@@ -1,6 +1,7 @@
 import { hasAnyBar, type Composer } from '../backtest/simulate/compositions.js';
 import { coveredRange } from '../calendars/covered-range.js';
 import type { Day } from '../days.js';
+import { requireRates } from '../market/exchange-rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { isRuleDecider, type RuleDecided, type RuleDecider, type RuleUndecided } from './decide.js';
@@ -33,6 +34,7 @@ export function previewRules(composer: Composer, indexId: string, asOf: Day): Ru
   if (session < 0) return { resolved: null };
   const decision = decider.decide(session, incumbentsFor(composer, decider, { indexId, session }));
   if (decision.kind === 'refused') throw new Refusal(decision.code as Refusal['code'], decision.finding.message, { findings: [decision.finding] });
+  if (decision.kind === 'decided') requireRates(sm, decision.columns, { currency: composer.document(indexId).currency, session });
   return { resolved: { sm, session, universe: composer.universe(indexId, session), decision } };
 }
 

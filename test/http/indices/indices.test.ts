@@ -17,7 +17,7 @@ const SHARES: Readonly<Record<string, (t: number) => number>> = { A: () => 10, B
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
 const table = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
 const golden = {
-  store_id: 'golden', name: 'golden', activate: true,
+  store_id: 'golden', name: 'golden', currency: 'USD', activate: true,
   tables: {
     market: table(['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING'], Object.entries(CLOSES).flatMap(([name, closes]) => closes.map((close, t) => [name, DAYS[t], close, SHARES[name]!(t)]))),
     reference: table(['identifier', 'SECTOR'], [['A', 'S1'], ['B', 'S1'], ['C', 'S2'], ['E', 'S2']]),

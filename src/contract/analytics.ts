@@ -59,6 +59,7 @@ export type RebalancePricingPayload = z.infer<typeof RebalancePricingPayload>;
 export const RebalanceSnapshot = z
   .strictObject({
     date: date('Date the weights took effect.'),
+    schedule_dates: z.array(z.string()).meta({ description: 'Dates of the schedule that it was carried out for: date, and those of closed days behind it that come to the same session.' }),
     weights: weightMap('Applied weights, summing to 1.'),
     uncapped_weights: weightMap('Weights before capping; equal to weights where no cap was applied.'),
     cap: z.number().nullable().meta({ description: 'Effective maximum single weight, if one applies.' }),

@@ -3,8 +3,7 @@ import type { CalendarOption, Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { refuseWithFindings } from '#domain/refusal.js';
-import type { RebalanceDate } from '#domain/schedule/schedule.js';
-import { scheduleAround } from '#domain/schedule/schedule-view.js';
+import { scheduleAround, type ScheduleDate } from '#domain/schedule/schedule-view.js';
 
 /** The calendar that forms preselect. */
 const DEFAULT_CALENDAR = 'XNYS';
@@ -62,7 +61,7 @@ function asOfDay({ asof, as_of }: ScheduleQuery): Day | undefined {
 }
 
 /** By effective date, ascending. */
-function announcementsOf(dates: readonly RebalanceDate[]): Record<string, string> {
-  const ascending = dates.toSorted((a, b) => a.session - b.session);
+function announcementsOf(dates: readonly ScheduleDate[]): Record<string, string> {
+  const ascending = dates.toSorted((a, b) => a.date - b.date);
   return Object.fromEntries(ascending.map(({ date, decision }) => [formatDay(date), formatDay(decision)]));
 }

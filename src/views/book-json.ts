@@ -2,10 +2,10 @@ import type { BookPayload, CalendarCoveragePayload } from '#contract/analytics.j
 import type { WeightsFrame } from '#domain/backtest/record/field.js';
 import type { RecordedBook } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/days.js';
-import { jsonObject, numberMember, objectMember, seriesMember, textMember, valueMember, writtenMember } from './json-object.js';
+import { jsonObject, numberMember, objectMember, seriesMember, textMember, upgradeItems, valueMember, writtenMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
 import { daysToken } from './series-json.js';
-import { writeSnapshots } from './snapshots-json.js';
+import { SNAPSHOT, writeSnapshots } from './snapshots-json.js';
 
 /** Writes weights frames of one record: one that was written already is copied instead of formatted again. */
 export type FrameWriter = (frame: WeightsFrame) => void;
@@ -53,7 +53,10 @@ export const BOOK = jsonObject<BookPayload, BookSource>({
     else json.raw('{"index":[],"columns":[],"data":[]}');
   }),
   weights_dates_total: numberMember(({ book: { frame, days } }) => (frame ? days.length : 0)),
-  rebalances: writtenMember((json, { book, identifiers }) => writeSnapshots(json, identifiers, book.snapshots)),
+  rebalances: {
+    write: (json, { book, identifiers }) => writeSnapshots(json, identifiers, book.snapshots),
+    upgrade: upgradeItems(SNAPSHOT),
+  },
   rebalances_total: numberMember(({ book }) => book.rebalancesTotal),
   calendar_coverage: objectMember(COVERAGE, ({ book }) => book.coverage),
   divisor: {

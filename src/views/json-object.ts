@@ -86,6 +86,11 @@ export function objectMember<V, S, P>(object: JsonObject<P>, of: (source: S) => 
   };
 }
 
+/** Upgrades each item of a stored list. */
+export function upgradeItems<P>(object: JsonObject<P>): (value: unknown) => unknown {
+  return (value) => (Array.isArray(value) ? value.map(object.upgrade) : value);
+}
+
 /** A dated series. @param of dates as `daysToken` gives them, and their values */
 export function seriesMember<S>(name: string, of: (source: S) => { readonly dates: Uint8Array; readonly values: Float64Array }): Member<SeriesPayload, S> {
   return { write: (json, source) => writeSeriesBody(json, { name, ...of(source) }) };

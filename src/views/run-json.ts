@@ -5,11 +5,11 @@ import type { Snapshot } from '#domain/backtest/record/schema.js';
 import { assertReturns, summaryOf, type RunSummary } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import { formatDay, formatDayTimestamp } from '#domain/days.js';
-import { jsonObject, numberMember, objectMember, seriesMember, textMember, valueMember, writtenMember } from './json-object.js';
+import { jsonObject, numberMember, objectMember, seriesMember, textMember, upgradeItems, valueMember, writtenMember } from './json-object.js';
 import { createJsonWriter } from './json-writer.js';
 import { gapsAndPricing, provenance, type RunStamp } from './provenance-json.js';
 import { dayText, daysToken, writeSeriesBody } from './series-json.js';
-import { writeSnapshotList } from './snapshots-json.js';
+import { SNAPSHOT, writeSnapshotList } from './snapshots-json.js';
 
 /** Weights written in the snapshots of one result, most recent first: some 60 MB of text. */
 export const SNAPSHOT_CELLS_MAX = 2_000_000;
@@ -124,14 +124,17 @@ const RESULT = jsonObject<BacktestRunResult, ResultSource>({
   }),
   metrics: valueMember(({ run }) => run.metrics),
   ...gapsAndPricing<ResultSource>(),
-  rebalances: writtenMember((json, { snapshots: { before, behind, added, identifiers }, places }) => {
-    json.raw('[');
-    const from = json.mark();
-    json.token(behind);
-    writeSnapshotList(json, identifiers, added, before + behind.length);
-    places.snapshots = { from, to: json.mark() };
-    json.raw(']');
-  }),
+  rebalances: {
+    write(json, { snapshots: { before, behind, added, identifiers }, places }) {
+      json.raw('[');
+      const from = json.mark();
+      json.token(behind);
+      writeSnapshotList(json, identifiers, added, before + behind.length);
+      places.snapshots = { from, to: json.mark() };
+      json.raw(']');
+    },
+    upgrade: upgradeItems(SNAPSHOT),
+  },
   rebalances_total: numberMember(({ run }) => run.rebalancesTotal),
   returns: seriesMember('returns', ({ run, later }) => ({ dates: later, values: run.returns })),
   total_costs: numberMember(({ run }) => run.totalCosts),

@@ -14,8 +14,13 @@ interface SnapshotSource {
   written: { readonly from: number; readonly to: number };
 }
 
-const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
+export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
   date: textMember(({ snapshot }) => formatDay(snapshot.date)),
+  schedule_dates: {
+    ...valueMember(({ snapshot: { date, also } }: SnapshotSource) => [date, ...also].map(formatDay)),
+    // Version 0.1.0 dropped further dates.
+    older: ({ date }) => [String(date)],
+  },
   weights: writtenMember((json, source) => {
     const from = json.mark();
     writeWeights(json, source, source.snapshot.weights);

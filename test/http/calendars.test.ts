@@ -17,6 +17,7 @@ const DOCUMENTS = new Map(
     document('QUARTERS', {}),
     document('LAGGED', { rebalance: { frequency: 'monthly', anchor: 'third_friday', effective_lag: 5 } }),
     document('DAILY', { base_date: '1971-01-04', rebalance: { frequency: 'daily' } }),
+    document('MONDAYS', { calendar: 'XTKS', base_date: '2019-04-17', rebalance: { frequency: 'weekly', weekday: 0, roll: 'unadjusted', effective_lag: 1 } }),
     document('SUNDAYS', { rebalance: { frequency: 'monthly', anchor: 'day_of_month', day: 31, roll: 'unadjusted' } }),
     document('TABLES', { calendar: 'XTAE', rebalance: { frequency: 'monthly' } }),
   ].map((each) => [each.id, each]),
@@ -120,6 +121,12 @@ describe('GET /indices/{index_id}/schedule', () => {
   test('keeps the dates of an unadjusted schedule', async () => {
     expect((await schedule('/indices/SUNDAYS/schedule?asof=2024-03-30&limit=1')).upcoming).toEqual(['2024-03-31']);
     expect((await schedule('/indices/SUNDAYS/schedule?asof=2024-03-31&limit=1')).recent).toEqual(['2024-03-31']);
+  });
+
+  test('keeps every date of an unadjusted schedule and its announcement, also of two that come to one session', async () => {
+    const { recent, upcoming, announcements } = await schedule('/indices/MONDAYS/schedule?asof=2019-04-30&limit=2');
+    expect([recent, upcoming]).toEqual([['2019-04-29', '2019-04-22'], ['2019-05-06', '2019-05-13']]);
+    expect(announcements).toEqual({ '2019-04-22': '2019-04-19', '2019-04-29': '2019-04-25', '2019-05-06': '2019-04-25', '2019-05-13': '2019-05-10' });
   });
 
   test('takes as_of for asof, and refuses two dates', async () => {

@@ -2948,6 +2948,8 @@ export interface RebalancePricingPayload {
 export interface RebalanceSnapshot {
   /** Date the weights took effect. */
   readonly date: string;
+  /** Dates of the schedule that it was carried out for: date, and those of closed days behind it that come to the same session. */
+  readonly schedule_dates: readonly string[];
   /** Applied weights, summing to 1. */
   readonly weights: Readonly<Record<string, number>>;
   /** Weights before capping; equal to weights where no cap was applied. */

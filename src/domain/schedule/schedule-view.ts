@@ -7,12 +7,15 @@ import { rebalanceDates, type RebalanceDate } from './schedule.js';
 /** The rebalances around a date. */
 export interface ScheduleAround {
   /** Effective on or before the date, newest first. */
-  readonly recent: readonly RebalanceDate[];
+  readonly recent: readonly ScheduleDate[];
   /** Effective after the date, soonest first. */
-  readonly upcoming: readonly RebalanceDate[];
+  readonly upcoming: readonly ScheduleDate[];
   /** Last day upcoming rebalances are told for. */
   readonly lookaheadEnd: Day;
 }
+
+/** A date of the schedule, and the session its composition is decided on. */
+export type ScheduleDate = Pick<RebalanceDate, 'date' | 'decision'>;
 
 export interface ScheduleAroundQuery {
   readonly rebalance: RebalanceSpec;
@@ -25,7 +28,8 @@ export interface ScheduleAroundQuery {
 
 export function scheduleAround({ rebalance, calendar, baseDay, asOf, limit }: ScheduleAroundQuery): ScheduleAround {
   const lookaheadEnd = Math.min(asOf + LIMITS.SCHEDULE_LOOKAHEAD_DAYS, calendar.sessions.at(-1) ?? calendar.coverage.to);
-  const dates = rebalanceDates({ rebalance, calendar, baseDay, from: calendar.coverage.from, to: calendar.coverage.to });
+  const rebalances = rebalanceDates({ rebalance, calendar, baseDay, from: calendar.coverage.from, to: calendar.coverage.to });
+  const dates = rebalances.flatMap(({ date, decision, also = [] }) => [date, ...also].map((day): ScheduleDate => ({ date: day, decision })));
   const past = dates.filter(({ date }) => date <= asOf);
   return {
     recent: past.toReversed().slice(0, limit),

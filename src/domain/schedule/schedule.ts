@@ -12,6 +12,8 @@ export interface RebalanceDate {
   readonly session: Day;
   /** The session the composition is decided on: `effective_lag` sessions before `session`. */
   readonly decision: Day;
+  /** Later dates of an unadjusted schedule that come to the same session: the rebalance is carried out once for all of them. */
+  readonly also?: readonly Day[];
 }
 
 export interface ScheduleQuery {
@@ -25,29 +27,35 @@ export interface ScheduleQuery {
 
 /**
  * The rebalances of an index whose sessions lie in the window, ascending and at most one a session. The first of all is the base
- * rebalance, on the first session on or after the base day; none comes before it. A date whose anchor period the calendar covers
- * only in part is left out rather than moved.
+ * rebalance, on the first session on or after the base day; none comes before it, and no date joins it. A date whose anchor period
+ * the calendar covers only in part is left out rather than moved.
  * @cost O(periods of the coverage x log sessions)
  */
 export function rebalanceDates({ rebalance, calendar, baseDay, from, to }: ScheduleQuery): readonly RebalanceDate[] {
   const { sessions } = calendar;
   const base = firstAtLeast(sessions, baseDay);
   if (base === sessions.length) return [];
-  const dates: RebalanceDate[] = [];
-  let latest = -1;
-  const add = (date: Day, position: number): void => {
-    const session = sessions[position]!;
-    if (position <= latest) return;
-    latest = position;
-    if (session < from || session > to) return;
-    dates.push({ date, session, decision: sessions[position - rebalance.effective_lag] ?? session });
-  };
-  add(sessions[base]!, base);
+  const landings: Landing[] = [{ date: sessions[base]!, position: base, also: [] }];
   for (const day of scheduledDays(rebalance, calendar, sessions[base]!)) {
     const landing = land(day, rebalance.roll, calendar);
-    if (landing !== undefined) add(landing.date, landing.position);
+    const latest = landings.at(-1)!;
+    if (landing === undefined || landing.position < latest.position || landing.position === base) continue;
+    if (landing.position > latest.position) landings.push({ ...landing, also: [] });
+    else if (landing.date > latest.date) latest.also.push(landing.date);
   }
-  return dates;
+  return landings.flatMap(({ date, position, also }) => {
+    const session = sessions[position]!;
+    if (session < from || session > to) return [];
+    return [{ date, session, decision: sessions[position - rebalance.effective_lag] ?? session, ...(also.length > 0 ? { also } : {}) }];
+  });
+}
+
+interface Landing {
+  readonly date: Day;
+  /** Of its session. */
+  readonly position: number;
+  /** Later dates that come to the same session. */
+  readonly also: Day[];
 }
 
 /** Where a scheduled day comes to lie: its date and the position of its session; undefined beyond the covered sessions. */

@@ -42,25 +42,25 @@ export function laterRebalances({ book }: Pick<IndexRun, 'book'>, cadence: Rebal
   return rebalances.some(({ session }) => session <= from) ? undefined : rebalances;
 }
 
-/** What a book holds on dates, by the session each is priced from, which is none before the first; of several on one the last counts. */
-function onSessions(book: IndexRun['book'], dates: readonly Pick<RebalanceDate, 'date' | 'session'>[], first: number): Composition[] {
+/** What a book holds on dates, by the session each is priced from, which is none before the first. */
+function onSessions(book: IndexRun['book'], dates: readonly Pick<RebalanceDate, 'date' | 'session' | 'also'>[], first: number): Composition[] {
   const { sm } = book;
-  const bySession = new Map<number, Composition>();
-  for (const { date, session } of dates) {
+  const bySession = new Map<number, Day[]>();
+  for (const { date, also = [], session } of dates) {
     let position = lastAtMost(sm.sessions, session);
     while (position > first && !hasAnyBar(sm, position)) position--;
-    bySession.set(position, heldComposition(book, date, position));
+    bySession.set(position, [...new Set([...(bySession.get(position) ?? []), date, ...also])]);
   }
-  return [...bySession.values()].toSorted((a, b) => a.session - b.session);
+  return Array.from(bySession, ([session, days]) => heldComposition(book, days, session)).toSorted((a, b) => a.session - b.session);
 }
 
 /** What a strategy holds at first: what its index does at that close. */
 export function openingOf({ book }: Pick<IndexRun, 'book'>, from: number): Composition {
-  return heldComposition(book, book.sm.sessions[from]!, from);
+  return heldComposition(book, [book.sm.sessions[from]!], from);
 }
 
 /** What a book holds, as a composition that nothing was capped in; without what it holds in cash. */
-function heldComposition(book: IndexRun['book'], date: Day, session: number): Composition {
+function heldComposition(book: IndexRun['book'], [date, ...also]: readonly Day[], session: number): Composition {
   const { columns, weights } = heldAt(book, session);
-  return { date, session, decision: session, announced: null, columns, weights, uncapped: weights, cap: null, capped: new Int32Array(0), redistributed: 0 };
+  return { date: date!, also, session, decision: session, announced: null, columns, weights, uncapped: weights, cap: null, capped: new Int32Array(0), redistributed: 0 };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
+import { formatDay } from '#domain/days.js';
 import { IndexDocument, type IndexDocument as Definition } from '#domain/documents/index-document.js';
 import { runResultJson } from '#views/run-json.js';
 import { portfolioTransactionsOf } from './transactions.js';
@@ -29,6 +30,8 @@ function simulate({ dates = WEEK, treatment = {}, rebalance = { frequency: 'none
   });
   return runOn(CALENDARS, buildMarket({ dates, ...sketch }), document, { transaction_cost_bps: costBps, start: start ?? null, end });
 }
+
+const STAMP = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
 
 const levels = (run: Run): number[] => [...run.index.book.value];
 
@@ -245,6 +248,19 @@ describe('the schedule', () => {
     const second = run.rebalances[1]!;
     expect([second.date - second.session, run.portfolio.sm.sessions[second.session]]).toEqual([19_791 - 4, 19_790]);
     expect(weightsOf(run, 4)).toEqual({ A: 0.5, B: 0.5 });
+  });
+
+  test('unadjusted is carried out once for two dates that come to one session, and reports both', () => {
+    const both = ['2024-03-09', '2024-03-10'];
+    const run = simulate({ dates: twoWeeks, close: { A: twoWeeks.map((_, t) => 100 + t), B: twoWeeks.map(() => 100) }, rebalance: { frequency: 'custom', dates: both, roll: 'unadjusted' } });
+    expect(run.rebalances.map(({ date, also }) => [date, ...also].map(formatDay))).toEqual([['2024-03-04'], both]);
+    const result = JSON.parse(new TextDecoder().decode(runResultJson(run, STAMP)));
+    expect(result.rebalances.map((snapshot: { schedule_dates: string[] }) => snapshot.schedule_dates)).toEqual([['2024-03-04'], both]);
+    expect(result.rebalance_pricing).toEqual([
+      { date: '2024-03-04', priced_from: '2024-03-04' },
+      { date: '2024-03-09', priced_from: '2024-03-08' },
+      { date: '2024-03-10', priced_from: '2024-03-08' },
+    ]);
   });
 
   test('on an unscheduled closure takes effect at the close before', () => {

@@ -94,6 +94,15 @@ describe('a schedule', () => {
     expect(found[1]).toEqual({ date: dayFrom('2024-03-31'), session: dayFrom('2024-03-28'), decision: dayFrom('2024-03-28') });
   });
 
+  test('keeps every unadjusted date of days on which the exchange is closed, for one rebalance', () => {
+    // Tokyo is closed from 27 April to 6 May 2019: two Mondays have the prices of Friday, 26 April.
+    const mondays: Spec = { frequency: 'weekly', weekday: 0, roll: 'unadjusted' };
+    const found = schedule(mondays, '2019-04-17', '2019-05-20', { code: 'XTKS' });
+    const friday = dayFrom('2019-04-26');
+    expect(found.map(({ date }) => formatDay(date))).toEqual(['2019-04-17', '2019-04-22', '2019-04-29', '2019-05-13', '2019-05-20']);
+    expect(found[2]).toEqual({ date: dayFrom('2019-04-29'), session: friday, decision: friday, also: [dayFrom('2019-05-06')] });
+  });
+
   test('drops an unadjusted date that would take effect on the base session or before it', () => {
     const spec: Spec = { frequency: 'custom', dates: ['2024-03-31', '2024-04-06'], roll: 'unadjusted' };
     expect(dates(spec, '2024-03-28', '2024-12-31')).toEqual(['2024-04-06']);

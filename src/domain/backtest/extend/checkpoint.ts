@@ -38,7 +38,7 @@ export interface RunCheckpoint {
 }
 
 /** Changes with everything that a checkpoint holds. */
-export const CHECKPOINT_FORMAT = 8;
+export const CHECKPOINT_FORMAT = 9;
 
 /** An index with the compositions that later decisions can meet: their own incumbents, or the universe of another index. */
 export interface RecentIndex {

@@ -5,7 +5,7 @@ import { POOLS, type Reference } from './places.js';
 import { PLAIN, REST, type RunRecord } from './schema.js';
 
 /** Changes whenever the same columns give another text of the record. */
-export const RECORD_FORMAT = 2;
+export const RECORD_FORMAT = 3;
 
 /**
  * A record in the columns of its run: a description as JSON in which every array is a place, and the arrays one behind the other

@@ -47,7 +47,7 @@ export function gapsOf({ gaps, portfolio: { sm } }: GappedRun): RecordedGaps {
   };
 }
 
-/** Effective date of each rebalance, and the session it was priced from. */
+/** Each date of the schedule on which a rebalance took effect, and the session it was priced from. */
 export interface RecordedPricing {
   readonly dates: Int32Array;
   readonly pricedFrom: Int32Array;
@@ -59,10 +59,8 @@ interface PricedRun {
 }
 
 export function pricingOf({ rebalances, portfolio: { sm } }: PricedRun): RecordedPricing {
-  return {
-    dates: Int32Array.from(rebalances, ({ date }) => date),
-    pricedFrom: Int32Array.from(rebalances, ({ session }) => sm.sessions[session]!),
-  };
+  const dated = rebalances.flatMap(({ date, also, session }) => [date, ...also].map((day) => ({ day, session })));
+  return { dates: Int32Array.from(dated, ({ day }) => day), pricedFrom: Int32Array.from(dated, ({ session }) => sm.sessions[session]!) };
 }
 
 /** The most recent holdings at closes, by date then name. `at` are positions in the days of the whole portfolio. */

@@ -32,6 +32,8 @@ const SNAPSHOT = group({
   capped: composition.positions({ whole: ({ capped }) => capped }),
   redistributed: composition.fixed(({ redistributed }) => redistributed),
   uncapped: composition.f64({ whole: ({ weights, uncapped }) => (isEqual(weights, uncapped) ? weights : uncapped) }),
+  /** Later dates of the schedule that it was carried out for as well. */
+  also: composition.fixed(({ also }) => also),
 });
 export type Snapshot = Recorded<typeof SNAPSHOT>;
 

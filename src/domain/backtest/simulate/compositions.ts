@@ -14,6 +14,8 @@ import type { Decided, Decider, DecisionMemory, Undecided } from './decider.js';
 export interface Composition {
   /** Effective date by the schedule. */
   readonly date: Day;
+  /** Later dates of the schedule that it is carried out for as well: those of closed days that come to the same session. */
+  readonly also: readonly Day[];
   /** Session at whose close the weights take effect and whose prices the trades use. */
   readonly session: number;
   /** Session whose data the composition was decided from. */
@@ -307,6 +309,7 @@ function firstPriced(composer: Composer, { indexId, until }: Pick<ComposeInput, 
 
 export interface DueRebalance {
   readonly date: Day;
+  readonly also: readonly Day[];
   readonly session: number;
   readonly decision: number;
   readonly announced: Day | null;
@@ -344,12 +347,12 @@ interface ScheduledRebalances {
 
 function placeRebalances({ rebalance }: IndexDocument, sm: SessionMarket, { first, dates }: ScheduledRebalances): DueRebalance[] {
   const { sessions } = sm;
-  return dates.map(({ date, session, decision }) => {
+  return dates.map(({ date, also = [], session, decision }) => {
     const position = pricedSession(sm, lastAtMost(sessions, session), first);
     const decided = Math.min(lastAtMost(sessions, decision), position);
     const reaches = rebalance.effective_lag > 0 && sessions[decided] !== undefined && decision >= sessions[0]! && decision < session;
-    if (!reaches) return { date, session: position, decision: position, announced: null };
-    return { date, session: position, decision: decided, announced: sessions[decided]! };
+    if (!reaches) return { date, also, session: position, decision: position, announced: null };
+    return { date, also, session: position, decision: decided, announced: sessions[decided]! };
   });
 }
 
@@ -370,9 +373,9 @@ export function hasAnyBar(sm: SessionMarket, session: number): boolean {
 }
 
 /** A decided composition on its effective session; names that have ended since are left out pro rata. */
-function takeEffect(sm: SessionMarket, { date, session, decision, announced }: DueRebalance, decided: Decided): Composition | undefined {
+function takeEffect(sm: SessionMarket, timing: DueRebalance, decided: Decided): Composition | undefined {
   const { columns, weights, uncapped, cap, capped, redistributed } = decided;
-  const timing = { date, session, decision, announced };
+  const { session, decision } = timing;
   const staying = decision === session ? columns : columns.filter((column) => !sm.hasEnded(session, column));
   if (staying.length === 0) return undefined;
   if (staying.length === columns.length) return { ...timing, columns, weights, uncapped, cap, capped, redistributed };

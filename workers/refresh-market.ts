@@ -1,7 +1,8 @@
 import { openMarket, shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Task } from '#jobs/tasks.js';
-import { digestContent, type KnownDigests, type MarketContent } from '#market/content.js';
+import { digestContent, type KnownDigests } from '#market/content.js';
+import type { MarketContent } from '#market/market-content.js';
 import { warnOfMarket } from '#market/market-warnings.js';
 import { createProblems } from '#market/problems.js';
 import { refreshContent } from '#market/refresh-content.js';

@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { start, stop } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
 import { openCalendars } from '#market/calendar-files.js';
-import type { MarketContent } from '#market/content.js';
+import type { MarketContent } from '#market/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { writeMarket } from '#market/write-market.js';
 import { sessionsBetween } from '#services/store-jobs.js';

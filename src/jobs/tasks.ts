@@ -18,7 +18,7 @@ import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
 import type { RankingName } from '#domain/sweeps/sweep-request.js';
 import type { Patch, SweepBase } from '#domain/sweeps/variants.js';
 import type { NameBars, SeriesRequest } from '#market/price-series.js';
-import type { RefreshOptions } from '#market/refresh-content.js';
+import type { RefreshOptions } from '#market/refresh-report.js';
 import type { RefreshReport } from '#market/refresh-report.js';
 
 /** Every task a worker can run: the one list that services, the pool and `workers/` agree on. */

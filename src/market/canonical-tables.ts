@@ -1,6 +1,6 @@
 import { compareText } from '#domain/findings.js';
 import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
-import type { MarketContent } from './content.js';
+import type { MarketContent } from './market-content.js';
 
 /**
  * The tables of a content as canonical JSON: the bytes that `canonicalJson` gives for rows as objects by column name, so that the order

@@ -1,6 +1,6 @@
 import { createActionRows } from './action-rows.js';
 import type { Cell } from './cells.js';
-import type { MarketContent } from './content.js';
+import type { MarketContent } from './market-content.js';
 import type { CsvRecord } from './csv.js';
 import { marketRecords, raggedRow, textCells } from './csv.js';
 import type { Dataset } from './datasets.js';

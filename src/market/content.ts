@@ -3,18 +3,11 @@ import { setImmediate } from 'node:timers/promises';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { compareText } from '#domain/findings.js';
 import type { ContentDigests } from '#domain/market/handle.js';
-import type { CorporateAction, MarketData, Membership, ReferenceTable } from '#domain/market/market-data.js';
+import type { MarketData } from '#domain/market/market-data.js';
 import { canonicalTables } from './canonical-tables.js';
 import { BLOCK_DAYS, blockDigests, DIGEST_BYTES, type KnownBlocks, type MadeBlocks } from './day-blocks.js';
 import { historyDigests } from './history.js';
-import type { Panels } from './panels.js';
-
-/** The values of a store, whatever it is called and wherever they came from. */
-export interface MarketContent extends Panels {
-  readonly reference: ReferenceTable;
-  readonly actions: readonly CorporateAction[];
-  readonly universes: readonly Membership[];
-}
+import type { MarketContent } from './market-content.js';
 
 /** Version of the canonical form: a change of it changes every content hash. */
 const FORMAT = 2;

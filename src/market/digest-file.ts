@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import type { FileDigest } from './read-source.js';
+
+/** A file as it was read. */
+export interface FileDigest {
+  readonly label: string;
+  readonly bytes: number;
+  /** SHA-256 of its bytes, hex. */
+  readonly sha256: string;
+}
 
 /** Bytes read at a time. */
 const CHUNK_BYTES = 1 << 20;

@@ -1,7 +1,7 @@
 import { DATASETS, type Dataset } from './datasets.js';
 import { digestFile, digestMemory } from './digest-file.js';
 import { identityOfFile, type DatasetFiles, type SourceFile } from './folder.js';
-import type { FileDigest } from './read-source.js';
+import type { FileDigest } from './digest-file.js';
 
 /** A file as it was when a version of a store was read from it, all of it. */
 export interface KnownFile extends FileDigest {

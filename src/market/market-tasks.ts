@@ -7,7 +7,7 @@ import type { Day } from '#domain/days.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { ContentDigests } from '#domain/market/handle.js';
 import type { ErrorDetail } from '#domain/refusal.js';
-import type { FileDigest } from './read-source.js';
+import type { FileDigest } from './digest-file.js';
 import type { KnownTables } from './known-files.js';
 import type { HandOver } from './shared-market.js';
 import type { SyntheticSpec } from './synthetic/spec.js';

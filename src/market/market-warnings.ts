@@ -1,7 +1,7 @@
 import { formatDay } from '#domain/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { firstAtLeast } from '#domain/search.js';
-import type { MarketContent } from './content.js';
+import type { MarketContent } from './market-content.js';
 import type { Problems } from './problems.js';
 
 /** A growth further from 1 than this, with no action to explain it, is doubtful. */

@@ -2,7 +2,7 @@ import { formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { CorporateAction, Membership, ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
 import { compareActions } from './action-rows.js';
-import type { MarketContent } from './content.js';
+import type { MarketContent } from './market-content.js';
 import { refuseSize } from './market-limits.js';
 import { emptyPanel, type Panels } from './panels.js';
 import type { Problems } from './problems.js';

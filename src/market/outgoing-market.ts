@@ -1,7 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { shareMarket } from '#domain/market/handle.js';
 import { allOver } from './all-over.js';
-import type { MarketContent } from './content.js';
+import type { MarketContent } from './market-content.js';
 import { BLOCK_DAYS } from './day-blocks.js';
 import type { Panels } from './panels.js';
 import { daysOf, isFull, stretchDays, throughout, type Extent, type HandOver } from './shared-market.js';

@@ -2,7 +2,7 @@ import { ImportBody, type ImportHeader } from '#domain/documents/import-request.
 import { parseJson } from '#domain/parse-json.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { checkShape } from '#domain/shape.js';
-import type { MarketContent } from './content.js';
+import type { MarketContent } from './market-content.js';
 import type { ImportAnswer } from './market-tasks.js';
 import { mergeContents } from './merge-content.js';
 import type { Problems } from './problems.js';

@@ -1,4 +1,4 @@
-import type { MarketContent } from './content.js';
+import type { MarketContent } from './market-content.js';
 import { createContentRows, type ContentRows } from './content-rows.js';
 import { CsvFault, readCsv } from './csv.js';
 import { DATASETS, type Dataset } from './datasets.js';

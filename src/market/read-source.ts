@@ -7,11 +7,11 @@ import { createGunzip } from 'node:zlib';
 import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
 import { createActionRows } from './action-rows.js';
 import type { Cell } from './cells.js';
-import type { MarketContent } from './content.js';
+import type { MarketContent } from './market-content.js';
 import { tableRecords } from './content-rows.js';
 import { CsvFault, marketRecords, readCsv } from './csv.js';
 import { DATASETS, type Dataset } from './datasets.js';
-import { digestFile, digestMemory } from './digest-file.js';
+import { digestFile, digestMemory, type FileDigest } from './digest-file.js';
 import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName, type DuckDb } from './duckdb.js';
 import { identityOfFile, type DatasetFiles, type SourceFile } from './folder.js';
 import { JsonLinesFault, readJsonLines } from './json-lines.js';
@@ -26,14 +26,6 @@ import { createReferenceRows } from './reference-rows.js';
 import type { DayFollower } from './scatter-rows.js';
 import type { TableRows } from './table-rows.js';
 import { createUniverseRows } from './universe-rows.js';
-
-/** A file as it was read. */
-export interface FileDigest {
-  readonly label: string;
-  readonly bytes: number;
-  /** SHA-256 of its bytes, hex. */
-  readonly sha256: string;
-}
 
 /** What a source holds, before anything is made of it. */
 export interface SourceRead {

@@ -1,21 +1,9 @@
 import type { Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
-import type { MarketContent } from './content.js';
-import type { Dataset } from './datasets.js';
+import type { MarketContent } from './market-content.js';
 import { holdsAny } from './market-changes.js';
 import { roomyMemory, takenDays, withoutEmptyLines, type Panels } from './panels.js';
-import { refreshReport, type RefreshReport } from './refresh-report.js';
-
-export interface RefreshOptions {
-  /** Last day to bring in; later days that are held stay as they are. Null: whatever there is. */
-  readonly until: Day | null;
-  /** Take every value from the source, rather than only days after the last one held. */
-  readonly full: boolean;
-  /** Whether all bars of the source came, those of days that are held among them. */
-  readonly isWhole: boolean;
-  /** Tables that are as they are held: nothing of them came. */
-  readonly kept?: readonly Dataset[];
-}
+import { refreshReport, type RefreshOptions, type RefreshReport } from './refresh-report.js';
 
 /** A content after a refresh, and what is new in it. */
 export interface Refreshed {

@@ -1,12 +1,22 @@
 import { formatDay, type Day } from '#domain/days.js';
 import { orderFindings, type Finding } from '#domain/findings.js';
-import type { MarketContent } from './content.js';
+import type { MarketContent } from './market-content.js';
 import type { Dataset } from './datasets.js';
 import { compareBars, holdsAny, newColumns, type MarketChanges } from './market-changes.js';
 import type { Panels } from './panels.js';
-import type { RefreshOptions } from './refresh-content.js';
 import { RESTATEMENTS_MAX, type Restatement, type RowCounts } from './restatements.js';
 import { compareTables, type TableChanges, type TableDataset } from './table-changes.js';
+
+export interface RefreshOptions {
+  /** Last day to bring in; later days that are held stay as they are. Null: whatever there is. */
+  readonly until: Day | null;
+  /** Take every value from the source, rather than only days after the last one held. */
+  readonly full: boolean;
+  /** Whether all bars of the source came, those of days that are held among them. */
+  readonly isWhole: boolean;
+  /** Tables that are as they are held: nothing of them came. */
+  readonly kept?: readonly Dataset[];
+}
 
 /** What a refresh did, as its job reports it. */
 export interface RefreshReport {

@@ -1,6 +1,6 @@
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import { formatDay, type Day } from '#domain/days.js';
-import type { MarketContent } from './content.js';
+import type { MarketContent } from './market-content.js';
 import type { Problems } from './problems.js';
 
 /** Days told one by one; of more they are counted. */

@@ -1,7 +1,7 @@
 import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { CorporateAction, Membership, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
-import type { MarketContent } from './content.js';
+import type { MarketContent } from './market-content.js';
 import type { Dataset } from './datasets.js';
 import { createRestatements, type RowChanges, type RowCounts } from './restatements.js';
 

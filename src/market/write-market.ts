@@ -1,8 +1,8 @@
 import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ReferenceValue } from '#domain/market/market-data.js';
-import type { MarketContent } from './content.js';
-import type { FileDigest } from './read-source.js';
+import type { MarketContent } from './market-content.js';
+import type { FileDigest } from './digest-file.js';
 import { writeParquet, type ParquetColumn, type RowGroup } from './write-parquet.js';
 
 /** Rows of a row group: DuckDB's own choice, and small enough to hold a few columns of it in memory. */

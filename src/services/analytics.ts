@@ -19,6 +19,7 @@ import type { BacktestPayload } from './backtest-job.js';
 import { assertOrder, assertRunnable, createBacktestPlans, estimatedBytes } from './backtest-plans.js';
 import type { Precondition } from './preconditions.js';
 import { assertSubject, readRun, requireRun } from './run-documents.js';
+import type { StoredBytes } from './stored-bytes.js';
 import { createRunRecords, recordEtag } from './run-records.js';
 import type { ViewCache } from './view-cache.js';
 
@@ -31,13 +32,6 @@ export interface AnalyticsDependencies {
   readonly calendars: Calendars;
   readonly views: ViewCache;
   readonly engineVersion: string;
-}
-
-/** Stored bytes on their way out. */
-export interface StoredBytes {
-  readonly length: number;
-  readonly etag: string;
-  open(): ReadableStream<Uint8Array>;
 }
 
 /** Stored bytes that were read and are what was written. */

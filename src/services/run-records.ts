@@ -4,7 +4,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
-import type { StoredBytes } from './analytics.js';
+import type { StoredBytes } from './stored-bytes.js';
 import { begunFiles, provenanceOf } from './run-documents.js';
 
 export interface RunRecordsDependencies {

@@ -18,7 +18,6 @@ import type { StoreActivity } from './store-activity.js';
 import { allStores, blankStore, readStore, requireStore, slugOf, storeNotFound, toDataStore, withoutPassword } from './store-documents.js';
 import { activateIn } from './store-jobs.js';
 import { loadedFields, type StoreLoading } from './store-loading.js';
-import type { Stores } from './stores.js';
 
 export interface StoreRegistrationDependencies {
   readonly documents: DocumentStore;
@@ -36,7 +35,16 @@ export interface StoreRegistrationDependencies {
 }
 
 /** The list of stores: folders and databases come on it, their entries change, and stores of any kind leave it. */
-export function createStoreRegistration(dependencies: StoreRegistrationDependencies): Pick<Stores, 'create' | 'update' | 'remove'> {
+export interface StoreRegistration {
+  /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, FOLDER_REGISTERED, STORE_LOADING, NOT_SUPPORTED */
+  create(request: DataStoreCreate): Promise<DataStore>;
+  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, PRECONDITION_FAILED, FOLDER_REGISTERED, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED, NOT_SUPPORTED */
+  update(storeId: string, request: DataStoreUpdate, ifMatch: Precondition | undefined): Promise<{ readonly store: DataStore; readonly etag: string }>;
+  /** @throws Refusal STORE_NOT_FOUND, PRECONDITION_FAILED, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
+  remove(storeId: string, ifMatch: Precondition | undefined): Promise<void>;
+}
+
+export function createStoreRegistration(dependencies: StoreRegistrationDependencies): StoreRegistration {
   const { documents, activity, markets, loading, locations, databases, folders, readers, closing, timestamp } = dependencies;
 
   async function create(request: DataStoreCreate): Promise<DataStore> {

@@ -14,7 +14,6 @@ import type { DocumentStore } from '#store/documents.js';
 import type { StoreActivity } from './store-activity.js';
 import { isRefreshable } from './store-documents.js';
 import { sessionsBetween, writingStore, type GeneratePayload, type GenerateRequest, type StoreJobs } from './store-jobs.js';
-import type { Stores } from './stores.js';
 
 export interface StoreSubmissionsDependencies {
   readonly documents: DocumentStore;
@@ -30,7 +29,18 @@ export interface StoreSubmissionsDependencies {
 const READER_BYTES = 512 << 20;
 
 /** Work on stores that is asked for and done as a job. */
-export function createStoreSubmissions(dependencies: StoreSubmissionsDependencies): Pick<Stores, 'activate' | 'generate' | 'refresh' | 'sync'> {
+export interface StoreSubmissions {
+  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
+  activate(storeId: string, origin: Origin | null): Promise<JobStatus>;
+  /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_LOADING */
+  generate(request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus>;
+  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_NOT_SERVED, STORE_LOADING, STORE_REFRESHING */
+  refresh(storeId: string, request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
+  /** Refreshes the served store. @throws Refusal NO_DATA_SOURCE, and as `refresh` */
+  sync(request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
+}
+
+export function createStoreSubmissions(dependencies: StoreSubmissionsDependencies): StoreSubmissions {
   const { documents, activity, jobs, kinds, markets, calendars, timestamp } = dependencies;
 
   async function activate(storeId: string, origin: Origin | null): Promise<JobStatus> {

@@ -1,5 +1,5 @@
 import type {
-  DataAudit, DataStore, DataStoreCollection, DataStoreCreate, DataStoreUpdate, GenerateSyntheticRequest, ImportResult, RefreshRequest, RepairRequest,
+  DataAudit, DataStore, DataStoreCollection, ImportResult, RepairRequest,
 } from '#contract/stores.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { formatDay } from '#domain/days.js';
@@ -7,8 +7,6 @@ import type { StoreDocument } from '#domain/documents/store-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import type { Origin } from '#jobs/origin.js';
-import type { JobStatus } from '#jobs/status.js';
 import type { DatabasePlaces } from '#market/databases/database-place.js';
 import { importTemplate, type TemplateFormat } from '#market/import-template.js';
 import type { Locations } from '#market/locations.js';
@@ -17,7 +15,6 @@ import type { ServedMarkets } from '#market/served-markets.js';
 import type { DocumentStore } from '#store/documents.js';
 import type { ServedStore } from './data.js';
 import { createGate } from './gate.js';
-import type { Precondition } from './preconditions.js';
 import { placedAt, refusedData } from './refused-data.js';
 import { createStoreActivity } from './store-activity.js';
 import { createStoreAudits } from './store-audits.js';
@@ -25,9 +22,9 @@ import { readStore, toListedStore } from './store-documents.js';
 import { createStoreImports } from './store-imports.js';
 import type { StoreJobs } from './store-jobs.js';
 import type { StoreLoading } from './store-loading.js';
-import { createStoreRegistration } from './store-registration.js';
+import { createStoreRegistration, type StoreRegistration } from './store-registration.js';
 import { createStoreResumption } from './store-resumption.js';
-import { createStoreSubmissions } from './store-submissions.js';
+import { createStoreSubmissions, type StoreSubmissions } from './store-submissions.js';
 
 export interface StoresDependencies {
   readonly documents: DocumentStore;
@@ -44,28 +41,14 @@ export interface StoresDependencies {
   readonly timestamp: () => string;
 }
 
-export interface Stores {
+export interface Stores extends StoreRegistration, StoreSubmissions {
   list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<DataStoreCollection>;
   /** @returns the store, with its document's etag while nothing is being done to it. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(storeId: string): Promise<{ readonly store: DataStore; readonly etag: string | undefined }>;
-  /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, FOLDER_REGISTERED, STORE_LOADING, NOT_SUPPORTED */
-  create(request: DataStoreCreate): Promise<DataStore>;
-  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, PRECONDITION_FAILED, FOLDER_REGISTERED, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED, NOT_SUPPORTED */
-  update(storeId: string, request: DataStoreUpdate, ifMatch: Precondition | undefined): Promise<{ readonly store: DataStore; readonly etag: string }>;
-  /** @throws Refusal STORE_NOT_FOUND, PRECONDITION_FAILED, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
-  remove(storeId: string, ifMatch: Precondition | undefined): Promise<void>;
-  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
-  activate(storeId: string, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   importData(body: Uint8Array): Promise<ImportResult>;
   /** The blank template of an import. */
   template(format: TemplateFormat): { readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string; readonly name: string };
-  /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_LOADING */
-  generate(request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus>;
-  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_NOT_SERVED, STORE_LOADING, STORE_REFRESHING */
-  refresh(storeId: string, request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
-  /** Refreshes the served store. @throws Refusal NO_DATA_SOURCE, and as `refresh` */
-  sync(request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
   /** What is probably wrong in a store. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED */
   audit(storeId: string, signal: AbortSignal): Promise<DataAudit>;
   /** A new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */

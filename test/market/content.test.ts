@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { openMarket, openMarketGently, shareMarket } from '#domain/market/handle.js';
-import { contentHash, digestContent, type MarketContent } from '#market/content.js';
+import { contentHash, digestContent } from '#market/content.js';
+import type { MarketContent } from '#market/market-content.js';
 import { emptyPanel } from '#market/panels.js';
 
 const IDENTIFIERS = ['A', 'B\n"', 'C'];

@@ -1,5 +1,5 @@
 import { createIncomingMarket } from '#market/incoming-market.js';
-import type { MarketContent } from '#market/content.js';
+import type { MarketContent } from '#market/market-content.js';
 import { createOutgoingMarket } from '#market/outgoing-market.js';
 import type { HandOver, SharedMarket } from '#market/shared-market.js';
 

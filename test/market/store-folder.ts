@@ -1,7 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Finding } from '#domain/findings.js';
-import { contentHash, type MarketContent } from '#market/content.js';
+import { contentHash } from '#market/content.js';
+import type { MarketContent } from '#market/market-content.js';
 import type { Dataset } from '#market/datasets.js';
 import { folderFiles } from '#market/folder.js';
 import { createLocations } from '#market/locations.js';

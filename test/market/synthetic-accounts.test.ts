@@ -4,7 +4,7 @@ import { ACTION_KINDS, type ReferenceValue } from '#domain/market/market-data.js
 import { alignMarket } from '#domain/market/session-market.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import { openCalendars } from '#market/calendar-files.js';
-import type { MarketContent } from '#market/content.js';
+import type { MarketContent } from '#market/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import type { SyntheticSpec } from '#market/synthetic/spec.js';
 import { deciderOf } from '../domain/rules/rule-market.js';

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openCalendars } from '#market/calendar-files.js';
-import { contentHash, type MarketContent } from '#market/content.js';
+import { contentHash } from '#market/content.js';
+import type { MarketContent } from '#market/market-content.js';
 import { warnOfMarket } from '#market/market-warnings.js';
 import { createProblems } from '#market/problems.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';

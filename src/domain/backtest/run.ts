@@ -18,7 +18,7 @@ import type { DecisionMemory } from './simulate/decider.js';
 import { followBook } from './simulate/follow-book.js';
 import { constrainRebalances } from '../strategies/constrained-rebalances.js';
 import { openingOf, ownRebalances } from '../strategies/own-rebalances.js';
-import { bookDays, heldAt, indexBook, indexTerms, isCapped } from './simulate/index-run.js';
+import { bookDays, heldAt, indexBook, indexTerms, isCapped, type IndexRun } from './simulate/index-run.js';
 import type { BacktestPlan, StrategyTerms } from './plan.js';
 import { roomForColumns } from './run-file/room.js';
 import { simulateBook } from './simulate/simulate-book.js';
@@ -85,14 +85,6 @@ export interface FindingGroups {
   readonly indexExits: readonly Finding[];
   readonly portfolioExits: readonly Finding[];
   readonly rights: readonly Finding[];
-}
-
-/** An index from its first composition to the end of the run. */
-export interface IndexRun {
-  readonly compositions: Compositions;
-  readonly book: Book;
-  readonly days: Int32Array;
-  readonly coverage: CalendarCoverage | null;
 }
 
 export interface RunInput {

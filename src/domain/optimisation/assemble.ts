@@ -2,6 +2,7 @@ import { metricDiagonal } from '#kernels/optimisation/metric.js';
 import type { Kink, Norm, Program } from '#kernels/optimisation/program.js';
 import { isStuck, type Limit, type LinearRow, type NormRow } from '../constraints/program-row.js';
 import { coefficientsAt, type AverageViews } from './averages.js';
+import type { Change } from './change.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 
 /** Share of the mean variance added to the objective per squared active weight, so that every problem has one answer. */
@@ -23,13 +24,6 @@ export interface Assembly {
   readonly views?: AverageViews | undefined;
   /** Radii of soft norms by origin, wider than the client's. */
   readonly radii?: ReadonlyMap<Origin, number>;
-}
-
-export interface Change {
-  readonly origin: Origin;
-  /** Null widens the limits of the row that no parameter moves, by `to`. */
-  readonly parameter: string | null;
-  readonly to: number;
 }
 
 /** A choice among the names that makes the non-convex rows linear. */

@@ -1,6 +1,7 @@
 import { NO_ROWS } from '#kernels/optimisation/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import { assembleProgram, type Change } from './assemble.js';
+import { assembleProgram } from './assemble.js';
+import type { Change } from './change.js';
 import { fromBestViews, type AverageViews } from './averages.js';
 import type { Movable } from './movables.js';
 import type { Problem } from './problem.js';

@@ -1,6 +1,6 @@
 import { findConstraintClass } from '../constraints/catalogue.js';
 import { isStuck, slopesOf, type Average, type Limit, type LinearRow, type ProgramRow } from '../constraints/program-row.js';
-import type { Change } from './assemble.js';
+import type { Change } from './change.js';
 import type { Origin, Problem } from './problem.js';
 
 /** A parameter of a row that a relaxation may move, or the width of its limits that no parameter moves. */

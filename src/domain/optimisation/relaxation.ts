@@ -1,5 +1,6 @@
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import { assembleProgram, type Change } from './assemble.js';
+import { assembleProgram } from './assemble.js';
+import type { Change } from './change.js';
 import { fromBestViews, type AverageViews } from './averages.js';
 import { isAccepted, movableIn, type Movable } from './movables.js';
 import type { Origin, Problem } from './problem.js';

@@ -1,5 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceAt } from '../market/market-data.js';
+import type { FactorModel } from './factor-model.js';
 import { createKeep } from './kept.js';
 import { KEPT_COMPONENTS, principalFactors, principalParts, type PrincipalParts } from './principal-factors.js';
 import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
@@ -8,18 +9,6 @@ import { sectorFactors } from './sector-factors.js';
 
 export const FACTOR_MODELS = ['market_sector', 'statistical'] as const;
 export type FactorModelName = (typeof FACTOR_MODELS)[number];
-
-/** A factor model of n names: returns are exposures times factor returns plus something of their own. */
-export interface FactorModel {
-  /** Names of the factors, [K]. */
-  readonly factors: readonly string[];
-  /** B, [n x K]. */
-  readonly exposures: Float64Array;
-  /** F, annualised, [K x K]. */
-  readonly covariance: Float64Array;
-  /** D, annualised, [n]. */
-  readonly specific: Float64Array;
-}
 
 /** Active variance split into what factors explain and what they do not. */
 export interface FactorRisk {

@@ -2,7 +2,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { lowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
 import { principalComponents, type PrincipalComponents } from '#kernels/moments/principal-components.js';
 import { LIMITS } from '../limits.js';
-import type { FactorModel } from './factor-risk.js';
+import type { FactorModel } from './factor-model.js';
 
 /** Components that are kept of names, whatever is asked for: as many as a request may choose, so that another choice costs nothing more. */
 export const KEPT_COMPONENTS = 20;

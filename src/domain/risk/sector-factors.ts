@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { compareText } from '../findings.js';
-import type { FactorModel } from './factor-risk.js';
+import type { FactorModel } from './factor-model.js';
 import { annualCovariance, annualVariances } from './annual-moments.js';
 
 /** What an engine must offer to regress on groups. */

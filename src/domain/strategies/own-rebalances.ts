@@ -1,6 +1,5 @@
 import { hasAnyBar, type Composition } from '../backtest/simulate/compositions.js';
-import { heldAt } from '../backtest/simulate/index-run.js';
-import type { IndexRun } from '../backtest/run.js';
+import { heldAt, type IndexRun } from '../backtest/simulate/index-run.js';
 import type { Day } from '../days.js';
 import type { RebalanceSpec } from '../documents/index-document.js';
 import { rebalanceDates, type RebalanceDate } from '../schedule/schedule.js';

@@ -2,7 +2,7 @@ import { dayFrom } from '#domain/days.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import { compareActions } from '../action-rows.js';
-import type { MarketContent } from '../content.js';
+import type { MarketContent } from '../market-content.js';
 import { withoutEmptyLines } from '../panels.js';
 import type { ActionRow, Repair } from './doubt.js';
 

@@ -3,7 +3,7 @@ import { compareText } from '#domain/findings.js';
 import type { Membership, ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 import { compareActions } from '../action-rows.js';
-import type { MarketContent } from '../content.js';
+import type { MarketContent } from '../market-content.js';
 import { emptyPanel } from '../panels.js';
 import type { Report } from './accounts.js';
 import type { Birth, Company } from './company.js';

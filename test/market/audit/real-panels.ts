@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { inflateRawSync } from 'node:zlib';
 import { dayFrom, type Day } from '#domain/days.js';
 import type { Adjustment } from '#domain/market/market-data.js';
-import type { MarketContent } from '#market/content.js';
+import type { MarketContent } from '#market/market-content.js';
 import { emptyPanel } from '#market/panels.js';
 import { REAL_SETS, wideTable } from '../real-sets.js';
 

@@ -4,7 +4,8 @@ import { compareActions } from '#market/action-rows.js';
 import { applyRepairs } from '#market/audit/apply-repairs.js';
 import { auditMarket } from '#market/audit/audit-market.js';
 import { openCalendars } from '#market/calendar-files.js';
-import { contentHash, type MarketContent } from '#market/content.js';
+import { contentHash } from '#market/content.js';
+import type { MarketContent } from '#market/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { formatDay } from '#domain/days.js';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { openCalendars } from '#market/calendar-files.js';
-import type { MarketContent } from '#market/content.js';
+import type { MarketContent } from '#market/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { writeMarket } from '#market/write-market.js';
 import { runService, type RunningService } from '../running-service.js';

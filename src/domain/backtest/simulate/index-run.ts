@@ -3,6 +3,15 @@ import type { ReturnVariant } from '../../market/market-data.js';
 import type { Book } from './book.js';
 import type { Compositions } from './compositions.js';
 import { simulateBook } from './simulate-book.js';
+import type { CalendarCoverage } from './window.js';
+
+/** An index from its first composition to the end of the run. */
+export interface IndexRun {
+  readonly compositions: Compositions;
+  readonly book: Book;
+  readonly days: Int32Array;
+  readonly coverage: CalendarCoverage | null;
+}
 
 /** Terms on which an index grows: its treatment in its currency, in its own variant unless another is asked for. */
 export function indexTerms({ treatment, document }: Pick<Compositions, 'treatment' | 'document'>, variant: ReturnVariant = treatment.dividends): GrowthTerms {

@@ -1,6 +1,6 @@
 import { SIZE } from '../style-sheet.js';
 import type { Typesetter } from '../text/typesetter.js';
-import type { TableColumn, TableContent } from './lay-table.js';
+import type { TableColumn, TableContent } from './table-content.js';
 
 /** A column with its place in a table. */
 export interface FittedColumn {

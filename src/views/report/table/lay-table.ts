@@ -3,26 +3,7 @@ import type { Part, Section } from '../page/layout.js';
 import { HAIRLINE, INK, LEADING, LINE, MUTED, SIZE, SPACE } from '../style-sheet.js';
 import type { Typesetter } from '../text/typesetter.js';
 import { fitColumns, type FittedColumn } from './fit-columns.js';
-
-export interface TableColumn {
-  readonly head: string;
-  /** Figures stand to the right, text to the left. */
-  readonly isFigure: boolean;
-}
-
-export interface TableRow {
-  /** Text of each column. */
-  readonly cells: readonly string[];
-  /** A sum: bold, below a rule. */
-  readonly isTotal?: boolean;
-  /** Colour behind each cell. */
-  readonly tints?: readonly (string | null)[];
-}
-
-export interface TableContent {
-  readonly columns: readonly TableColumn[];
-  readonly rows: readonly TableRow[];
-}
+import type { TableColumn, TableContent, TableRow } from './table-content.js';
 
 const ROW_PADDING = 3;
 const HEAD_PADDING = 3.5;

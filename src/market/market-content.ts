@@ -1,0 +1,9 @@
+import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
+import type { Panels } from './panels.js';
+
+/** The values of a store, whatever it is called and wherever they came from. */
+export interface MarketContent extends Panels {
+  readonly reference: ReferenceTable;
+  readonly actions: readonly CorporateAction[];
+  readonly universes: readonly Membership[];
+}

@@ -1,0 +1,6 @@
+/** Stored bytes on their way out. */
+export interface StoredBytes {
+  readonly length: number;
+  readonly etag: string;
+  open(): ReadableStream<Uint8Array>;
+}

@@ -1,0 +1,19 @@
+export interface TableColumn {
+  readonly head: string;
+  /** Figures stand to the right, text to the left. */
+  readonly isFigure: boolean;
+}
+
+export interface TableRow {
+  /** Text of each column. */
+  readonly cells: readonly string[];
+  /** A sum: bold, below a rule. */
+  readonly isTotal?: boolean;
+  /** Colour behind each cell. */
+  readonly tints?: readonly (string | null)[];
+}
+
+export interface TableContent {
+  readonly columns: readonly TableColumn[];
+  readonly rows: readonly TableRow[];
+}

@@ -31,8 +31,9 @@ export const render: Task<'render'> = async ({ template, runs, renderedAt, marke
 const NOT_ASKED: RiskFound = { missing: 'No risk was estimated.' };
 
 /** What cannot be estimated is told in the report, which is drawn all the same. */
-async function riskOf({ columns }: StoredRun, handle: MarketHandle | null): Promise<RiskFound> {
+async function riskOf({ columns, isOtherStore }: StoredRun, handle: MarketHandle | null): Promise<RiskFound> {
   if (handle === null) return { missing: 'Risk is estimated from the data store being served; none is.' };
+  if (isOtherStore) return { missing: `Risk is estimated from the data store being served, ${handle.storeId}; the run was made on another.` };
   const held = withRunFile(columns, (run) => readHeld(run, null));
   try {
     return { measured: await onEngine((engine) => measureRisk(engine, { held, market: openedMarket(handle), benchmark: null }).risk) };
@@ -52,7 +53,7 @@ function withRuns<T>(runs: readonly StoredRun[], { risks, opened }: Opening, use
   const [first, ...rest] = runs;
   if (first === undefined) return use(opened);
   return withRunFile(first.columns, (columns) => {
-    const figures = createRunFigures({ columns, overview: readOverview(first.overview), risk: risks.get(first.indexId) ?? NOT_ASKED });
+    const figures = createRunFigures({ columns, overview: readOverview(first.overview), risk: risks.get(first.indexId) ?? NOT_ASKED, stale: first.stale });
     return withRuns(rest, { risks, opened: new Map([...opened, [first.indexId, figures]]) }, use);
   });
 }

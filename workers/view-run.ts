@@ -51,7 +51,7 @@ async function show(input: RunViewInput): Promise<Shown> {
     }
     case 'compare': {
       const comparison = withRuns(input.columns, compareRuns);
-      return { bytes: comparisonBytes(comparison), write: (json) => writeComparison(json, comparison) };
+      return { bytes: comparisonBytes(comparison), write: (json) => writeComparison(json, comparison, input) };
     }
     case 'weights':
       return document(await showWeights(input));

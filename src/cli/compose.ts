@@ -57,6 +57,7 @@ import { requireIndex } from '#services/stored-indices.js';
 import { createSweepJob } from '#services/sweep-job.js';
 import { createSweeps } from '#services/sweeps.js';
 import { createStrategies } from '#services/strategies.js';
+import { createRunStates } from '#services/run-states.js';
 import { createViewCache } from '#services/view-cache.js';
 import { createWarmUp } from '#services/warm-up.js';
 import { createWatchlists } from '#services/watchlists.js';
@@ -206,17 +207,18 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
 
   const backtestJob = createBacktestJob({ documents: store.documents, artifacts: store.artifacts, markets });
   const views = createViewCache();
+  const states = createRunStates({ documents: store.documents, artifacts: store.artifacts, markets, engineVersion: version });
   const analytics = createAnalytics({
-    documents: store.documents, artifacts: store.artifacts, jobs, kind: backtestJob, markets, calendars, views, engineVersion: version,
+    documents: store.documents, artifacts: store.artifacts, jobs, kind: backtestJob, markets, calendars, views, states, engineVersion: version,
   });
-  const replayJob = createReplayJob({ documents: store.documents, artifacts: store.artifacts, markets, planOf: analytics.planOf });
+  const replayJob = createReplayJob({ documents: store.documents, artifacts: store.artifacts, markets, planOf: states.planNow });
   const sweepJob = createSweepJob({ markets, workers: settings.workers });
-  const simulationJob = createSimulationJob({ documents: store.documents, artifacts: store.artifacts, markets });
+  const simulationJob = createSimulationJob({ documents: store.documents, artifacts: store.artifacts, markets, states });
   const riskModelJob = createRiskModelJob({ documents: store.documents, artifacts: store.artifacts, markets });
   const riskModels = createRiskModels({ documents: store.documents, artifacts: store.artifacts, jobs, kind: riskModelJob, markets });
   const optimisationJob = createOptimisationJob({ markets });
   const optimise = createOptimise({ documents: store.documents, artifacts: store.artifacts, jobs, kind: optimisationJob, markets, calendars, now: Date.now });
-  const renderJob = createRenderJob({ documents: store.documents, artifacts: store.artifacts, markets, timestamp: () => formatTimestamp(Date.now()) });
+  const renderJob = createRenderJob({ documents: store.documents, artifacts: store.artifacts, markets, states, timestamp: () => formatTimestamp(Date.now()) });
   const reports = createReports({ documents: store.documents, artifacts: store.artifacts, jobs, kind: renderJob, now: Date.now });
   const derivatives = createDerivatives({ levelsOf: analytics.levelsOf, calendars });
 
@@ -260,8 +262,8 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...strategyHandlers(createStrategies({ documents: store.documents, jobs, markets })),
     ...optimiseHandlers(optimise, indices),
     ...riskModelHandlers(riskModels),
-    ...rollingRiskHandlers(createRollingRisk({ documents: store.documents, artifacts: store.artifacts, jobs, markets, views })),
-    ...simulationHandlers(createSimulations({ documents: store.documents, artifacts: store.artifacts, jobs, markets, calendars, kind: simulationJob })),
+    ...rollingRiskHandlers(createRollingRisk({ documents: store.documents, artifacts: store.artifacts, jobs, states, views })),
+    ...simulationHandlers(createSimulations({ documents: store.documents, artifacts: store.artifacts, jobs, markets, states, calendars, kind: simulationJob })),
     ...reportHandlers(reports),
     ...derivativeHandlers(derivatives),
     ...documentationHandlers(documentationSources()),

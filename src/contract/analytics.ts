@@ -9,6 +9,7 @@ import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
 import { compositionErrors, Finding, listingQuery, SeriesPayload, skippedFields, TableFrame } from './common.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
+import { stale, type Stateless } from './run-state.js';
 
 const fraction = (description: string) => z.number().meta({ description: `${description} A fraction.` });
 const date = (description: string) => z.string().meta({ description, format: 'date' });
@@ -26,9 +27,11 @@ export const BacktestRequest = z
     end: terms.end.unwrap().optional().meta(given(terms.end)),
     initial_capital: terms.initial_capital.unwrap().optional().meta(given(terms.initial_capital)),
     transaction_cost_bps: terms.transaction_cost_bps.unwrap().optional().meta(given(terms.transaction_cost_bps)),
+    if_stale: z.boolean().default(false).meta({ description: 'Run only when the stored run is not what a run of this request would give now; its result is answered otherwise.' }),
   })
   .meta({ id: 'BacktestRequest', description: 'A field that is not given is that of the strategy, when one is run, else its default.' });
-export type BacktestRequest = z.infer<typeof BacktestRequest>;
+/** What is asked of a run, whether or not it has to be made. */
+export type BacktestRequest = Omit<z.infer<typeof BacktestRequest>, 'if_stale'>;
 
 export const BacktestMetrics = z
   .strictObject({
@@ -185,6 +188,7 @@ export type PortfolioBookPayload = z.infer<typeof PortfolioBookPayload>;
 
 export const BacktestResultSummary = z
   .strictObject({
+    ...stale,
     benchmark: BookPayload.nullable(),
     index: z.strictObject({ target: BookPayload.nullable(), optimised: BookPayload.nullable() }).meta({ id: 'IndexBooksPayload' }),
     metrics: BacktestMetrics,
@@ -195,11 +199,11 @@ export const BacktestResultSummary = z
     ...provenance,
   })
   .meta({ id: 'BacktestResultSummary' });
-export type BacktestResultSummary = z.infer<typeof BacktestResultSummary>;
+export type BacktestResultSummary = Stateless<z.infer<typeof BacktestResultSummary>>;
 
 export const BacktestJobStatus = jobStatus('BacktestJobStatus', 'backtest', BacktestRunResult);
 
-export const BacktestRecordRow = z.strictObject({ index_id: z.string(), run_at: z.string().nullable() }).meta({ id: 'BacktestRecordRow' });
+export const BacktestRecordRow = z.strictObject({ ...stale, index_id: z.string(), run_at: z.string().nullable() }).meta({ id: 'BacktestRecordRow' });
 export const BacktestRecordCollection = z.strictObject({ backtests: z.array(BacktestRecordRow), ...skippedFields }).meta({ id: 'BacktestRecordCollection' });
 export type BacktestRecordCollection = z.infer<typeof BacktestRecordCollection>;
 
@@ -215,6 +219,7 @@ export const ConcentrationPayload = z
 
 export const OverviewView = z
   .strictObject({
+    ...stale,
     index_id: z.string(),
     name: z.string(),
     concentration: ConcentrationPayload,
@@ -231,7 +236,7 @@ export const OverviewView = z
     end: z.string(),
   })
   .meta({ id: 'OverviewView' });
-export type OverviewView = z.infer<typeof OverviewView>;
+export type OverviewView = Stateless<z.infer<typeof OverviewView>>;
 
 export const ContributionPayload = z
   .strictObject({ asset_id: z.string(), average_weight: z.number(), contribution: z.number(), total_return: z.number() })
@@ -239,6 +244,7 @@ export const ContributionPayload = z
 
 export const AttributionView = z
   .strictObject({
+    ...stale,
     index_id: z.string(),
     contributions: z.array(ContributionPayload).meta({ description: 'By contribution, largest first, then identifier.' }),
     total_return: z.number(),
@@ -253,7 +259,7 @@ export const AttributionView = z
     end: z.string(),
   })
   .meta({ id: 'AttributionView' });
-export type AttributionView = z.infer<typeof AttributionView>;
+export type AttributionView = Stateless<z.infer<typeof AttributionView>>;
 
 const effect = (description: string) => z.number().nullable().meta({ description: `${description} Null without a benchmark.` });
 
@@ -270,6 +276,7 @@ export const GroupAttributionRow = z
   .meta({ id: 'GroupAttributionRow' });
 export const GroupAttributionView = z
   .strictObject({
+    ...stale,
     index_id: z.string(),
     by: z.string().meta({ description: 'Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested.' }),
     benchmark: z.string().nullable(),
@@ -286,7 +293,7 @@ export const GroupAttributionView = z
     end: z.string(),
   })
   .meta({ id: 'GroupAttributionView' });
-export type GroupAttributionView = z.infer<typeof GroupAttributionView>;
+export type GroupAttributionView = Stateless<z.infer<typeof GroupAttributionView>>;
 
 export const ReconciliationCheck = z
   .strictObject({
@@ -300,12 +307,13 @@ export const ReconciliationCheck = z
   })
   .meta({ id: 'ReconciliationCheck' });
 export const ReconciliationView = z
-  .strictObject({ index_id: z.string(), reconciles: z.boolean(), checks: z.array(ReconciliationCheck) })
+  .strictObject({ ...stale, index_id: z.string(), reconciles: z.boolean(), checks: z.array(ReconciliationCheck) })
   .meta({ id: 'ReconciliationView' });
-export type ReconciliationView = z.infer<typeof ReconciliationView>;
+export type ReconciliationView = Stateless<z.infer<typeof ReconciliationView>>;
 
 export const AssetView = z
   .strictObject({
+    ...stale,
     index_id: z.string(),
     identifier: z.string(),
     beta: z.number(),
@@ -321,12 +329,12 @@ export const AssetView = z
     raw_weight_history: z.record(z.string(), z.number()),
   })
   .meta({ id: 'AssetView' });
-export type AssetView = z.infer<typeof AssetView>;
+export type AssetView = Stateless<z.infer<typeof AssetView>>;
 
-export const CompareEntry = z.strictObject({ index_id: z.string(), level: SeriesPayload, total_return: z.number() }).meta({ id: 'CompareEntry' });
+export const CompareEntry = z.strictObject({ ...stale, index_id: z.string(), level: SeriesPayload, total_return: z.number() }).meta({ id: 'CompareEntry' });
 export type CompareEntry = z.infer<typeof CompareEntry>;
 export const CompareView = z
-  .strictObject({ index_ids: z.array(z.string()), entries: z.array(CompareEntry), observations: z.int(), start: z.string(), end: z.string() })
+  .strictObject({ index_ids: z.array(z.string()), entries: z.array(CompareEntry), findings: z.array(Finding).meta({ description: '`DIFFERENT_DATA` when the runs were made on different contents.' }), observations: z.int(), start: z.string(), end: z.string() })
   .meta({ id: 'CompareView' });
 export type CompareView = z.infer<typeof CompareView>;
 
@@ -362,6 +370,7 @@ export const ActiveRiskPayload = z
 
 export const WeightsView = z
   .strictObject({
+    ...stale,
     index_id: z.string(),
     requested_as_of: z.string().nullable(),
     as_of: z.string(),
@@ -374,10 +383,11 @@ export const WeightsView = z
     active_risk: ActiveRiskPayload.nullable(),
   })
   .meta({ id: 'WeightsView' });
-export type WeightsView = z.infer<typeof WeightsView>;
+export type WeightsView = Stateless<z.infer<typeof WeightsView>>;
 
 export const RiskDecomposition = z
   .strictObject({
+    ...stale,
     contributions: z.record(z.string(), z.number()).meta({ description: 'Share of each factor in the factor variance; may be negative.' }),
     factor_share: z.number(),
     factor_variance: z.number(),
@@ -396,12 +406,12 @@ export const RiskDecomposition = z
     ...riskWindow,
   })
   .meta({ id: 'RiskDecomposition' });
-export type RiskDecomposition = z.infer<typeof RiskDecomposition>;
+export type RiskDecomposition = Stateless<z.infer<typeof RiskDecomposition>>;
 
 export const LevelsView = z
-  .strictObject({ index_id: z.string(), variant: z.enum(RETURN_VARIANTS), levels: SeriesPayload, divisor: SeriesPayload })
+  .strictObject({ ...stale, index_id: z.string(), variant: z.enum(RETURN_VARIANTS), levels: SeriesPayload, divisor: SeriesPayload })
   .meta({ id: 'LevelsView' });
-export type LevelsView = z.infer<typeof LevelsView>;
+export type LevelsView = Stateless<z.infer<typeof LevelsView>>;
 
 const params = z.strictObject({ index_id: Id });
 const window = {
@@ -409,6 +419,8 @@ const window = {
   end: IsoDate.optional().meta({ description: 'Last day wanted; the last of the run by default.' }),
 };
 const runErrors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'] as const;
+/** What comes of a view that needs prices while another store is served than that of its run. */
+const priceErrors = [...runErrors, 'STORE_MISMATCH'] as const;
 /** What can come of running the benchmark from its definition, beside its risk. */
 const benchmarkErrors = [...compositionErrors, 'BENCHMARK_NOT_FOUND', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'] as const;
 const tag = 'analytics';
@@ -424,6 +436,7 @@ export const analyticsRoutes = routes({
     params,
     body: { schema: BacktestRequest, optional: true, example: { start: '2020-01-02', end: '2024-12-31', transaction_cost_bps: 10 } },
     success: { status: 202, description: 'The job; see Location.', schema: BacktestJobStatus },
+    unchanged: { status: 200, description: 'With `if_stale`: the result of the stored run, which a run of this request would give again.', schema: BacktestRunResult },
     errors: ['INDEX_NOT_FOUND', 'BENCHMARK_NOT_FOUND', 'INVALID_RANGE', 'CALENDAR_NOT_COVERED', 'NO_DATA_IN_RANGE', 'RANGE_TOO_SHORT', 'JOB_RUNNING', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'],
   },
   listBacktests: {
@@ -501,7 +514,7 @@ export const analyticsRoutes = routes({
       ...window,
     }),
     success: { status: 200, description: 'The groups.', schema: GroupAttributionView },
-    errors: [...runErrors, ...benchmarkErrors, 'INVALID_RANGE', 'TOTAL_LOSS', 'NO_COMMON_DATES'],
+    errors: [...priceErrors, ...benchmarkErrors, 'INVALID_RANGE', 'TOTAL_LOSS', 'NO_COMMON_DATES'],
   },
   reconcileRun: {
     method: 'GET',
@@ -522,7 +535,7 @@ export const analyticsRoutes = routes({
     summary: 'One name of a run: its price, its weights, how it moved with the run.',
     params: z.strictObject({ index_id: Id, identifier: AssetIdentifier }),
     success: { status: 200, description: 'The name.', schema: AssetView },
-    errors: [...runErrors, 'ASSET_NOT_IN_RUN', 'NO_COMMON_DATES'],
+    errors: [...priceErrors, 'ASSET_NOT_IN_RUN', 'NO_COMMON_DATES'],
   },
   getWeights: {
     method: 'GET',
@@ -537,7 +550,7 @@ export const analyticsRoutes = routes({
       risk: z.boolean().default(false).meta({ description: 'Adds risk contributions.' }),
     }),
     success: { status: 200, description: 'The weights.', schema: WeightsView },
-    errors: [...runErrors, ...benchmarkErrors],
+    errors: [...priceErrors, ...benchmarkErrors],
   },
   getFactorRisk: {
     method: 'GET',
@@ -553,7 +566,7 @@ export const analyticsRoutes = routes({
       factors: z.int().min(1).max(20).default(5).meta({ description: 'Components of the statistical model.' }),
     }),
     success: { status: 200, description: 'The decomposition.', schema: RiskDecomposition },
-    errors: [...runErrors, ...benchmarkErrors],
+    errors: [...priceErrors, ...benchmarkErrors],
   },
   getLevels: {
     method: 'GET',

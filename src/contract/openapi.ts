@@ -74,7 +74,7 @@ const HEADERS = {
 const header = (...names: (keyof typeof HEADERS)[]) => Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
 function operationOf(id: string, route: Route, book: SchemaBook): Json {
-  const { method, tag, summary, description, scope, body, success } = route;
+  const { method, tag, summary, description, scope, body, success, unchanged } = route;
   return {
     operationId: id,
     tags: [tag],
@@ -85,6 +85,7 @@ function operationOf(id: string, route: Route, book: SchemaBook): Json {
     ...(body === undefined ? {} : { requestBody: requestBody(body, book) }),
     responses: {
       [success.status]: successResponse(method, success, book),
+      ...(unchanged === undefined ? {} : { [unchanged.status]: successResponse(method, unchanged, book) }),
       ...(method === 'GET' && success.status === 200 ? { 304: { description: 'The copy named by If-None-Match is current.', headers: header('X-Request-Id', 'X-Engine-Version', 'ETag') } } : {}),
       ...errorResponses(route),
     },

@@ -3,9 +3,11 @@ import { LIMITS } from '#domain/limits.js';
 import { Id } from '#domain/shape.js';
 import { TableFrame } from './common.js';
 import { routes } from './route.js';
+import { stale } from './run-state.js';
 
 export const RollingRiskView = z
   .strictObject({
+    ...stale,
     index_id: z.string(),
     window: z.int().nullable().meta({ description: 'Returns of a window; null with a half-life.' }),
     half_life: z.number().nullable().meta({ description: 'Sessions after which the weight of a return halves; null with a window.' }),
@@ -28,6 +30,6 @@ export const rollingRiskRoutes = routes({
       half_life: z.coerce.number().min(1).max(1e6).optional().meta({ description: 'In sessions; instead of a window.' }),
     }),
     success: { status: 200, description: 'The table; without rows when the run is shorter than the window.', schema: RollingRiskView },
-    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE', 'RISK_INSUFFICIENT_DATA'],
+    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE', 'STORE_MISMATCH', 'RISK_INSUFFICIENT_DATA'],
   },
 });

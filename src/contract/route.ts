@@ -26,6 +26,8 @@ export interface Route {
   readonly openQuery?: boolean;
   readonly body?: Body;
   readonly success: Success;
+  /** What is answered instead where a request asks only for what has changed, and nothing has. */
+  readonly unchanged?: Success;
   /** Error codes beside those that every route can answer. */
   readonly errors: readonly ErrorCode[];
 }

@@ -55,6 +55,6 @@ export const simulationRoutes = routes({
     params: z.strictObject({ index_id: Id }),
     body: { schema: SimulationRequest, optional: true, example: { horizon: 252, paths: 100_000, level: 0.9 } },
     success: { status: 202, description: 'The job; see Location.', schema: SimulationJobStatus },
-    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'CALENDAR_NOT_COVERED', 'NO_DATA_SOURCE', 'JOB_RUNNING'],
+    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'CALENDAR_NOT_COVERED', 'NO_DATA_SOURCE', 'STORE_MISMATCH', 'JOB_RUNNING'],
   },
 });

@@ -36,6 +36,7 @@ export const ERRORS = {
   FOLDER_REGISTERED: { status: 409, help: 'The folder, or the same tables of the database, are already registered as a store.' },
   NOTHING_TO_REFRESH: { status: 409, help: 'The store has no source to refresh from.' },
   STORE_NOT_SERVED: { status: 409, help: 'Only the served store re-reads its folder or database; another is read on activation.' },
+  STORE_MISMATCH: { status: 409, help: 'The run was made on another data store than the one being served.' },
   JOB_RUNNING: { status: 409, help: 'A job with the id runs with a different request.' },
   PRECONDITION_FAILED: { status: 412, help: 'The stored document is not the one named by If-Match.' },
   VALIDATION_FAILED: { status: 422, help: 'The request or document has errors; see detail.findings.' },

@@ -6,6 +6,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { StaleState } from '#domain/backtest/stale.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import type { SimulationPlan, SimulationRequest } from '#domain/simulation/simulation.js';
@@ -407,7 +408,7 @@ export interface SumSweepInput {
 export type RunViewInput =
   | { readonly view: 'attribution'; readonly columns: string; readonly start: string | null; readonly end: string | null }
   | { readonly view: 'asset'; readonly columns: string; readonly identifier: string }
-  | { readonly view: 'compare'; readonly columns: readonly string[] }
+  | CompareViewInput
   | { readonly view: 'levels'; readonly columns: string; readonly variant: ReturnVariant | null; readonly start: string | null; readonly end: string | null }
   | WeightsViewInput
   | FactorRiskInput
@@ -438,6 +439,15 @@ export interface ReconcileInput {
   /** The served market and the index the run was compared with, null when there is none: what risk is told from. */
   readonly market: MarketHandle | null;
   readonly benchmark: WeightsViewInput['benchmark'];
+}
+
+export interface CompareViewInput {
+  readonly view: 'compare';
+  readonly columns: readonly string[];
+  /** State of each run. */
+  readonly stale: readonly (StaleState | null)[];
+  /** About the runs together, passed through. */
+  readonly findings: readonly Finding[];
 }
 
 export interface RollingRiskInput {
@@ -491,11 +501,20 @@ export interface RunLevels {
 export interface RenderInput {
   readonly template: ReportTemplateDocument;
   /** The runs that its blocks are bound to; `overview` and `columns` are paths of files. */
-  readonly runs: readonly { readonly indexId: string; readonly overview: string; readonly columns: string }[];
+  readonly runs: readonly RenderedRun[];
   /** Wall-clock time of the rendering, ISO-8601 UTC with offset. */
   readonly renderedAt: string;
   /** The served market, which risk is estimated from; null when there is none or no block asks for it. */
   readonly market: MarketHandle | null;
+}
+
+export interface RenderedRun {
+  readonly indexId: string;
+  readonly overview: string;
+  readonly columns: string;
+  readonly stale: StaleState | null;
+  /** Whether the market is of another store than the run: it says nothing about its risk then. */
+  readonly isOtherStore: boolean;
 }
 
 export interface RenderOutput {

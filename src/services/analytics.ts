@@ -1,5 +1,7 @@
 import type { BacktestRecordCollection, BacktestRequest } from '#contract/analytics.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import { canonicalJson } from '#domain/canonical-json.js';
+import type { Finding } from '#domain/findings.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { LIMITS } from '#domain/limits.js';
@@ -12,8 +14,8 @@ import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { AnswerBytes, RunLevels, RunViewInput } from '#jobs/tasks.js';
-import type { Markets } from '#market/markets.js';
-import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
+import type { Markets, ServedMarket } from '#market/markets.js';
+import { lengthOf, type ArtifactRef, type ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
 import type { BacktestPayload } from './backtest-job.js';
 import { assertOrder, assertRunnable, createBacktestPlans, estimatedBytes } from './backtest-plans.js';
@@ -21,6 +23,8 @@ import type { Precondition } from './preconditions.js';
 import { assertSubject, readRun, requireRun } from './run-documents.js';
 import type { StoredBytes } from './stored-bytes.js';
 import { createRunRecords, recordEtag } from './run-records.js';
+import type { RunStates } from './run-states.js';
+import { stateHead, streamWithHead, unmarked, withHead, type StateHead } from './stamped-json.js';
 import type { ViewCache } from './view-cache.js';
 
 export interface AnalyticsDependencies {
@@ -31,6 +35,7 @@ export interface AnalyticsDependencies {
   readonly markets: Markets;
   readonly calendars: Calendars;
   readonly views: ViewCache;
+  readonly states: RunStates;
   readonly engineVersion: string;
 }
 
@@ -81,8 +86,13 @@ export interface Analytics {
    * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
   start(runId: string, request: BacktestRequest, origin: Origin | null): Promise<JobStatus>;
+  /** The result of the stored run where a run of the request would give it again. @throws Refusal as `start` does before it queues anything */
+  currentResult(runId: string, request: BacktestRequest): Promise<StoredBytes | undefined>;
   list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<BacktestRecordCollection>;
-  /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; so do all that follow */
+  /**
+   * Every view begins with the state of its run. Those that need prices are refused while another store is served than that of the run.
+   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_MISMATCH; so do all that follow
+   */
   record(runId: string): Promise<RunRecordReader>;
   overview(runId: string): Promise<StoredBytes | CheckedBytes>;
   /** @throws Refusal PRECONDITION_FAILED */
@@ -95,8 +105,6 @@ export interface Analytics {
   weights(runId: string, query: WeightsQuery, signal: AbortSignal): Promise<AnswerBytes>;
   factorRisk(runId: string, query: FactorRiskQuery, signal: AbortSignal): Promise<AnswerBytes>;
   levels(runId: string, query: DateWindow & { readonly variant?: ReturnVariant | undefined }, signal: AbortSignal): Promise<AnswerBytes>;
-  /** What would be run under an id, with a request as a run stored it. @throws Refusal as `start` does */
-  planOf(runId: string, request: unknown): Promise<BacktestPlan>;
   /** Largest memory a backtest on the served market needs. @throws Refusal NO_DATA_SOURCE */
   estimatedBytes(): number;
   /** Index points of the latest run, for services that price on them. */
@@ -107,14 +115,30 @@ export interface Analytics {
 const CHECKED_BYTES_MAX = 256 * 1024;
 
 export function createAnalytics(dependencies: AnalyticsDependencies): Analytics {
-  const { documents, artifacts, jobs, kind, markets, calendars, views, engineVersion } = dependencies;
+  const { documents, artifacts, jobs, kind, markets, calendars, views, states, engineVersion } = dependencies;
 
   const plans = createBacktestPlans(documents);
-  const stored = (ref: ArtifactRef): StoredBytes => ({ length: ref.bytes, etag: ref.sha256, open: () => artifacts.stream(ref) });
+  const stored = (ref: ArtifactRef): StoredBytes => ({ length: lengthOf(ref), etag: ref.sha256, open: () => artifacts.stream(ref) });
   const records = createRunRecords({ artifacts, jobs });
-  const columnsOf = async (runId: string): Promise<string> => artifacts.path((await requireRun(documents, runId)).artifacts.columns);
+  const columnsOf = (run: RunDocument): string => artifacts.path(run.artifacts.columns);
+  const headOf = async (run: RunDocument): Promise<StateHead> => stateHead(await states.staleOf(run));
   const make = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> => jobs.query('view-run', input, signal);
-  const view = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> => views.get(questionOf(input), () => make(input, signal));
+  const held = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> => views.get(questionOf(input), () => make(input, signal));
+
+  /** A view with the state of its run before it: the view may be held, the state is that of this moment. */
+  async function stamped(run: RunDocument, view: Promise<AnswerBytes>): Promise<AnswerBytes> {
+    const { bytes } = await view;
+    return { bytes: withHead(await headOf(run), bytes) };
+  }
+
+  /** A market for a view that tells less without it: none where it is of another store than the run. */
+  const ownMarket = async (run: RunDocument, market: ServedMarket | undefined): Promise<ServedMarket | undefined> => ((await states.isOtherStore(run, market)) ? undefined : market);
+
+  async function rowOf(run: RunDocument): Promise<BacktestRecordCollection['backtests'][number]> {
+    const { run_id, run_at } = run;
+    const stale = await states.staleOf(run);
+    return { index_id: run_id, run_at, stale: stale && { ...stale, reasons: [...stale.reasons] } };
+  }
 
   return {
     assertSubject: (runId) => assertSubject(documents, runId),
@@ -135,21 +159,37 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       });
     },
 
+    async currentResult(runId, given) {
+      await assertSubject(documents, runId);
+      const plan = await plans.planOf(runId, given);
+      assertRunnable(plan, { market: markets.require().market, calendars });
+      const found = await documents.get('run', runId);
+      const run = found === undefined || 'unreadable' in found ? undefined : readRun(found.body);
+      // Results of earlier versions, whose store is not known, may lack what a result has today.
+      if (run?.store_id === undefined || (await states.staleOf(run)) !== null) return undefined;
+      const { inset, ...result } = run.artifacts.result;
+      if (inset === undefined || canonicalJson(await states.planNow(run)) !== canonicalJson(plan)) return undefined;
+      return stored({ ...result, inset });
+    },
+
     async list({ limit, after }) {
       const { documents: runs, skipped, skipped_causes } = await documents.list('run', readRun);
       const rows = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
-      return { backtests: rows.map(({ run_id, run_at }) => ({ index_id: run_id, run_at })), skipped, skipped_causes };
+      return { backtests: await Promise.all(rows.map(rowOf)), skipped, skipped_causes };
     },
 
     async record(runId) {
       const run = await requireRun(documents, runId);
-      return { etag: recordEtag(run), read: () => records.read(run) };
+      const head = await headOf(run);
+      return { etag: head.etagOf(recordEtag(run)), read: async () => withHeadStored(head, await records.read(run)) };
     },
     async overview(runId) {
-      const { overview } = (await requireRun(documents, runId)).artifacts;
-      if (overview.bytes > CHECKED_BYTES_MAX) return stored(overview);
+      const run = await requireRun(documents, runId);
+      const { overview } = run.artifacts;
+      const head = await headOf(run);
+      if (overview.bytes > CHECKED_BYTES_MAX) return withHeadStored(head, stored(overview));
       // Damage is told before an answer has begun.
-      return { bytes: new Uint8Array(await artifacts.read(overview)), etag: overview.sha256 };
+      return { bytes: withHead(head, await artifacts.read(overview)), etag: head.etagOf(overview.sha256) };
     },
 
     async remove(runId, ifMatch) {
@@ -159,7 +199,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
         if (found === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
         const run = 'unreadable' in found ? undefined : readRun(found.body);
         const etag = run && recordEtag(run);
-        if (ifMatch !== undefined && !(ifMatch === '*' || (etag !== undefined && ifMatch.includes(etag)))) {
+        if (ifMatch !== undefined && !(ifMatch === '*' || (etag !== undefined && ifMatch.some((named) => unmarked(named) === etag)))) {
           throw new Refusal('PRECONDITION_FAILED', `If-Match names another record than the stored one, whose etag is ${etag ?? 'unknown'}.`, { etag: etag ?? null });
         }
         await tx.delete('run', runId);
@@ -167,20 +207,21 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     },
 
     async attribution(runId, { start = null, end = null }, signal) {
-      const columns = await columnsOf(runId);
+      const run = await requireRun(documents, runId);
       assertOrder({ start, end });
-      return view({ view: 'attribution', columns, start, end }, signal);
+      return stamped(run, held({ view: 'attribution', columns: columnsOf(run), start, end }, signal));
     },
     async groups(runId, { by, benchmark = null, start = null, end = null }, signal) {
-      const columns = await columnsOf(runId);
+      const run = await requireRun(documents, runId);
       assertOrder({ start, end });
       const compared = benchmark === null ? null : { indexId: benchmark, documents: await plans.benchmarkDocuments(benchmark) };
-      const { handle, market } = markets.require();
+      const { handle, market } = await states.requireMarket(run);
       assertReferenceColumn(market, by);
-      return view({ view: 'groups', columns, start, end, by, benchmark: compared, market: handle }, signal);
+      return stamped(run, held({ view: 'groups', columns: columnsOf(run), start, end, by, benchmark: compared, market: handle }, signal));
     },
     async reconcile(runId, signal) {
-      const { artifacts: stored, request } = await requireRun(documents, runId);
+      const run = await requireRun(documents, runId);
+      const { artifacts: stored, request } = run;
       const { benchmark } = BacktestFields.parse(request);
       const isIndex = benchmark?.kind === 'index' && await documents.get('index', benchmark.id) !== undefined;
       const { begun = [], ...others } = stored;
@@ -189,41 +230,67 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const cells = newHashCells(files.length);
       const compared = isIndex ? { indexId: benchmark.id, documents: await plans.benchmarkDocuments(benchmark.id) } : null;
       // Told from the files as they are now. Their hashes take as long as everything else: another thread may take them.
-      const view = make({ view: 'reconcile', columns: artifacts.path(stored.columns), files, cells, market: markets.current()?.handle ?? null, benchmark: compared }, signal);
+      const view = make({ view: 'reconcile', columns: artifacts.path(stored.columns), files, cells, market: (await ownMarket(run, markets.current()))?.handle ?? null, benchmark: compared }, signal);
       jobs.help('hash-files', { paths: files.map(({ path }) => path), cells });
-      return view;
+      return stamped(run, view);
     },
     async asset(runId, identifier, signal) {
-      return view({ view: 'asset', columns: await columnsOf(runId), identifier }, signal);
+      const run = await requireRun(documents, runId);
+      await states.servedMarket(run);
+      return stamped(run, held({ view: 'asset', columns: columnsOf(run), identifier }, signal));
     },
     async compare(runIds, signal) {
       if (runIds.length < 2) {
         throw refuseWithFindings('query', [{ severity: 'error', code: 'OUT_OF_RANGE', message: `ids has ${runIds.length} id; 2 to ${LIMITS.MAX_COMPARE_IDS} are compared.`, path: 'ids' }]);
       }
-      return view({ view: 'compare', columns: await Promise.all(runIds.map(columnsOf)) }, signal);
+      const runs = await Promise.all(runIds.map((runId) => requireRun(documents, runId)));
+      const stale = await Promise.all(runs.map((run) => states.staleOf(run)));
+      return held({ view: 'compare', columns: runs.map(columnsOf), stale, findings: contentFindings(runs) }, signal);
     },
     async weights(runId, { as_of: asOf = null, benchmark = null, risk }, signal) {
-      const columns = await columnsOf(runId);
+      const run = await requireRun(documents, runId);
       const compared = benchmark === null ? null : { indexId: benchmark, documents: await plans.benchmarkDocuments(benchmark) };
-      const served = compared || risk ? markets.require() : markets.served();
-      return view({ view: 'weights', columns, asOf, risk, benchmark: compared, market: served?.handle ?? null }, signal);
+      const served = compared || risk ? await states.requireMarket(run) : await ownMarket(run, markets.served());
+      return stamped(run, held({ view: 'weights', columns: columnsOf(run), asOf, risk, benchmark: compared, market: served?.handle ?? null }, signal));
     },
     async factorRisk(runId, { as_of: asOf = null, benchmark, model, factors }, signal) {
-      const columns = await columnsOf(runId);
+      const run = await requireRun(documents, runId);
       const compared = { indexId: benchmark, documents: await plans.benchmarkDocuments(benchmark) };
-      return view({ view: 'factor-risk', columns, asOf, benchmark: compared, market: markets.require().handle, model, factors }, signal);
+      const { handle } = await states.requireMarket(run);
+      return stamped(run, held({ view: 'factor-risk', columns: columnsOf(run), asOf, benchmark: compared, market: handle, model, factors }, signal));
     },
     async levels(runId, { variant = null, start = null, end = null }, signal) {
-      const columns = await columnsOf(runId);
+      const run = await requireRun(documents, runId);
       assertOrder({ start, end });
-      return view({ view: 'levels', columns, variant, start, end }, signal);
+      return stamped(run, held({ view: 'levels', columns: columnsOf(run), variant, start, end }, signal));
     },
-    planOf: (runId, request) => plans.planOf(runId, BacktestFields.parse(request)),
     estimatedBytes: () => estimatedBytes(markets.require().market),
     async levelsOf(runId) {
-      return jobs.query('run-levels', { columns: await columnsOf(runId) });
+      return jobs.query('run-levels', { columns: columnsOf(await requireRun(documents, runId)) });
     },
   };
+}
+
+/** Stored JSON with the state of its run before it. */
+function withHeadStored(head: StateHead, { length, etag, open }: StoredBytes): StoredBytes {
+  return { length: head.bytes.length + length - 1, etag: head.etagOf(etag), open: () => streamWithHead(head, open()) };
+}
+
+/** Runs of several contents compare what was held on other prices too. */
+function contentFindings(runs: readonly RunDocument[]): Finding[] {
+  const [first, ...others] = runs;
+  const other = others.find(({ store_content_hash: hash }) => hash !== first!.store_content_hash);
+  if (other === undefined) return [];
+  const contents = new Set(runs.map(({ store_content_hash: hash }) => hash)).size;
+  const message = `The ${runs.length} runs were made on ${contents} contents: ${first!.run_id} on ${contentOf(first!)}, ${other.run_id} on ${contentOf(other)}.`;
+  return [{ severity: 'warning', code: 'DIFFERENT_DATA', path: 'ids', message }];
+}
+
+/** Digits of a hash that tell contents apart in a sentence. */
+const HASH_DIGITS = 12;
+
+function contentOf({ store_id: storeId, store_content_hash: hash }: RunDocument): string {
+  return `${storeId === undefined ? 'content' : `${storeId}, content`} ${hash.slice(0, HASH_DIGITS)}`;
 }
 
 /** Everything a view is made from, in words. */

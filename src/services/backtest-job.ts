@@ -169,6 +169,8 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
         start: output.start,
         end: output.end,
         run_hash: output.runHash,
+        store_id: handle.storeId,
+        adjustment: handle.adjustment,
         store_content_hash: output.storeContentHash,
         declared_currency: handle.currency ?? null,
         engine_version: engineVersion,

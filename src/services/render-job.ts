@@ -1,15 +1,17 @@
 import type { RenderResult } from '#contract/reports.js';
 import type { RenderDocument } from '#domain/documents/render-document.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import { boundIndices, needsRisk } from '#domain/reports/block-kinds.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
-import type { RenderInput, RenderOutput } from '#jobs/tasks.js';
+import type { RenderedRun, RenderOutput } from '#jobs/tasks.js';
 import type { Markets } from '#market/markets.js';
 import type { ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
 import { requireRun } from './run-documents.js';
+import type { RunStates } from './run-states.js';
 
 /** A report to render: its template as it was when the job was accepted, every block bound. */
 export interface RenderPayload {
@@ -24,6 +26,7 @@ export interface RenderJobDependencies {
   readonly artifacts: ArtifactStore;
   /** The served market, which risk is estimated from. */
   readonly markets: Markets;
+  readonly states: Pick<RunStates, 'staleOf' | 'isOtherStore'>;
   readonly timestamp: () => string;
 }
 
@@ -31,13 +34,13 @@ export interface RenderJobDependencies {
 const READS_MAX = 3;
 
 /** The kind of job that renders reports. Runs are those that are the latest when an attempt starts. */
-export function createRenderJob({ documents, artifacts, markets, timestamp }: RenderJobDependencies): JobKind<RenderPayload> {
+export function createRenderJob({ documents, artifacts, markets, states, timestamp }: RenderJobDependencies): JobKind<RenderPayload> {
   async function render({ template }: RenderPayload, renderedAt: string, attempt: Attempt): Promise<RenderOutput> {
     const market = await marketFor(template);
     for (let read = 1; ; read++) {
       const runs = await runsOf(template);
       try {
-        return await attempt.compute('render', { template, runs, renderedAt, market });
+        return await attempt.compute('render', { template, runs: await Promise.all(runs.map(toRendered)), renderedAt, market });
       } catch (failure) {
         const isReplaced = failure instanceof Refusal && failure.code === 'DOCUMENT_UNREADABLE' && JSON.stringify(await runsOf(template)) !== JSON.stringify(runs);
         if (!isReplaced || read === READS_MAX) throw failure;
@@ -51,15 +54,17 @@ export function createRenderJob({ documents, artifacts, markets, timestamp }: Re
     return markets.served()?.handle ?? null;
   }
 
-  async function runsOf(template: ReportTemplateDocument): Promise<RenderInput['runs']> {
-    const runs = boundIndices(template).map(async (indexId) => {
-      const { overview, columns } = (await requireRunNow(indexId)).artifacts;
-      return { indexId, overview: artifacts.path(overview), columns: artifacts.path(columns) };
-    });
-    return Promise.all(runs);
+  function runsOf(template: ReportTemplateDocument): Promise<RunDocument[]> {
+    return Promise.all(boundIndices(template).map(requireRunNow));
   }
 
-  async function requireRunNow(indexId: string) {
+  async function toRendered(run: RunDocument): Promise<RenderedRun> {
+    const { overview, columns } = run.artifacts;
+    const state = { stale: await states.staleOf(run), isOtherStore: await states.isOtherStore(run) };
+    return { indexId: run.run_id, overview: artifacts.path(overview), columns: artifacts.path(columns), ...state };
+  }
+
+  async function requireRunNow(indexId: string): Promise<RunDocument> {
     try {
       return await requireRun(documents, indexId);
     } catch (failure) {

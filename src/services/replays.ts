@@ -24,8 +24,8 @@ export interface ReplayJobDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly markets: Markets;
-  /** What would be run under an id with a request today. @throws Refusal when it cannot be run any more */
-  readonly planOf: (runId: string, request: unknown) => Promise<BacktestPlan>;
+  /** What would be run today by the request of a stored run. @throws Refusal when it cannot be run any more */
+  readonly planOf: (run: RunDocument) => Promise<BacktestPlan>;
 }
 
 export interface Replays {
@@ -63,9 +63,9 @@ export function createReplayJob({ documents, artifacts, markets, planOf }: Repla
     },
   };
 
-  async function isRunToday(plan: BacktestPlan, { run_id: runId, request }: RunDocument): Promise<boolean> {
+  async function isRunToday(plan: BacktestPlan, run: RunDocument): Promise<boolean> {
     try {
-      const today = canonicalJson(await planOf(runId, request));
+      const today = canonicalJson(await planOf(run));
       return today === canonicalJson(plan) || today === canonicalJson(withDefaults(plan));
     } catch (refusal) {
       if (refusal instanceof Refusal) return false;

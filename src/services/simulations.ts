@@ -11,6 +11,7 @@ import type { ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
 import { assertNotDeleted } from './jobs-about.js';
 import { requireRun } from './run-documents.js';
+import type { RunStates } from './run-states.js';
 import { findIndex } from './stored-indices.js';
 
 /** Everything a simulation depends on besides the stored run and, for its factor model, the market. */
@@ -27,6 +28,7 @@ export interface SimulationsDependencies {
   readonly artifacts: ArtifactStore;
   readonly jobs: Jobs;
   readonly markets: Markets;
+  readonly states: Pick<RunStates, 'requireMarket'>;
   readonly calendars: Calendars;
   readonly kind: JobKind<SimulationPayload>;
 }
@@ -34,7 +36,7 @@ export interface SimulationsDependencies {
 export interface Simulations {
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND; so does `simulate` */
   assertRun(runId: string): Promise<void>;
-  /** Queues a simulation. @throws Refusal CALENDAR_NOT_COVERED, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
+  /** Queues a simulation. @throws Refusal CALENDAR_NOT_COVERED, NO_DATA_SOURCE, STORE_MISMATCH, JOB_RUNNING, OVERLOADED */
   simulate(runId: string, request: SimulationRequest, origin: Origin | null): Promise<JobStatus>;
 }
 
@@ -43,13 +45,15 @@ const READING = 0.05;
 const SUMMING = 0.05;
 
 /** The kind of job that simulates: paths are drawn in parts that share one piece of memory, then summed up. */
-export function createSimulationJob({ documents, artifacts, markets }: Pick<SimulationsDependencies, 'documents' | 'artifacts' | 'markets'>): JobKind<SimulationPayload> {
+export function createSimulationJob({ documents, artifacts, markets, states }: Pick<SimulationsDependencies, 'documents' | 'artifacts' | 'markets' | 'states'>): JobKind<SimulationPayload> {
   return {
     kind: 'simulate',
     async run({ run_id: runId, request, calendar, dates }, attempt) {
       await assertNotDeleted(documents, runId, 'simulation');
-      const columns = artifacts.path((await requireRun(documents, runId)).artifacts.columns);
-      const market = request.method === 'gaussian_factor' ? await marketOf(markets) : null;
+      const run = await requireRun(documents, runId);
+      const columns = artifacts.path(run.artifacts.columns);
+      if (request.method === 'gaussian_factor') await markets.settled();
+      const market = request.method === 'gaussian_factor' ? (await states.requireMarket(run)).handle : null;
       const start = await attempt.compute('plan-simulation', { columns, request, calendar, market }, READING);
       const { plan } = start;
       const memory = new SharedArrayBuffer(tallyBytes(plan));
@@ -63,12 +67,7 @@ export function createSimulationJob({ documents, artifacts, markets }: Pick<Simu
   };
 }
 
-async function marketOf(markets: Markets) {
-  await markets.settled();
-  return markets.require().handle;
-}
-
-export function createSimulations({ documents, jobs, markets, calendars, kind }: SimulationsDependencies): Simulations {
+export function createSimulations({ documents, jobs, states, calendars, kind }: SimulationsDependencies): Simulations {
   /** Sessions of the run's calendar after its last date. */
   async function sessionsAhead(runId: string, horizon: number): Promise<{ readonly calendar: string; readonly dates: readonly string[] }> {
     const run = await requireRun(documents, runId);
@@ -88,7 +87,7 @@ export function createSimulations({ documents, jobs, markets, calendars, kind }:
     async simulate(runId, asked, origin) {
       const request = { ...asked, percentiles: [...new Set(asked.percentiles)] }; // columns of a table, each once
       const ahead = await sessionsAhead(runId, request.horizon);
-      if (request.method === 'gaussian_factor') markets.require();
+      if (request.method === 'gaussian_factor') await states.requireMarket(await requireRun(documents, runId));
       return jobs.submit({
         kind,
         ident: runId,

@@ -156,7 +156,7 @@ export function createWarmUp({ documents, artifacts, markets, pool, workers, clo
     yield view(`${OF_THREAD}attribution`, () => ({ view: 'attribution', columns, ...window }));
     yield view(`${OF_THREAD}levels`, () => ({ view: 'levels', columns, variant: null, start: null, end: null }));
     yield query(`${OF_THREAD}rolling risk`, 'rolling-risk', () => ({ columns, runId: run.run_id, memory: { window: ROLLING_WINDOW }, market: null }));
-    yield view(`${OF_THREAD}compare`, () => ({ view: 'compare', columns: [columns, columns] }));
+    yield view(`${OF_THREAD}compare`, () => ({ view: 'compare', columns: [columns, columns], stale: [null, null], findings: [] }));
     yield view(`${OF_THREAD}reconciliation`, () => ({ view: 'reconcile', columns, files: [], cells: newHashCells(0), market: null, benchmark: null }));
     if (by !== undefined) yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
     const compared = await benchmarkOf(run);

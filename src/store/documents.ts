@@ -47,6 +47,8 @@ export interface DocumentReader {
  * An engine is an adapter of this port; `test/store/document-store-contract.ts` runs against each.
  */
 export interface DocumentStore extends DocumentReader {
+  /** Grows with every commit that writes or deletes documents of a kind: what was worked out from them holds while it is the same. */
+  revision(kind: DocumentKind): Promise<number>;
   /** Every document of a kind by id ascending, the unreadable ones counted by cause. */
   list<T>(kind: DocumentKind, read: BodyReader<T>): Promise<Listing<T>>;
   /**

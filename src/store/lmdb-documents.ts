@@ -54,6 +54,7 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
   await flushFolder(folder);
   const freeSpace = options.freeSpace ?? watchFreeSpace(folder);
   const owners = artifactOwners();
+  const revisions = new Map<DocumentKind, number>();
   for (const { key, value } of database.getRange({})) owners.own(keyText(key), namesIn(value));
 
   const queue = createCommitQueue({
@@ -62,6 +63,7 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
     admit: (bytes, options) => freeSpace.admit(bytes, options),
     commit: (writes) => commitDurably(database, writes),
     committed(writes) {
+      for (const kind of kindsOf(writes.keys())) revisions.set(kind, (revisions.get(kind) ?? 0) + 1);
       const unreferenced: string[] = [];
       for (const [key, value] of writes) unreferenced.push(...owners.own(key, value === null ? [] : namesIn(value)));
       const dropped = unreferenced.filter((name) => !owners.isOwned(name));
@@ -73,6 +75,7 @@ export async function openDocumentStore(options: DocumentStoreOptions): Promise<
   return {
     get: async (kind, id) => readDocument(kind, id, (key) => database.get(keyBytes(key))),
     ids: async (kind) => idsOf(kind, (start, end) => [...database.getKeys({ start: keyBytes(start), end: keyBytes(end) })].map(keyText)),
+    revision: async (kind) => revisions.get(kind) ?? 0,
     async list<T>(kind: DocumentKind, read: BodyReader<T>): Promise<Listing<T>> {
       const documents: T[] = [];
       const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
@@ -145,6 +148,15 @@ function transactionOver(view: KeyView, time: number): DocumentTransaction {
       return existed;
     },
   };
+}
+
+function kindsOf(keys: Iterable<string>): Set<DocumentKind> {
+  const kinds = new Set<DocumentKind>();
+  for (const key of keys) {
+    const kind = parseKey(key)?.kind;
+    if (kind !== undefined) kinds.add(kind);
+  }
+  return kinds;
 }
 
 /** The id in a key of the kind; undefined for a key that a damaged page put among them. */

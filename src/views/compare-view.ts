@@ -1,7 +1,9 @@
 import type { CompareEntry, CompareView } from '#contract/analytics.js';
 import { rebase } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { StaleState } from '#domain/backtest/stale.js';
 import { formatDay } from '#domain/days.js';
+import type { Finding } from '#domain/findings.js';
 import { Refusal } from '#domain/refusal.js';
 import { jsonObject, numberMember, textMember, valueMember, writtenMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
@@ -62,34 +64,44 @@ export function comparisonBytes({ days, entries }: Comparison): number {
   return CELL_BYTES * days.length * entries.length;
 }
 
+/** What is told of runs beside their levels. */
+export interface ToldOfRuns {
+  /** State of each run, in their order. */
+  readonly stale: readonly (StaleState | null)[];
+  readonly findings: readonly Finding[];
+}
+
 interface EntrySource {
   readonly entry: Comparison['entries'][number];
+  readonly stale: StaleState | null;
   readonly dates: Uint8Array;
 }
 
 const ENTRY = jsonObject<CompareEntry, EntrySource>({
+  stale: valueMember(({ stale }) => stale && { ...stale, reasons: [...stale.reasons] }),
   index_id: textMember(({ entry }) => entry.id),
   level: writtenMember((json, { entry: { id, level }, dates }) => writeSeriesBody(json, { name: id, dates, values: level })),
   total_return: numberMember(({ entry: { level } }) => level.at(-1)! / level[0]! - 1),
 });
 
-const COMPARISON = jsonObject<CompareView, Comparison>({
+const COMPARISON = jsonObject<CompareView, Comparison & ToldOfRuns>({
   index_ids: valueMember(({ entries }) => entries.map(({ id }) => id)),
-  entries: writtenMember((json, { days, entries }) => {
+  entries: writtenMember((json, { days, entries, stale }) => {
     const dates = daysToken(days);
     json.raw('[');
     entries.forEach((entry, k) => {
       if (k > 0) json.raw(',');
-      ENTRY.write(json, { entry, dates });
+      ENTRY.write(json, { entry, dates, stale: stale[k] ?? null });
     });
     json.raw(']');
   }),
+  findings: writtenMember((json, { findings }) => json.value(findings)),
   observations: numberMember(({ days }) => days.length),
   start: textMember(({ days }) => formatDay(days[0]!)),
   end: textMember(({ days }) => formatDay(days.at(-1)!)),
 });
 
 /** A CompareView as JSON. @throws Refusal NUMERIC_FAILURE @cost 20 ns a number */
-export function writeComparison(json: JsonWriter, comparison: Comparison): void {
-  COMPARISON.write(json, comparison);
+export function writeComparison(json: JsonWriter, comparison: Comparison, { stale, findings }: ToldOfRuns): void {
+  COMPARISON.write(json, { ...comparison, stale, findings });
 }

@@ -1,11 +1,11 @@
 import type { OpenApiDocument } from '#contract/openapi.js';
-import { operationsOf, type JsonSchema, type Media, type Operation, type Parameter } from '#views/documentation/operation.js';
+import { operationsOf, successesOf, type Answer, type JsonSchema, type Media, type Operation, type Parameter } from '#views/documentation/operation.js';
 
 /** The TypeScript of a contract: a type for every schema, and for every operation what to send and what comes back. */
 export function contractSource(document: OpenApiDocument): string {
   const operations = operationsOf(document);
   const schemas = Object.entries(document.components.schemas).map(([name, schema]) => declaration(name, schema));
-  const signatures = operations.map((operation) => `${comment(operation.summary, '  ')}  ${operation.operationId}: {\n    request: ${requestType(operation)};\n    answer: ${answerType(operation)};\n  };\n`);
+  const signatures = operations.map((operation) => `${comment(operation.summary, '  ')}  ${operation.operationId}: {\n    request: ${requestType(operation)};\n    answer: ${answerType(operation)};\n${unchangedMember(operation)}  };\n`);
   const table = operations.map(({ operationId, method, path }) => `  ${operationId}: '${method} ${path}',\n`);
   return `// Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
 
@@ -76,8 +76,22 @@ function parameterPart(part: 'params' | 'query', parameters: readonly Parameter[
   return [`readonly ${part}${here.some(({ required }) => required) ? ': ' : '?: '}{ ${members.join('; ')} }${here.some(({ required }) => required) ? '' : ' | undefined'}`];
 }
 
-function answerType({ responses }: Operation): string {
-  const content = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1].content;
+function answerType(operation: Operation): string {
+  return contentType(successesOf(operation).at(-1)?.[1].content);
+}
+
+/** What is answered where nothing has changed: the success before the one that says what was begun. */
+function unchangedType(operation: Operation): string | undefined {
+  const [unchanged, ...others] = successesOf(operation);
+  return others.length === 0 ? undefined : contentType(unchanged![1].content);
+}
+
+function unchangedMember(operation: Operation): string {
+  const type = unchangedType(operation);
+  return type === undefined ? '' : `    unchanged: ${type};\n`;
+}
+
+function contentType(content: Answer['content']): string {
   if (content === undefined) return 'null';
   const json = content['application/json'];
   if (json !== undefined) return typeOf(json.schema, INDENT);

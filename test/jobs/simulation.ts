@@ -127,6 +127,7 @@ export async function simulate({ seed, events, fault }: SimulationOptions): Prom
     return {
       get: async (kind, id) => get(kind, id),
       ids: async (kind) => [...disk.keys()].filter((key) => key.startsWith(`${kind}/`)).map((key) => key.slice(kind.length + 1)).sort(),
+      revision: async () => 0,
       list: async (kind, read) => ({
         documents: [...disk].flatMap(([key, text]) => (key.startsWith(`${kind}/`) ? (read(JSON.parse(text), key.slice(kind.length + 1)) ?? []) : [])),
         skipped: 0,

@@ -29,7 +29,7 @@ function worldWith(isThere: () => boolean) {
   const kinds: Readonly<Record<string, { readonly kind: JobKind<never>; readonly payload: unknown }>> = {
     backtest: { kind: createBacktestJob({ documents, artifacts, markets }), payload: { plan: { runId: 'I', indexId: 'I', name: 'I', request: {} }, engine_version: '' } },
     replay: { kind: createReplayJob({ documents, artifacts, markets, planOf: () => ({}) as never }), payload: { run_id: 'I', run_hash: '', engine_version: '' } },
-    simulation: { kind: createSimulationJob({ documents, artifacts, markets }), payload: { run_id: 'I', request: { method: 'bootstrap' }, calendar: 'XNYS', dates: [] } },
+    simulation: { kind: createSimulationJob({ documents, artifacts, markets, states: { requireMarket: async () => market } }), payload: { run_id: 'I', request: { method: 'bootstrap' }, calendar: 'XNYS', dates: [] } },
     sweep: { kind: createSweepJob({ markets, workers: 1 }), payload: { sweep_id: 's', stored_id: 'I', base: { document: { id: 'I' } }, patches: [], documents: {} } },
   };
   return { kinds, attempt, tx: documents as unknown as DocumentTransaction };

@@ -48,6 +48,7 @@ async function render({ runs, hasIndex = true, draws }: World) {
     documents,
     artifacts: { path: ({ name }: { name: string }) => `/${name}` } as unknown as ArtifactStore,
     markets: { served: () => undefined, current: () => undefined, settled: async () => {}, require: () => { throw new Error('not asked for'); } },
+    states: { staleOf: async () => null, isOtherStore: async () => false },
     timestamp: () => '2026-11-20T03:05:40.123456+00:00',
   });
   return { completion: await job.run(payload, attempt), drawn };

@@ -45,6 +45,20 @@ export function describeDocumentStore(name: string, open: () => Promise<OpenedSt
       expect(await (await reopen()).get('index', 'a')).toMatchObject({ body: { value: 1 } });
     });
 
+    test('has another revision of a kind once a write of it is acknowledged, and of no other kind', async () => {
+      const { store } = await openStore();
+      const revisions = () => Promise.all([store.revision('index'), store.revision('strategy')]);
+      const [index, strategy] = await revisions();
+      await store.transaction((tx) => tx.put('index', 'a', { value: 1 }));
+      const [written] = await revisions();
+      expect(written).toBeGreaterThan(index);
+      await store.transaction((tx) => tx.delete('index', 'a'));
+      const [deleted] = await revisions();
+      expect(deleted).toBeGreaterThan(written);
+      await store.transaction((tx) => tx.get('index', 'b'));
+      expect(await revisions()).toEqual([deleted, strategy]);
+    });
+
     test('keeps ids of a prototype apart from everything else', async () => {
       const { store } = await openStore();
       expect(await store.get('index', '__proto__')).toBeUndefined();

@@ -139,8 +139,9 @@ class Divisor:
         return content.decode() if kind.startswith("text/") else content
 
     def run(self, path: str, body: Any = None, progress: Optional[Progress] = None) -> Any:
-        """Starts the job that a route stands for and follows it to its end. Returns its result."""
-        return self.wait(self.request("POST", path, {} if body is None else body), progress)
+        """Starts the job that a route stands for and follows it to its end. Returns its result, also where that is answered at once."""
+        answer = self.request("POST", path, {} if body is None else body)
+        return self.wait(answer, progress) if "job_id" in answer else answer
 
     def wait(self, job: Union[str, Mapping[str, Any]], progress: Optional[Progress] = None) -> Any:
         """Follows a job, given by its id or status, to its end. Returns its result.
@@ -249,7 +250,7 @@ class Divisor:
     # Runs ----------------------------------------------------------------------------------------------------------------
 
     def backtest(self, index_id: str, progress: Optional[Progress] = None, **fields: Any) -> Any:
-        """Backtests an index and waits. Fields: start, end, initial_capital, transaction_cost_bps, benchmark."""
+        """Backtests an index and waits. Fields: start, end, initial_capital, transaction_cost_bps, benchmark, if_stale."""
         return self.run(f"/analytics/{_word(index_id)}/backtest", fields, progress)
 
     def overview(self, index_id: str) -> Any:

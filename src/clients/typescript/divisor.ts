@@ -40,14 +40,19 @@ type ResultOf<J extends AnyJob> = NonNullable<J['result']>;
 type JobOperation = { [K in OperationId]: Answer<K> extends AnyJob ? K : never }[OperationId];
 type JobResult<K extends JobOperation> = Answer<K> extends AnyJob ? ResultOf<Answer<K>> : never;
 
+/** Operations that answer what is stored, where nothing has changed and `if_stale` asks for nothing else. */
+type CurrentOperation = { [K in OperationId]: Operations[K] extends { readonly unchanged: unknown } ? K : never }[OperationId];
+
 export interface DivisorClient {
+  /** The same, or what is stored: a job has a `job_id`. */
+  call<K extends CurrentOperation>(operation: K, request: Request<K> & { readonly body: { readonly if_stale: boolean } }): Promise<Answer<K> | Operations[K]['unchanged']>;
   /** The answer of an operation: JSON as its type says, text, bytes of a file, or null where there is none. @throws DivisorError, UnreachableError */
   call<K extends OperationId>(operation: K, ...[request]: Arguments<K>): Promise<Answer<K>>;
   /** The answer as bytes, for operations that offer another type than JSON: `application/vnd.apache.arrow.stream` for example. */
   download<K extends OperationId>(operation: K, type: string, ...[request]: Arguments<K>): Promise<Uint8Array>;
   /** Follows a job to its end. @returns its result @throws DivisorError with the job's own code when it failed, UNCLASSIFIED_FAILURE when it was cancelled */
   waitForJob<J extends AnyJob>(job: J, options?: WaitOptions): Promise<ResultOf<J>>;
-  /** Starts a job and follows it to its end. */
+  /** Starts a job and follows it to its end; where the result is answered at once, that. */
   run<K extends JobOperation>(operation: K, request: Request<K>, options?: WaitOptions): Promise<JobResult<K>>;
 }
 
@@ -131,12 +136,20 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
   }
 
   return {
-    call: (operation, ...request) => call(operation, ...(request as [LooseRequest?])),
+    call: (operation: OperationId, ...request: readonly unknown[]) => call(operation, ...(request as [LooseRequest?])),
     download: async (operation, type, ...request) => new Uint8Array(await (await send(operation, (request[0] ?? {}) as LooseRequest, type)).arrayBuffer()),
     waitForJob,
-    // A job operation answers a job: its type says so.
-    run: async (operation, request, options) => (await waitForJob((await call(operation, request as LooseRequest)) as AnyJob, options)) as JobResult<typeof operation>,
+    async run(operation, request, options) {
+      const answer: unknown = await call(operation, request as LooseRequest);
+      // A job operation answers a job or what comes of it: its type says so.
+      return (isJob(answer) ? await waitForJob(answer, options) : answer) as JobResult<typeof operation>;
+    },
   };
+}
+
+/** Whether an answer is a job, or its result at once. */
+function isJob(answer: unknown): answer is AnyJob {
+  return typeof answer === 'object' && answer !== null && 'job_id' in answer && 'status' in answer;
 }
 
 /** A request without the types of its operation. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { FULL_RUN_REASON_NAMES } from '../backtest/extend/reasons.js';
 import { CurrencyCode } from '../shape.js';
+import { Adjustment } from './store-document.js';
 
 const file = { name: z.string(), bytes: z.int().min(0), sha256: z.string() };
 const Artifact = z.strictObject(file);
@@ -17,6 +18,9 @@ export const RunDocument = z.strictObject({
   start: z.string(),
   end: z.string(),
   run_hash: z.string(),
+  /** The store it was made on, and the price basis that it declared; absent in runs stored before they were remembered. */
+  store_id: z.string().optional(),
+  adjustment: Adjustment.optional(),
   store_content_hash: z.string(),
   /** Currency that the store declared; null where it declared none, absent in runs stored before it could. */
   declared_currency: CurrencyCode.nullable().optional(),

@@ -8,7 +8,10 @@ export function analyticsHandlers(analytics: Analytics): Handlers<typeof analyti
   return {
     async startBacktest({ params, body, origin }) {
       await analytics.assertSubject(params.index_id);
-      const status = await analytics.start(params.index_id, body(), origin);
+      const { if_stale: isIfStale, ...request } = body();
+      const current = isIfStale ? await analytics.currentResult(params.index_id, request) : undefined;
+      if (current) return { status: 200, stream: current.open(), length: current.length };
+      const status = await analytics.start(params.index_id, request, origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
     listBacktests: async ({ query }) => ({ json: await analytics.list(query) }),

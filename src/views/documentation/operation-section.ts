@@ -1,7 +1,7 @@
 import { COLUMNS, curlOf } from './curl.js';
 import { jsonText } from './json-text.js';
 import { joined, markup, NOTHING, phrase, prose, verbatim, type Markup } from './markup.js';
-import { exampleRequest, type JsonSchema, type Media, type Operation } from './operation.js';
+import { exampleRequest, successesOf, type JsonSchema, type Media, type Operation } from './operation.js';
 import { componentLink, fieldRow, schemaFields, typeOf } from './schema-fields.js';
 
 /**
@@ -64,7 +64,7 @@ export const codesIn = (description: string) => [...description.matchAll(/^`([A-
 const mediaOf = (type: string, { schema }: Media) => (type === 'application/json' ? typeOf(schema) : markup`<code>${type}</code>`);
 
 function samplesOf(operation: Operation): Markup {
-  const answer = Object.entries(operation.responses).find(([status]) => status.startsWith('2'));
+  const answer = successesOf(operation).at(-1);
   const example = answer?.[1].content?.['application/json']?.example;
   return markup`${sample('Request', curlOf(exampleRequest(operation), binaryName(operation)))}${example === undefined ? NOTHING : sample(`Answer ${answer![0]}, lists cut`, jsonText(example, COLUMNS))}`;
 }
@@ -75,6 +75,6 @@ const sample = (title: string, text: string) => markup`<figure><figcaption>${tit
 const FILE_NAMES: Readonly<Record<string, string>> = { 'application/pdf': 'report.pdf', 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'template.xlsx' };
 
 function binaryName({ responses }: Operation): string | undefined {
-  const types = Object.entries(responses).filter(([status]) => status.startsWith('2')).flatMap(([, { content = {} }]) => Object.keys(content));
+  const types = successesOf({ responses }).flatMap(([, { content = {} }]) => Object.keys(content));
   return types.includes('application/json') ? undefined : types.map((type) => FILE_NAMES[type]).find((name) => name !== undefined);
 }

@@ -49,6 +49,11 @@ export function operationsOf({ paths, components }: OpenApiDocument): Operation[
   );
 }
 
+/** Statuses of success with what is answered, in their order: the last is the usual one, one before it says that nothing had to be done. */
+export function successesOf({ responses }: Pick<Operation, 'responses'>): (readonly [status: string, answer: Answer])[] {
+  return Object.entries(responses).filter(([status]) => status.startsWith('2'));
+}
+
 export interface ExampleRequest {
   readonly method: string;
   /** Path and query, percent-encoded. */

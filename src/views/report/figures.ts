@@ -4,6 +4,7 @@ import { annualReturns, drawdownOf, rebase, returnsOf } from '#domain/analytics/
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunLabels } from '#domain/backtest/run-file/labels.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { StaleState } from '#domain/backtest/stale.js';
 import { compareText } from '#domain/findings.js';
 import { lastAtMost } from '#domain/search.js';
 import { attributionView } from '../attribution-view.js';
@@ -54,6 +55,8 @@ export interface RiskFigures {
  * Everything is computed when it is first asked for.
  */
 export interface RunFigures {
+  /** How the run differs from what it would be now; null while it does not. */
+  readonly stale: StaleState | null;
   readonly overview: OverviewView;
   readonly currency: string;
   readonly variant: 'price' | 'total' | 'net';
@@ -88,9 +91,11 @@ export interface StoredRun {
   /** OverviewView as JSON, as it is stored with the run. */
   readonly overview: Uint8Array;
   readonly risk: RiskFound;
+  /** Current unless given. */
+  readonly stale?: StaleState | null;
 }
 
-export function createRunFigures({ columns, overview: stored, risk }: StoredRun): RunFigures {
+export function createRunFigures({ columns, overview: stored, risk, stale = null }: StoredRun): RunFigures {
   const { header } = columns;
   const overview = JSON.parse(new TextDecoder().decode(stored)) as OverviewView; // written by this engine
   const days = columns.i32('days');
@@ -103,6 +108,7 @@ export function createRunFigures({ columns, overview: stored, risk }: StoredRun)
   const attribution = once(() => attributionView(columns, { start: null, end: null }));
   const positions = once(() => new Map(header.names.map((name, i) => [name, i])));
   return {
+    stale,
     overview,
     currency: header.currency,
     variant: header.variant,

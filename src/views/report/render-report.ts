@@ -77,7 +77,8 @@ const LISTED_MAX = 3;
 function stampOf(figures: ReportInput['figures'], renderedAt: string): string {
   const ends = [...new Set([...figures.values()].map(({ overview }) => overview.end))].toSorted();
   const data = ends.length > LISTED_MAX ? [`Data to ${ends[0]} ... ${ends.at(-1)}`] : ends.length > 0 ? [`Data to ${ends.join(', ')}`] : [];
-  return [...data, `Rendered ${renderedAt.slice(0, 10)} ${renderedAt.slice(11, 19)} UTC`].join('  |  ');
+  const stale = [...figures.values()].some((run) => run.stale !== null) ? ['Not current'] : [];
+  return [...data, ...stale, `Rendered ${renderedAt.slice(0, 10)} ${renderedAt.slice(11, 19)} UTC`].join('  |  ');
 }
 
 interface BandsInput {

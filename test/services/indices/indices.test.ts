@@ -17,6 +17,7 @@ function memoryStore(): DocumentStore & { readonly entries: Map<string, Entry> }
   return {
     ...reader,
     entries,
+    revision: async () => writes,
     async list(kind, read) {
       const causes = { unreadable: 0, invalid: 0, unsupported: 0 };
       const ids = await reader.ids(kind);

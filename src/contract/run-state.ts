@@ -1,0 +1,17 @@
+import { z } from 'zod';
+
+/** How a stored run differs from what a run of the same request would give now. */
+export const StaleState = z
+  .strictObject({
+    definition: z.boolean().meta({ description: 'The index, or a document that it reaches, is not that of the run.' }),
+    data: z.boolean().meta({ description: 'The served content is not that of the run.' }),
+    engine: z.boolean().meta({ description: 'The engine is another version, whose bits differ.' }),
+    reasons: z.array(z.string()).meta({ description: 'A sentence each.' }),
+  })
+  .meta({ id: 'StaleState' });
+
+/** The state of its run, which every run view tells. */
+export const stale = { stale: StaleState.nullable().meta({ description: 'Null while what is stored is what a run of the same request would give now.' }) };
+
+/** A view as it is made and kept: the state of its run is told when it is answered. */
+export type Stateless<V extends { readonly stale: unknown }> = Omit<V, 'stale'>;

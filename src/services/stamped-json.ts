@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import type { StaleState } from '#domain/backtest/stale.js';
+
+/** The beginning of a run view: the state of its run, which is told when the view is answered and stored nowhere. */
+export interface StateHead {
+  readonly bytes: Uint8Array;
+  /** The etag of a view with this beginning: that of the view itself while the run is current. */
+  etagOf(etag: string): string;
+}
+
+export function stateHead(stale: StaleState | null): StateHead {
+  const bytes = new TextEncoder().encode(`{"stale":${JSON.stringify(stale)},`);
+  if (stale === null) return { bytes, etagOf: (etag) => etag };
+  const mark = createHash('sha256').update(bytes).digest('hex').slice(0, MARK_DIGITS);
+  return { bytes, etagOf: (etag) => `${etag}${MARK}${mark}` };
+}
+
+const MARK = '.';
+const MARK_DIGITS = 16;
+
+/** The etag that marked ones name: that of the stored bytes, whatever state was told before them. */
+export function unmarked(etag: string): string {
+  return etag.split(MARK)[0]!;
+}
+
+/** A JSON object of at least one member with a head in place of its first brace. */
+export function withHead({ bytes: head }: StateHead, object: Uint8Array): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(head.length + object.length - 1);
+  whole.set(head);
+  whole.set(object.subarray(1), head.length);
+  return whole;
+}
+
+/** Bytes that are read into at a time where the reader brings no room of its own. */
+const CHUNK_BYTES = 256 * 1024;
+
+/**
+ * The same of an object that comes as a stream of bytes: what is read goes into the reader's own room.
+ * @param object a byte stream, as files and blobs have it
+ */
+export function streamWithHead({ bytes: head }: StateHead, object: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  const reader = object.getReader({ mode: 'byob' });
+  let sent = 0;
+  return new ReadableStream({
+    type: 'bytes',
+    autoAllocateChunkSize: CHUNK_BYTES,
+    async pull(controller) {
+      const request = controller.byobRequest!; // Room is allocated for those who bring none.
+      const { buffer, byteOffset, byteLength } = request.view!;
+      if (sent < head.length) {
+        const part = head.subarray(sent, sent + byteLength);
+        new Uint8Array(buffer, byteOffset, byteLength).set(part);
+        sent += part.length;
+        request.respond(part.length);
+        return;
+      }
+      if (sent === head.length) {
+        await reader.read(new Uint8Array(1)); // The brace that the head begins with.
+        sent++;
+      }
+      const { done, value } = await reader.read(new Uint8Array(buffer, byteOffset, byteLength));
+      if (value === undefined) return; // It was cancelled meanwhile.
+      if (done) controller.close();
+      request.respondWithNewView(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+}

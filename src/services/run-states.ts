@@ -7,6 +7,7 @@ import { staleState, type StaleState } from '#domain/backtest/stale.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Finding } from '#domain/findings.js';
+import type { MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Markets, ServedMarket } from '#market/markets.js';
 import type { ArtifactStore } from '#store/artifacts.js';
@@ -42,13 +43,10 @@ const DEFINING = ['index', 'strategy', 'constraint-set'] as const satisfies read
 /** Runs whose definitions are remembered to have been compared: of a listing of the largest size. */
 const REMEMBERED_MAX = 10_000;
 
-/** A content, as the handle of a market and the document of a store know it. */
-type StoreContent = Pick<ServedMarket['handle'], 'storeId' | 'contentHash' | 'adjustment'>;
-
 interface KnownStores {
   /** Of the documents, when they were read. */
   readonly revision: number;
-  readonly contents: readonly (StoreContent & { readonly isActive: boolean })[];
+  readonly contents: readonly (MarketIdentity & { readonly isActive: boolean })[];
 }
 
 interface Compared {
@@ -118,14 +116,14 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
     const revision = await documents.revision('store');
     if (stores?.revision === revision) return stores;
     const { documents: all } = await documents.list('store', readStore);
-    const contents = all.flatMap(({ store_id: storeId, content_hash: contentHash, adjustment, active: isActive }) => (contentHash === null ? [] : [{ storeId, contentHash, adjustment, isActive }]));
+    const contents = all.flatMap(({ store_id: storeId, content_hash: contentHash, adjustment, currency, active: isActive }) => (contentHash === null ? [] : [{ storeId, contentHash, adjustment, currency, isActive }]));
     const known = { revision, contents };
     stores = known;
     return known;
   }
 
   /** What runs are made on: the served content, or that of the active store while it is not served yet. */
-  async function currentContent(): Promise<StoreContent | undefined> {
+  async function currentContent(): Promise<MarketIdentity | undefined> {
     return markets.served()?.handle ?? (await knownStores()).contents.find(({ isActive }) => isActive);
   }
 
@@ -141,12 +139,15 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
   async function dataReasons(run: RunDocument): Promise<string[]> {
     const content = await currentContent();
     if (content === undefined) return [];
-    const { storeId, contentHash, adjustment } = content;
+    const { storeId, contentHash, adjustment, currency = null } = content;
     const runStore = (await storeOf(run)) ?? storeId;
     if (runStore !== storeId) return [`The run was made on the store ${runStore}; ${storeId} is active.`];
     if (contentHash !== run.store_content_hash) return [`The store ${storeId} holds other content than the run was made on.`];
-    if (run.adjustment === undefined || run.adjustment === adjustment) return [];
-    return [`The store ${storeId} declares the adjustment ${adjustment}; the run was made on ${run.adjustment}.`];
+    const declared = [
+      { of: 'adjustment', was: run.adjustment, is: adjustment },
+      { of: 'currency', was: run.declared_currency, is: currency },
+    ];
+    return declared.flatMap(({ of, was, is }) => (was === undefined || was === is ? [] : [`The store ${storeId} declares ${is === null ? `no ${of}` : `the ${of} ${is}`}; the run was made on ${was ?? 'none'}.`]));
   }
 
   function engineReasons({ engine_version: stored }: RunDocument): string[] {

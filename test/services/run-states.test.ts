@@ -26,7 +26,7 @@ interface World {
   readonly run?: Partial<RunDocument>;
   readonly plan?: object | null;
   readonly stores?: readonly object[];
-  readonly served?: { readonly storeId: string; readonly contentHash: string; readonly adjustment?: string } | null;
+  readonly served?: { readonly storeId: string; readonly contentHash: string; readonly adjustment?: string; readonly currency?: string } | null;
   readonly engine?: string;
 }
 
@@ -108,6 +108,13 @@ describe('a stored run', () => {
   test('is stale when its store declares another price basis', async () => {
     const run = { store_id: 'desk', adjustment: 'none' } as const;
     expect(await staleOf({ run, served: { storeId: 'desk', contentHash: 'h', adjustment: 'total' } })).toMatchObject({ data: true, reasons: ['The store desk declares the adjustment total; the run was made on none.'] });
+  });
+
+  test('is stale when its store declares another currency, or none any more', async () => {
+    const run = { store_id: 'desk', declared_currency: 'USD' };
+    expect(await staleOf({ run, served: { storeId: 'desk', contentHash: 'h', currency: 'USD' } })).toBeNull();
+    expect(await staleOf({ run, served: { storeId: 'desk', contentHash: 'h', currency: 'EUR' } })).toMatchObject({ data: true, reasons: ['The store desk declares the currency EUR; the run was made on USD.'] });
+    expect(await staleOf({ run, served: { storeId: 'desk', contentHash: 'h' } })).toMatchObject({ data: true, reasons: ['The store desk declares no currency; the run was made on USD.'] });
   });
 
   test('is compared with what the active store held last while none is served', async () => {

@@ -96,6 +96,8 @@ export interface AnyNode {
 }
 
 export interface AssetView {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** Asset identifier. */
@@ -125,6 +127,8 @@ export interface AssetView {
 }
 
 export interface AttributionView {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** By contribution, largest first, then identifier. */
@@ -212,6 +216,8 @@ export interface BacktestRecordCollection {
 }
 
 export interface BacktestRecordRow {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** Time of the run, ISO-8601 UTC with offset. */
@@ -230,9 +236,13 @@ export interface BacktestRequest {
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
+  /** Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. */
+  readonly if_stale?: boolean | undefined;
 }
 
 export interface BacktestResultSummary {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
   /** What is compared with; null when nothing is. */
   readonly benchmark: BookPayload | null;
   /** Books of the index: target and optimised. */
@@ -578,6 +588,8 @@ export interface ChartBlockInput {
 }
 
 export interface CompareEntry {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** The level, 100 at the start. */
@@ -591,6 +603,8 @@ export interface CompareView {
   readonly index_ids: readonly string[];
   /** One entry each, in the order asked for. */
   readonly entries: readonly CompareEntry[];
+  /** `DIFFERENT_DATA` when the runs were made on different contents. */
+  readonly findings: readonly Finding[];
   /** Dates used. */
   readonly observations: number;
   /** First date that every run has. */
@@ -1211,7 +1225,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'JOB_RUNNING' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -1415,7 +1429,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -1683,6 +1697,8 @@ export interface GroupAttributionRow {
 }
 
 export interface GroupAttributionView {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested. */
@@ -2205,6 +2221,8 @@ export interface JobStatus {
 }
 
 export interface LevelsView {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** Return variant. */
@@ -2627,6 +2645,8 @@ export interface OptimiseRequest {
 }
 
 export interface OverviewView {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** Display name. */
@@ -3024,6 +3044,8 @@ export interface ReconciliationCheck {
 }
 
 export interface ReconciliationView {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** Whether the residual is within its tolerance. */
@@ -3390,6 +3412,8 @@ export interface ReportTemplateDocumentInput {
 }
 
 export interface RiskDecomposition {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
   /** Share of each factor in the factor variance; may be negative. */
   readonly contributions: Readonly<Record<string, number>>;
   /** Share of the factors in the total variance. */
@@ -3592,6 +3616,8 @@ export interface RollResponse {
 }
 
 export interface RollingRiskView {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** Returns of a window; null with a half-life. */
@@ -3858,6 +3884,17 @@ export interface SolvedRow {
   readonly coefficient: number | null;
   /** What the row adds to the objective's derivative by the weight. */
   readonly force: number;
+}
+
+export interface StaleState {
+  /** The index, or a document that it reaches, is not that of the run. */
+  readonly definition: boolean;
+  /** The served content is not that of the run. */
+  readonly data: boolean;
+  /** The engine is another version, whose bits differ. */
+  readonly engine: boolean;
+  /** A sentence each. */
+  readonly reasons: readonly string[];
 }
 
 export interface StatGridBlock {
@@ -4760,6 +4797,8 @@ export interface WeightingSpec {
 }
 
 export interface WeightsView {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** The query, echoed; null when omitted. */
@@ -4973,6 +5012,7 @@ export interface Operations {
   startBacktest: {
     request: { readonly params: { readonly index_id: string }; readonly body?: BacktestRequest | null | undefined };
     answer: BacktestJobStatus;
+    unchanged: BacktestRunResult;
   };
   /** Stored records, by id. */
   listBacktests: {

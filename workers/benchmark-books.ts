@@ -48,7 +48,7 @@ export function benchmarkBook(engine: Engine, input: BenchmarkInput): Book {
 export function benchmarkWeights(engine: Engine, input: BenchmarkInput): ReadonlyMap<string, number> {
   const { sm, columns, weights, from } = benchmarkBook(engine, input);
   const row = (lastAtMost(sm.sessions, input.day) - from) * columns.length;
-  return new Map([...columns].flatMap((column, slot): [string, number][] => (weights[row + slot]! > 0 ? [[sm.identifiers[column]!, weights[row + slot]!]] : [])));
+  return new Map([...columns].flatMap((column, slot): [string, number][] => (weights[row + slot] !== 0 ? [[sm.identifiers[column]!, weights[row + slot]!]] : [])));
 }
 
 interface ServedInput extends BenchmarkInput {

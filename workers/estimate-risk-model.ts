@@ -90,12 +90,12 @@ function ownDays(market: MarketData, identifiers: readonly string[], { from, to 
   return alignMarket({ market: narrow, calendar: daysCalendar(narrow.dates), calendars: openedCalendars() });
 }
 
-/** Names of weight above 0 on the last date of a stored run, ascending. */
+/** Names held on the last date of a stored run, long or short, ascending. */
 function heldLast({ columns }: { readonly columns: string }): string[] {
   return withRunFile(columns, (run) => {
     const { names, dates } = run.header;
     const weights = run.f64('weights', (dates - 1) * names.length, dates * names.length);
-    return names.filter((_, i) => weights[i]! > 0).toSorted(compareText);
+    return names.filter((_, i) => weights[i] !== 0).toSorted(compareText);
   });
 }
 

@@ -45,7 +45,7 @@ export function windowDates({ first, last }: HeldRun): { readonly window_start: 
 }
 
 export function heldByName({ names, held }: HeldWeights): ReadonlyMap<string, number> {
-  return new Map(names.flatMap((name, i): [string, number][] => (held[i]! > 0 ? [[name, held[i]!]] : [])));
+  return new Map(names.flatMap((name, i): [string, number][] => (held[i] !== 0 ? [[name, held[i]!]] : [])));
 }
 
 /** Weights by column of a market; names it does not hold are left out. */

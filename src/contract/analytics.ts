@@ -217,12 +217,22 @@ export const ConcentrationPayload = z
   })
   .meta({ id: 'ConcentrationPayload' });
 
+export const ExposurePayload = z
+  .strictObject({
+    long: z.number().meta({ description: 'Sum of the long weights.' }),
+    short: z.number().meta({ description: 'Sum of the short weights, negative.' }),
+    gross: z.number().meta({ description: 'Sum of the magnitudes of the weights.' }),
+    net: z.number().meta({ description: 'Sum of the weights; what it leaves of 1 is cash.' }),
+  })
+  .meta({ id: 'ExposurePayload' });
+
 export const OverviewView = z
   .strictObject({
     ...stale,
     index_id: z.string(),
     name: z.string(),
     concentration: ConcentrationPayload,
+    exposure: ExposurePayload.optional().meta({ description: 'Long, short, gross and net exposure of the last rebalance; absent without a short position.' }),
     level: SeriesPayload,
     metrics: BacktestMetrics,
     return_variant: z
@@ -378,6 +388,7 @@ export const WeightsView = z
     cap: z.number().nullable(),
     weights: z.array(ConstituentRow),
     concentration: ConcentrationPayload,
+    exposure: ExposurePayload.optional().meta({ description: 'Long, short, gross and net exposure of the held weights; absent without a short position.' }),
     drift: DriftPayload.nullable(),
     risk: RiskPayload.nullable(),
     active_risk: ActiveRiskPayload.nullable(),

@@ -227,13 +227,13 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
 
   // Weights and risk
   concentration: 'How the weights are concentrated.',
-  constituents: 'Names with a weight above 0.',
+  constituents: 'Names with a weight, long or short.',
   effective_assets: '1 over the sum of squared weights.',
   herfindahl: 'Sum of squared weights.',
-  largest: 'Largest weight.',
+  largest: 'Largest weight; a short position by its magnitude.',
   capped: 'Whether the name was cut to the cap.',
   cap_redistributed: 'Weight moved off capped names.',
-  total_weight: 'Sum of the weights; 1 unless the index is empty.',
+  total_weight: 'Sum of the weights: 1 unless the index is empty, or a WeightSum row leaves cash.',
   active_weight: "Weight less the benchmark's.",
   active_risk_contribution: 'Contribution to the tracking error; may be negative.',
   risk_contribution: 'Contribution to the annualised volatility; null without an estimate for the name.',

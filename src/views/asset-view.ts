@@ -23,7 +23,7 @@ export function assetView(columns: RunColumns, identifier: string): AssetView {
   const history = (block: 'targets' | 'raw') => {
     const weights = columns.f64(block);
     const targets = block === 'targets' ? weights : columns.f64('targets');
-    return Object.fromEntries(rebalances.flatMap(({ date }, r) => (targets[r * names.length + name]! > 0 ? [[date, weights[r * names.length + name]!]] : [])));
+    return Object.fromEntries(rebalances.flatMap(({ date }, r) => (targets[r * names.length + name] !== 0 ? [[date, weights[r * names.length + name]!]] : [])));
   };
   const weightHistory = history('targets');
   return {

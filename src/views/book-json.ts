@@ -70,7 +70,7 @@ function writeWeightsFrame(json: JsonWriter, identifiers: readonly string[], { d
   const width = columns.length;
   const held = new Uint8Array(width);
   for (let at = 0; at < weights.length; at += width) {
-    for (let slot = 0; slot < width; slot++) if (weights[at + slot]! > 0) held[slot] = 1;
+    for (let slot = 0; slot < width; slot++) if (weights[at + slot] !== 0) held[slot] = 1;
   }
   const slots = Int32Array.from([...held.keys()].filter((slot) => held[slot] === 1));
   json.raw('{"index":[');

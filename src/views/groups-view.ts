@@ -62,7 +62,7 @@ export function groupsView(columns: RunColumns, { window: asked, by, groupOf, be
     benchmark: remembered(groupedBook(benchmark.book, { days: days.subarray(from, to + 1), groupAt: placesOf(otherGroups), count: groups.length, cash }), size),
   });
   const { contributions, averageWeights, totalReturn } = linked;
-  const shown = groups.map((_, k) => k).filter((k) => averageWeights[k]! > 0 || contributions[k] !== 0 || (effects !== null && effects.benchmarkAverageWeights[k]! > 0));
+  const shown = groups.map((_, k) => k).filter((k) => averageWeights[k] !== 0 || contributions[k] !== 0 || (effects !== null && effects.benchmarkAverageWeights[k] !== 0));
   return {
     index_id: columns.header.run_id,
     by,
@@ -163,7 +163,7 @@ function inGroups(held: Float64Array, parts: Float64Array, { groupAt, count, cas
     invested += weight;
   }
   // What rounding leaves of 1 is no cash.
-  if (1 - invested > CASH_MIN) weights[cash]! += 1 - invested;
+  if (Math.abs(1 - invested) > CASH_MIN) weights[cash]! += 1 - invested;
   return { weights, contributions };
 }
 

@@ -28,7 +28,7 @@ export function toOptimisationResult(run: OptimisationRun, { runId, indexId, con
     rebalance_date: formatDay(run.rebalanceDate),
     converged: run.isConverged,
     heuristic: solution.isHeuristic,
-    holdings: solution.weights.reduce((count, weight) => count + (weight > 0 ? 1 : 0), 0),
+    holdings: solution.weights.reduce((count, weight) => count + (weight !== 0 ? 1 : 0), 0),
     iterations: solution.iterations,
     objective: solution.objective,
     bound: solution.bound,

@@ -100,7 +100,7 @@ function toSide({ indexId, preview }: ComparedPreviews['before']): WhatIfRespons
   return {
     index_id: indexId,
     constituents: weights.length,
-    largest: weights.reduce((most, weight) => Math.max(most, weight), 0),
+    largest: weights.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0),
     effective_assets: 1 / weights.reduce((total, weight) => total + weight * weight, 0),
     cap,
     cap_redistributed: redistributed,

@@ -1,5 +1,6 @@
 import type { BacktestRunResult, OverviewView, RelativeMetricsPayload } from '#contract/analytics.js';
 import { concentration } from '#domain/analytics/concentration.js';
+import { exposureOf, type ExposurePayload } from '#domain/analytics/exposure.js';
 import type { Composition } from '#domain/backtest/simulate/compositions.js';
 import type { Snapshot } from '#domain/backtest/record/schema.js';
 import { assertReturns, summaryOf, type RunSummary } from '#domain/backtest/run-summary.js';
@@ -183,6 +184,7 @@ const OVERVIEW = jsonObject<OverviewView, OverviewSource>({
   index_id: textMember(({ run }) => run.plan.runId),
   name: textMember(({ run }) => run.plan.name),
   concentration: valueMember(({ run }) => concentration(run.lastRebalance.weights)),
+  exposure: { ...valueMember(({ run }) => lastExposure(run)), has: ({ run }) => lastExposure(run).short < 0 },
   level: writtenMember((json, { level }) => json.token(level)),
   metrics: valueMember(({ run }) => run.metrics),
   return_variant: textMember(({ run }) => run.variant),
@@ -192,6 +194,11 @@ const OVERVIEW = jsonObject<OverviewView, OverviewSource>({
   start: textMember(({ run }) => formatDay(run.days[0]!)),
   end: textMember(({ run }) => formatDay(run.days.at(-1)!)),
 });
+
+/** Exposure of the last rebalance. */
+function lastExposure({ plan, lastRebalance }: RunSummary): ExposurePayload {
+  return exposureOf(lastRebalance.weights, plan.strategy?.exposure);
+}
 
 /** @param level the series of levels as the result has it */
 export function writeOverview(run: RunSummary, level: Uint8Array): Uint8Array<ArrayBuffer> {

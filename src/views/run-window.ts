@@ -110,11 +110,11 @@ function contributeAndGrow(parts: Float64Array, growth: Float64Array, { held, dr
     const weight = held[i]!;
     const grown = drifted[i]! * factor;
     parts[i] = grown - weight;
-    if (weight > 0) growth[i]! *= grown / weight;
+    if (weight !== 0) growth[i]! *= grown / weight;
   }
 }
 
 /** Names with a weight. */
 function note(came: Uint8Array, weights: Float64Array): void {
-  for (let i = 0; i < weights.length; i++) if (weights[i]! > 0) came[i] = 1;
+  for (let i = 0; i < weights.length; i++) if (weights[i] !== 0) came[i] = 1;
 }

@@ -1,5 +1,6 @@
 import type { WeightsView } from '#contract/analytics.js';
 import { concentration, drift } from '#domain/analytics/concentration.js';
+import { shortExposure } from '#domain/analytics/exposure.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
@@ -13,7 +14,7 @@ export interface HeldWeights {
   /** Position of the date in the run. */
   readonly at: number;
   readonly day: Day;
-  /** Held weights, [H]. */
+  /** Held weights, negative for short positions, [H]. */
   readonly held: Float64Array;
   /** Applied weights of the rebalance in force, [H]. */
   readonly target: Float64Array;
@@ -69,7 +70,7 @@ export function weightsView({ runId, requestedAsOf, weights, benchmark, sharesOf
   const { names, at, day, held, target, raw, capped, rebalance } = weights;
   const isRebalance = rebalance.at === at;
   const rows = names.flatMap((identifier, i) =>
-    held[i]! > 0
+    held[i] !== 0
       ? [
           {
             identifier,
@@ -85,6 +86,7 @@ export function weightsView({ runId, requestedAsOf, weights, benchmark, sharesOf
         ]
       : [],
   );
+  const exposure = shortExposure(held);
   return {
     index_id: runId,
     requested_as_of: requestedAsOf,
@@ -93,6 +95,7 @@ export function weightsView({ runId, requestedAsOf, weights, benchmark, sharesOf
     cap: rebalance.cap,
     weights: rows.toSorted((a, b) => b.weight - a.weight || compareText(a.identifier, b.identifier)),
     concentration: concentration(held),
+    ...(exposure ? { exposure } : {}),
     drift: isRebalance ? null : { ...drift(held, target), since: rebalance.date },
     risk: risk?.payload ?? null,
     active_risk: activeRisk?.payload ?? null,

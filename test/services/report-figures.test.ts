@@ -27,7 +27,13 @@ beforeAll(async () => {
   await client.call('putIndex', { params: { index_id: 'PLAIN' }, body: { ...common, id: 'PLAIN', name: 'Plain', pipeline: { selection: largest(30), treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } } } });
   await client.call('putIndex', { params: { index_id: 'CAPPED' }, body: { ...common, id: 'CAPPED', name: 'Capped', pipeline: { selection: largest(25), weighting: { type: 'MarketCapWeight', cap: 0.06 } } } });
   await client.call('optimiseIndex', { params: { index_id: 'CAPPED' }, body: { id: 'DERIVED', name: 'Derived', constraints: [{ type: 'Cardinality', params: { maximum: 12 } }] } });
-  for (const index_id of ['PLAIN', 'CAPPED', 'DERIVED']) await client.run('startBacktest', { params: { index_id }, body: { transaction_cost_bps: 8 } });
+  const run = (index_id: string) => client.run('startBacktest', { params: { index_id }, body: { transaction_cost_bps: 8 } });
+  for (const index_id of ['PLAIN', 'CAPPED', 'DERIVED']) await run(index_id);
+  const { weights } = await client.call('getWeights', { params: { index_id: 'CAPPED' } });
+  const short = { lower: -0.1, upper: -0.05, identifiers: weights.slice(0, 3).map(({ identifier }) => identifier) };
+  const constraints = [{ type: 'PositionBounds' as const, params: short }, { type: 'WeightSum' as const, params: { lower: 0.5, upper: 0.9 } }];
+  await client.call('optimiseIndex', { params: { index_id: 'CAPPED' }, body: { id: 'HEDGED', name: 'Hedged', constraints } });
+  await run('HEDGED');
 });
 afterAll(async () => {
   await service.close();
@@ -61,6 +67,7 @@ async function figuresOf(index_id: string): Promise<Set<string>> {
     ratioText(overview.level.data.at(-1)!),
     ratioText(overview.concentration.effective_assets),
     percentText(overview.concentration.largest),
+    ...Object.values(overview.exposure ?? {}).map(percentText),
     ...yearlyReturns(overview).map(percentText),
     ...monthlyReturns(overview).map(percentText),
     ...[...sectors.values()].map(percentText),
@@ -81,7 +88,7 @@ function returnsBy(length: number, { level: { index, data } }: OverviewView): nu
 
 /** Largest weight, cap and what the cap moved, of the latest rebalances. */
 function rebalanceFigures({ rebalances }: BookPayload): string[] {
-  return rebalances.slice(-4).flatMap(({ weights, cap, redistributed }) => [Math.max(...Object.values(weights)), cap, redistributed].map(percentText));
+  return rebalances.slice(-4).flatMap(({ weights, cap, redistributed }) => [Math.max(...Object.values(weights).map(Math.abs)), cap, redistributed].map(percentText));
 }
 
 /** What is printed with two decimals: every figure but counts, dates and the ticks of axes, which the levels here need none for. */
@@ -90,7 +97,7 @@ const FIGURE = /(?<![\d.,-])-?\d{1,3}(?:,?\d{3})*\.\d{2}%?(?![\d.])/g;
 /** The lines of the latest rebalances, each with the first of its percentages: the turnover. */
 const turnoversIn = (text: string): Map<string, string> => new Map([...text.matchAll(/^\s*(\d{4}-\d{2}-\d{2})\s+\d+\s+\d+\s+\d+\s+(-?[\d.,]+%)/gm)].map((match) => [match[1]!, match[2]!]));
 
-describe.each(['PLAIN', 'CAPPED', 'DERIVED'])('the factsheet of %s', (id) => {
+describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (id) => {
   const read = async () => {
     const { bytes, path } = await factsheet(id);
     return { path, texts: [readPdf(bytes).text, ...(TOOLS.pdftotext ? [spawnSync('pdftotext', ['-layout', path, '-'], { encoding: 'utf8' }).stdout] : [])] };
@@ -111,13 +118,13 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED'])('the factsheet of %s', (id) => {
   });
 
   test('prints every figure of the overview, the years and the largest names', async () => {
-    const { metrics, concentration } = await client.call('getOverview', { params: { index_id: id } });
+    const { metrics, concentration, exposure } = await client.call('getOverview', { params: { index_id: id } });
     const { weights } = await client.call('getWeights', { params: { index_id: id } });
     const { sharpe_ratio: sharpe, ...fractions } = metrics;
     const { texts } = await read();
     for (const text of texts) {
       const printed = new Set(text.match(FIGURE));
-      for (const value of Object.values(fractions)) expect(printed).toContain(percentText(value));
+      for (const value of [...Object.values(fractions), ...Object.values(exposure ?? {})]) expect(printed).toContain(percentText(value));
       for (const value of [sharpe, concentration.effective_assets]) expect(printed).toContain(ratioText(value));
       for (const { weight } of weights.toSorted((a, b) => b.weight - a.weight).slice(0, 10)) expect(printed).toContain(percentText(weight));
     }
@@ -137,6 +144,18 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED'])('the factsheet of %s', (id) => {
     expect(status, stdout).toBe(0);
     expect(stdout).toContain('No syntax or stream encoding errors found');
   });
+});
+
+test('an index with short positions and cash reconciles', async () => {
+  const params = { index_id: 'HEDGED' };
+  const { exposure } = await client.call('getOverview', { params });
+  expect(exposure!.short).toBeLessThanOrEqual(-0.05);
+  expect(exposure!.net).toBeLessThan(0.9 + 1e-9);
+  const { checks } = await client.call('reconcileRun', { params });
+  expect(checks.filter(({ holds }) => !holds)).toEqual([]);
+  const attribution = await client.call('getAttribution', { params });
+  expect(attribution.reconciles).toBe(true);
+  expect(attribution.contributions.some(({ average_weight: weight }) => weight < 0)).toBe(true);
 });
 
 /** Half of what was traded on a date, by the value of the portfolio on it: within the costs, the turnover of the weights. */

@@ -666,13 +666,13 @@ export interface Concentration5_10_40Row {
 }
 
 export interface ConcentrationPayload {
-  /** Names with a weight above 0. */
+  /** Names with a weight, long or short. */
   readonly constituents: number;
   /** 1 over the sum of squared weights. */
   readonly effective_assets: number;
   /** Sum of squared weights. */
   readonly herfindahl: number;
-  /** Largest weight. */
+  /** Largest weight; a short position by its magnitude. */
   readonly largest: number;
   /** Combined weight of the largest 1, 5, 10 and 20. */
   readonly top_weights: Readonly<Record<string, number>>;
@@ -1318,6 +1318,17 @@ export interface ExplainedRule {
     /** Null when unknown. */
     readonly outcome: boolean | null;
   })[];
+}
+
+export interface ExposurePayload {
+  /** Sum of the long weights. */
+  readonly long: number;
+  /** Sum of the short weights, negative. */
+  readonly short: number;
+  /** Sum of the magnitudes of the weights. */
+  readonly gross: number;
+  /** Sum of the weights; what it leaves of 1 is cash. */
+  readonly net: number;
 }
 
 /** Keeps the names for which an expression over datapoints is true. */
@@ -2653,6 +2664,8 @@ export interface OverviewView {
   readonly name: string;
   /** How the weights are concentrated. */
   readonly concentration: ConcentrationPayload;
+  /** Long, short, gross and net exposure of the last rebalance; absent without a short position. */
+  readonly exposure?: ExposurePayload | undefined;
   /** The level, 100 at the start. */
   readonly level: SeriesPayload;
   /** Figures of the run. */
@@ -2816,7 +2829,7 @@ export interface PreviewResponse {
   readonly assets: readonly PreviewAsset[];
   /** Final weights by identifier. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Sum of the weights; 1 unless the index is empty. */
+  /** Sum of the weights: 1 unless the index is empty, or a WeightSum row leaves cash. */
   readonly total_weight: number;
   /** Effective cap; always null on a derived index. */
   readonly cap: number | null;
@@ -3905,8 +3918,8 @@ export interface StatGridBlock {
   readonly index_id: string | null;
   /** Two halves that follow each other stand side by side. */
   readonly width: 'full' | 'half';
-  /** Figures in the order printed; all of them unless given, none where values are given. */
-  readonly stats: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'constituents' | 'effective_assets' | 'largest')[] | null;
+  /** Figures in the order printed; unless given all of them, exposures for a run with short positions alone, and none where values are given. */
+  readonly stats: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure')[] | null;
   /** Figures in a row. */
   readonly columns: number;
   /** Label to text, printed as given after the figures. */
@@ -3921,8 +3934,8 @@ export interface StatGridBlockInput {
   readonly index_id?: string | null | undefined;
   /** Two halves that follow each other stand side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** Figures in the order printed; all of them unless given, none where values are given. */
-  readonly stats?: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'constituents' | 'effective_assets' | 'largest')[] | null | undefined;
+  /** Figures in the order printed; unless given all of them, exposures for a run with short positions alone, and none where values are given. */
+  readonly stats?: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure')[] | null | undefined;
   /** Figures in a row. */
   readonly columns?: number | undefined;
   /** Label to text, printed as given after the figures. */
@@ -4813,6 +4826,8 @@ export interface WeightsView {
   readonly weights: readonly ConstituentRow[];
   /** How the weights are concentrated. */
   readonly concentration: ConcentrationPayload;
+  /** Long, short, gross and net exposure of the held weights; absent without a short position. */
+  readonly exposure?: ExposurePayload | undefined;
   /** How far weights have moved since the rebalance; null on its date. */
   readonly drift: DriftPayload | null;
   /** Decomposition of the volatility; present when asked for. */
@@ -4859,9 +4874,9 @@ export interface WhatIfResponse {
 export interface WhatIfSide {
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
-  /** Names with a weight above 0. */
+  /** Names with a weight, long or short. */
   readonly constituents: number;
-  /** Largest weight. */
+  /** Largest weight; a short position by its magnitude. */
   readonly largest: number;
   /** 1 over the sum of squared weights. */
   readonly effective_assets: number;

@@ -34,7 +34,7 @@ export interface BrinsonEffects {
 /**
  * Allocation, selection and interaction of every group, period by period, linked over the periods. In a period
  * allocation = (w - b)(R_b,k - R_b), selection = b (R_k - R_b,k), and interaction is what remains of the group's active return.
- * A group without weight on one side has that side's return taken from the other: it is told by allocation or interaction alone.
+ * A group without weight on one side, or whose long and short positions cancel, has that side's return taken from the other: it is told by allocation or interaction alone.
  * @throws Refusal TOTAL_LOSS when a period lost everything
  * @source G. Brinson, N. Fachler, Measuring non-US equity portfolio performance, 1985; linked as D. Cariño, 1999
  * @cost O(n K)
@@ -63,8 +63,8 @@ export function brinsonFachler({ groups, days, portfolio, benchmark }: BrinsonIn
       const b = other.weights[k]!;
       averageWeights[k]! += w;
       benchmarkAverageWeights[k]! += b;
-      const benchmarkGroup = b > 0 ? other.contributions[k]! / b : benchmarkTotal;
-      const group = w > 0 ? own.contributions[k]! / w : benchmarkGroup;
+      const benchmarkGroup = hasWeight(b) ? other.contributions[k]! / b : benchmarkTotal;
+      const group = hasWeight(w) ? own.contributions[k]! / w : benchmarkGroup;
       const allocation = (w - b) * (benchmarkGroup - benchmarkTotal);
       const selection = b * (group - benchmarkGroup);
       const active = own.contributions[k]! - other.contributions[k]! - (w - b) * benchmarkTotal;
@@ -79,6 +79,13 @@ export function brinsonFachler({ groups, days, portfolio, benchmark }: BrinsonIn
   }
   const explained = total(effects.allocation) + total(effects.selection) + total(effects.interaction);
   return { ...effects, averageWeights, benchmarkAverageWeights, portfolioReturn, benchmarkReturn, residual: portfolioReturn - benchmarkReturn - explained };
+}
+
+/** Net weights of a group whose long and short positions cancel are rounding: it has contributions, and no return of its own. */
+const WEIGHT_MIN = 1e-9;
+
+function hasWeight(weight: number): boolean {
+  return Math.abs(weight) > WEIGHT_MIN;
 }
 
 function total(values: Float64Array): number {

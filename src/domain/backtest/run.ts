@@ -170,7 +170,9 @@ export function simulateRun({ market, calendars, plan, createDecider, engine = r
   report(0.5, 'simulating the index');
   const index = runIndex(compositions, { from, to, coverage: range.coverage, inPlace });
   const { own, warnings, solves } = ownTerms(index, { plan, composer, engine, from, to, tick: (fraction) => report(0.5 + 0.1 * fraction, 'solving the constraint set') });
+  const holdsIndex = plan.strategy === undefined || isPlain(plan.strategy);
   const following: BookInput = {
+    title: 'The portfolio',
     sm,
     treatment: compositions.treatment,
     growth: indexTerms(compositions),
@@ -179,10 +181,10 @@ export function simulateRun({ market, calendars, plan, createDecider, engine = r
     initialValue: request.initial_capital,
     costRate: request.transaction_cost_bps / 10_000,
     fills: 'priceable',
+    ...(holdsIndex && index.book.pending ? { pending: index.book.pending } : {}),
     ...(plan.strategy?.drift_tolerance == null ? {} : { tolerance: plan.strategy.drift_tolerance }),
     tick: (fraction) => report(0.6 + 0.1 * fraction, 'simulating the portfolio'),
   };
-  const holdsIndex = plan.strategy === undefined || isPlain(plan.strategy);
   const portfolio = (holdsIndex ? followBook(following, index.book) : undefined) ?? simulateBook(following);
   const level = rebase(portfolio.value, 100);
   const indexLevel = rebase(index.book.value.subarray(from - index.book.from), 100);
@@ -243,7 +245,7 @@ function parentRun(composer: Composer, parentId: string, end: number): IndexRun 
 
 /** Targets of a portfolio that follows an index: what the index holds at the first close, then its rebalances. */
 function followIndex({ book, compositions }: IndexRun, from: number): Targets[] {
-  return [{ session: from, ...heldAt(book, from) }, ...compositions.list.filter(({ session }) => session > from)];
+  return [{ session: from, ...heldAt(book, from), cash: book.cash[from - book.from]! }, ...compositions.list.filter(({ session }) => session > from)];
 }
 
 /** Whether a strategy does nothing but hold its index. */
@@ -282,8 +284,9 @@ interface StrategyRebalances {
 }
 
 /** Targets of a strategy: what the index holds at each of its rebalances, as far as it is invested. */
-function strategyTargets(index: IndexRun, { exposure }: StrategyTerms, { from, own }: StrategyRebalances): Targets[] {
-  const targets = own ?? followIndex(index, from);
+function strategyTargets(index: IndexRun, { exposure }: StrategyTerms, { from, own }: StrategyRebalances): readonly Targets[] {
+  const targets: readonly Targets[] = own ?? followIndex(index, from);
+  if (exposure === 1) return targets;
   return targets.map(({ session, columns, weights }) => ({ session, columns, weights: weights.map((weight) => exposure * weight) }));
 }
 
@@ -348,7 +351,7 @@ function unadjustedRights({ sm, from, length, columns, weights }: Book): Gap[] {
     const { session, column, action } = all[a]!;
     if (action.type !== 'RIGHTS_ISSUE' || action.subscriptionPrice !== null || sm.market.adjustment === 'total') continue;
     const slot = columns.indexOf(column);
-    if (slot >= 0 && weights[(session - 1 - from) * columns.length + slot]! > 0) found.push({ session, column });
+    if (slot >= 0 && weights[(session - 1 - from) * columns.length + slot] !== 0) found.push({ session, column });
   }
   return found;
 }

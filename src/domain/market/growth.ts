@@ -25,6 +25,11 @@ export function growthTerms(treatment: TreatmentSpec, currency: string, variant:
   };
 }
 
+/** Terms on which a short position grows: it pays dividends whole, as nothing is withheld from what it pays. */
+export function shortTerms(terms: GrowthTerms): GrowthTerms {
+  return terms.variant === 'net' && terms.withholdingTax > 0 ? { ...terms, variant: 'total', withholdingTax: 0 } : terms;
+}
+
 /** What happened to a name on a session, as far as it changes the value of a holding. */
 export interface SessionEffect {
   /** Share-count multiplier of splits, stock dividends and bonus issues. */

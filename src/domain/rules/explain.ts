@@ -137,16 +137,18 @@ export function holdingOf({ compositions, session, composition }: InForce, colum
     asOf: sm.sessions[session]!,
     rebalance: composition.date,
     decision: sm.sessions[composition.decision]!,
-    stayed: decided === undefined ? 1 : shareStayed(decided, composition),
+    stayed: decided === undefined ? 1 : shareStayed(decided, composition, (weight ?? 0) < 0),
     weight,
-    drift: book === undefined ? null : { held: held > 0 ? held : null, change: held - (weight ?? 0) },
+    drift: book === undefined ? null : { held: held !== 0 ? held : null, change: held - (weight ?? 0) },
   };
 }
 
-function shareStayed({ columns, weights }: Pick<Composition, 'columns' | 'weights'>, composition: Composition): number {
+/** Names of a side take over what others of it leave. */
+function shareStayed({ columns, weights }: Pick<Composition, 'columns' | 'weights'>, composition: Composition, isShort: boolean): number {
   if (columns.length === composition.columns.length) return 1;
   const stays = new Set(composition.columns);
-  return weights.reduce((sum, weight, i) => (stays.has(columns[i]!) ? sum + weight : sum), 0);
+  const ofSide = (counts: (column: number) => boolean): number => weights.reduce((sum, weight, i) => (weight < 0 === isShort && counts(columns[i]!) ? sum + weight : sum), 0);
+  return ofSide((column) => stays.has(column)) / ofSide(() => true);
 }
 
 export function weightIn({ columns, weights }: Pick<Composition, 'columns' | 'weights'>, column: number): number | null {

@@ -5,7 +5,7 @@ import { formatDay } from '../days.js';
 import type { ConstraintRow, DerivedDocument, IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { findingsOf, heldWeights } from '../optimisation/derived-decider.js';
-import { createDerivedSolver, type SolvedWeights } from '../optimisation/derived-solve.js';
+import { createDerivedSolver } from '../optimisation/derived-solve.js';
 import { refusalOf, unsolved } from '../optimisation/unsolved.js';
 import { Refusal } from '../refusal.js';
 
@@ -38,7 +38,7 @@ export function constrainedDocument(document: IndexDocument, rows: readonly Cons
 /**
  * Solves the weights of a strategy under its constraint set at each of its rebalances, with the risk model of derived indices.
  * A rebalance that cannot be solved is held; the first cannot be.
- * @throws Refusal INFEASIBLE or SOLVER_FAILED on the first rebalance, NOT_SUPPORTED for short positions
+ * @throws Refusal INFEASIBLE or SOLVER_FAILED on the first rebalance
  */
 export function constrainRebalances({ document, rows, rebalances, composer, engine, memory = null, tick }: ConstrainInput): Constrained {
   const solver = createDerivedSolver({ document: constrainedDocument(document, rows), composer, engine, memory });
@@ -55,7 +55,6 @@ export function constrainRebalances({ document, rows, rebalances, composer, engi
       return;
     }
     const held = heldWeights(solve);
-    assertLong(rebalance, held);
     latest = { session: rebalance.session, ...held };
     findings.push(...findingsOf(solve).map((finding) => ({ ...finding, path: PATH })));
     const { columns, weights } = held;
@@ -69,9 +68,4 @@ const PATH = 'constraint_set_id';
 
 function noneToBeginWith({ date }: Composition, { code, message, detail }: Refusal): Refusal {
   return new Refusal(code, `The constraint set leaves no weights on ${formatDay(date)}: ${message}`, detail);
-}
-
-function assertLong({ date }: Composition, { weights }: SolvedWeights): void {
-  const lowest = weights.reduce((least, weight) => Math.min(least, weight), 0);
-  if (lowest < 0) throw new Refusal('NOT_SUPPORTED', `The constraint set asks for a weight of ${lowest} on ${formatDay(date)}; a strategy holds no short positions.`);
 }

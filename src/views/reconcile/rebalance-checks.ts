@@ -1,39 +1,112 @@
+import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { check, furthest, type Check } from './check.js';
 
+/** A rebalance of a stored run. */
+interface Applied {
+  readonly date: string;
+  readonly cap: number | null;
+  readonly redistributed: number;
+  /** Applied weights and weights before capping, [H]. */
+  readonly applied: Float64Array;
+  readonly uncapped: Float64Array;
+  /** 1 for the names held at the cap, [H]. */
+  readonly isCapped: Uint8Array;
+  /** Whether the run is that of the index itself. */
+  readonly isOfIndex: boolean;
+  /** Weights that the index holds at the close, [H]; null of a strategy, or where another rebalance follows on the date. */
+  readonly held: Float64Array | null;
+  /** Cash that the index holds at the close; null where it is not stored. */
+  readonly cash: number | null;
+}
+
 /** What each rebalance applied, against what it started from and its cap. */
 export function rebalanceChecks(columns: RunColumns): Check[] {
+  return columns.header.rebalances.flatMap((rebalance, r) => {
+    const applied = readApplied(columns, rebalance, r);
+    return [...sumChecks(applied), ...heldCheck(applied), ...capChecks(applied)];
+  });
+}
+
+function readApplied(columns: RunColumns, { date, at, cap, redistributed }: StoredRebalance, r: number): Applied {
   const { names, rebalances, has_index_weights: hasIndexWeights, run_id: runId, index_id: indexId } = columns.header;
   const H = names.length;
-  const targets = columns.f64('targets');
-  const raw = columns.f64('raw');
-  const isCapped = columns.u8('capped');
-  const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0);
-  return rebalances.flatMap(({ date, at, cap, redistributed }, r) => {
-    const applied = targets.subarray(r * H, (r + 1) * H);
-    const uncapped = raw.subarray(r * H, (r + 1) * H);
-    const invested = sum(applied);
-    const moved = uncapped.reduce((total, u, i) => total + Math.max(0, invested * u - applied[i]!), 0);
-    const largest = applied.reduce((most, weight) => Math.max(most, weight), 0);
-    // A strategy follows its index into cash; an index always has names.
-    const isNone = invested === 0 && uncapped.every((weight) => weight === 0);
-    const atCap = furthest();
-    if (cap !== null) for (let i = 0; i < H; i++) if (isCapped[r * H + i] === 1) atCap.note(applied[i]!, invested * cap);
-    // What a strategy holds depends on its tolerance and its costs.
-    const isHeld = runId === indexId && at >= 0 && rebalances[r + 1]?.at !== at;
-    const held = furthest();
-    if (isHeld) columns.f64(hasIndexWeights ? 'indexWeights' : 'weights', at * H, (at + 1) * H).forEach((weight, i) => held.note(weight, applied[i]!));
-    return [
-      check({ name: `rebalance ${date}: weights`, meaning: 'Applied weights sum to what is invested.', left: invested, right: Math.min(1, invested) }),
-      check({ name: `rebalance ${date}: uncapped weights`, meaning: 'Weights before capping sum to 1, or there are none.', left: sum(uncapped), right: isNone ? 0 : 1 }),
-      check({ name: `rebalance ${date}: redistributed`, meaning: 'What was moved is what names lost to the cap.', left: moved, right: invested * redistributed }),
-      ...(isHeld ? [check({ name: `rebalance ${date}: held`, meaning: 'What the index holds at the close is what was applied; the sides are of the name furthest from it.', ...held.sides() })] : []),
-      ...(cap === null
-        ? []
-        : [
-            check({ name: `rebalance ${date}: cap`, meaning: 'No weight exceeds the cap.', left: Math.max(largest, cap), right: cap }),
-            check({ name: `rebalance ${date}: capped names`, meaning: 'Names held at the cap weigh as much as it, of what is invested; the sides are of the one furthest from it.', ...atCap.sides() }),
-          ]),
-    ];
-  });
+  const isOfIndex = runId === indexId;
+  // What a strategy holds depends on its tolerance and its costs.
+  const isHeld = isOfIndex && at >= 0 && rebalances[r + 1]?.at !== at;
+  return {
+    date, cap, redistributed, isOfIndex,
+    applied: columns.f64('targets', r * H, (r + 1) * H),
+    uncapped: columns.f64('raw', r * H, (r + 1) * H),
+    isCapped: columns.u8('capped', r * H, (r + 1) * H),
+    held: isHeld ? columns.f64(hasIndexWeights ? 'indexWeights' : 'weights', at * H, (at + 1) * H) : null,
+    cash: isHeld && !hasIndexWeights ? columns.f64('cash', at, at + 1)[0]! : null,
+  };
+}
+
+/** An index invests what its weights before capping sum to; a strategy a fraction of that, never more than there is. */
+function sumChecks({ date, applied, uncapped, redistributed, isOfIndex, cash }: Applied): Check[] {
+  const invested = sumOf(applied);
+  const before = sumOf(uncapped);
+  const exposure = exposureOf({ applied, uncapped, isOfIndex });
+  const moved = uncapped.reduce((total, u, i) => total + Math.max(0, exposure * u - applied[i]!), 0);
+  return [
+    check({
+      name: `rebalance ${date}: weights`,
+      meaning: 'Applied weights sum to what is invested: 1 less the cash held beside them.',
+      left: invested,
+      right: cash === null ? Math.min(1, invested) : 1 - cash,
+    }),
+    check({
+      name: `rebalance ${date}: uncapped weights`,
+      meaning: 'Weights before capping sum to what is invested, and to 1 at most.',
+      left: before,
+      right: isOfIndex ? invested : Math.min(1, before),
+    }),
+    check({
+      name: `rebalance ${date}: redistributed`,
+      meaning: 'What was moved is what names lost to the cap.',
+      left: moved,
+      right: exposure * redistributed,
+    }),
+  ];
+}
+
+/** Fraction of the weights before capping that is invested: a strategy's exposure. */
+function exposureOf({ applied, uncapped, isOfIndex }: Pick<Applied, 'applied' | 'uncapped' | 'isOfIndex'>): number {
+  const before = uncapped.reduce((sum, weight) => sum + Math.abs(weight), 0);
+  return isOfIndex || before === 0 ? 1 : applied.reduce((sum, weight) => sum + Math.abs(weight), 0) / before;
+}
+
+function heldCheck({ date, applied, held }: Applied): Check[] {
+  if (held === null) return [];
+  const furthestHeld = furthest();
+  held.forEach((weight, i) => furthestHeld.note(weight, applied[i]!));
+  return [
+    check({
+      name: `rebalance ${date}: held`,
+      meaning: 'What the index holds at the close is what was applied; the sides are of the name furthest from it.',
+      ...furthestHeld.sides(),
+    }),
+  ];
+}
+
+function capChecks({ date, cap, applied, uncapped, isCapped, isOfIndex }: Applied): Check[] {
+  if (cap === null) return [];
+  const largest = applied.reduce((most, weight) => Math.max(most, weight), 0);
+  const exposure = exposureOf({ applied, uncapped, isOfIndex });
+  const atCap = furthest();
+  applied.forEach((weight, i) => isCapped[i] === 1 && atCap.note(weight, exposure * cap));
+  return [
+    check({ name: `rebalance ${date}: cap`, meaning: 'No weight exceeds the cap.', left: Math.max(largest, cap), right: cap }),
+    check({
+      name: `rebalance ${date}: capped names`,
+      meaning: 'Names held at the cap weigh as much as it, of what is invested; the sides are of the one furthest from it.',
+      ...atCap.sides(),
+    }),
+  ];
+}
+
+function sumOf(values: Float64Array): number {
+  return values.reduce((total, value) => total + value, 0);
 }

@@ -13,16 +13,19 @@ export function weightPass(columns: RunColumns): RowPass {
   const gross = columns.f64('gross');
   const breaks = columns.has('breaks') ? columns.u8('breaks') : null; // Absent from runs of version 0.1.0.
   const prices = panelRows(columns, 'price', { from: 0, to: dates - 1 });
-  const growth = growthRows(columns);
+  const effects = effectsBySession(columns);
+  const growth = growthRows(columns, effects);
+  const isNet = columns.header.variant === 'net';
   const sums = furthest();
   const drifts = furthest();
   const previous = new Float64Array(columns.header.names.length);
   return {
     see(t, row) {
       const factors = growth(t, prices.at(t));
+      const withheld = isNet ? namesPaying(effects.get(t)) : NONE;
       // Of the first session nothing is before, and what happens to it is no drift.
       const drifted = t > 0 && breaks?.[t] === 0 ? drifts : null;
-      sums.note(follow({ previous, factors, gross: gross[t]!, row, cash: cash[t]! }, drifted), 1);
+      sums.note(follow({ previous, factors, withheld, gross: gross[t]!, row, cash: cash[t]! }, drifted), 1);
     },
     checks: () => [
       check({ name: 'weights', meaning: 'Weights and cash of every date sum to 1; the left side is the sum furthest from it.', ...sums.sides() }),
@@ -36,6 +39,8 @@ interface DriftedRow {
   /** Weights of the session before; becomes those of this one. */
   readonly previous: Float64Array;
   readonly factors: Float64Array;
+  /** Names that paid dividends less a tax: what a short position in one paid was whole, and is not stored. */
+  readonly withheld: ReadonlySet<number>;
   /** Growth of the whole. */
   readonly gross: number;
   readonly row: Float64Array;
@@ -43,7 +48,8 @@ interface DriftedRow {
 }
 
 /** @param drifts told where weights did not move as their names grew; null where they need not. @returns the sum of cash and weights */
-function follow({ previous, factors, gross, row, cash }: DriftedRow, drifts: Furthest | null): number {
+function follow(drifted: DriftedRow, drifts: Furthest | null): number {
+  const { previous, factors, withheld, gross, row, cash } = drifted;
   let sum = cash;
   let distance = drifts?.distance() ?? Infinity;
   for (let i = 0; i < row.length; i++) {
@@ -52,7 +58,7 @@ function follow({ previous, factors, gross, row, cash }: DriftedRow, drifts: Fur
     sum += weight;
     previous[i] = weight;
     const factor = factors[i]!;
-    if (!(before > 0) || factor !== factor) continue;
+    if (before === 0 || factor !== factor || (before < 0 && withheld.has(i))) continue;
     const expected = (before * factor) / gross;
     if (Math.abs(expected - weight) <= distance || drifts === null) continue;
     drifts.note(expected, weight);
@@ -62,10 +68,9 @@ function follow({ previous, factors, gross, row, cash }: DriftedRow, drifts: Fur
 }
 
 /** Growth of every name over each session from prices and actions, asked for session by session; NaN before a name's first bar. */
-function growthRows(columns: RunColumns): (t: number, prices: Float64Array) => Float64Array {
+function growthRows(columns: RunColumns, effects: ReadonlyMap<number, readonly RunEffect[]>): (t: number, prices: Float64Array) => Float64Array {
   const { names, foreign, dates } = columns.header;
   const rates = Object.entries(foreign).map(([name, row]) => ({ name: Number(name), series: columns.f64('rates', row * dates, (row + 1) * dates) }));
-  const effects = effectsBySession(columns);
   const carried = new Float64Array(names.length).fill(Number.NaN);
   const factors = new Float64Array(names.length);
   return (t, prices) => {
@@ -95,6 +100,12 @@ function grow(factors: Float64Array, carried: Float64Array, prices: Float64Array
       factors[i] = before === before ? 1 : Number.NaN;
     }
   }
+}
+
+const NONE: ReadonlySet<number> = new Set();
+
+function namesPaying(effects: readonly RunEffect[] | undefined): ReadonlySet<number> {
+  return effects === undefined ? NONE : new Set(effects.flatMap(({ name, effect }) => (effect.cash > 0 ? [name] : [])));
 }
 
 function effectsBySession(columns: RunColumns): Map<number, RunEffect[]> {

@@ -1,4 +1,5 @@
 import type { AttributionView, OverviewView, WeightsView } from '#contract/analytics.js';
+import { exposureOf, type ExposurePayload } from '#domain/analytics/exposure.js';
 import { monthlyReturns, rollingVolatility, type MonthReturn } from '#domain/analytics/rolling.js';
 import { annualReturns, drawdownOf, rebase, returnsOf } from '#domain/analytics/series.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
@@ -58,6 +59,8 @@ export interface RunFigures {
   /** How the run differs from what it would be now; null while it does not. */
   readonly stale: StaleState | null;
   readonly overview: OverviewView;
+  /** Of the last rebalance. */
+  exposure(): ExposurePayload;
   readonly currency: string;
   readonly variant: 'price' | 'total' | 'net';
   readonly hasCap: boolean;
@@ -110,6 +113,7 @@ export function createRunFigures({ columns, overview: stored, risk, stale = null
   return {
     stale,
     overview,
+    exposure: once(() => exposureOf(latestTargets(columns))),
     currency: header.currency,
     variant: header.variant,
     hasCap: header.has_cap,
@@ -203,12 +207,12 @@ function rebalanceFigures(columns: RunColumns, r: number, { date, at, cap, redis
   let largest = 0;
   let atCap = 0;
   for (let i = 0; i < H; i++) {
-    const isHeld = targets[i]! > 0;
-    const wasHeld = before !== null && before[i]! > 0;
+    const isHeld = targets[i] !== 0;
+    const wasHeld = before !== null && before[i] !== 0;
     if (isHeld) constituents++;
     if (isHeld && !wasHeld) added++;
     if (wasHeld && !isHeld) removed++;
-    if (targets[i]! > largest) largest = targets[i]!;
+    largest = Math.max(largest, Math.abs(targets[i]!));
     atCap += capped[i]!;
   }
   return {
@@ -217,6 +221,12 @@ function rebalanceFigures(columns: RunColumns, r: number, { date, at, cap, redis
     removed: before === null ? null : removed,
     turnover: at <= 0 ? null : turnoverAt(columns, at, targets),
   };
+}
+
+/** Applied weights of the latest rebalance, [H]. */
+function latestTargets(columns: RunColumns): Float64Array {
+  const { names, rebalances } = columns.header;
+  return columns.f64('targets', (rebalances.length - 1) * names.length, rebalances.length * names.length);
 }
 
 /** Half the sum of moves from the weights before the trades of a session. */

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
+import { openColumns } from '#domain/backtest/run-file/read.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/days.js';
 import { IndexDocument, type IndexDocument as Definition } from '#domain/documents/index-document.js';
+import { attributionView } from '#views/attribution-view.js';
 import { runResultJson } from '#views/run-json.js';
 import { portfolioTransactionsOf } from './transactions.js';
 import { buildMarket, weekdayCalendars, type MarketSketch } from './market-builder.js';
@@ -300,6 +303,38 @@ describe('a portfolio', () => {
     const first = [...run.portfolio.weights.subarray(0, 2)];
     close(first, [0.75, 0.25]);
     expect([run.rebalances.length, run.rebalancesWithin, run.index.book.length]).toEqual([1, 0, 6]);
+  });
+});
+
+describe('a portfolio that starts while its index waits for a spun-off name', () => {
+  const KID = [null, null, null, null, 20, 24];
+  const prices = { A: [100, 100, 90, 90, 90, 90], B: flat(50), KID };
+  const spinOff = { name: 'A', type: 'SPIN_OFF', value: 0.5, ex: '2024-03-06', related: 'KID' } as const;
+
+  test('is owed it as the index is: their levels are one', () => {
+    const run = simulate({ close: prices, actions: [spinOff], start: '2024-03-07' });
+    // Half of 100 in A is half a share, which is owed a quarter of the child.
+    close(run.level, [100, 10_000 / 95, 10_100 / 95]);
+    close(run.indexLevel, [...run.level]);
+  });
+
+  test('is worth the same whether an order has to wait later or not, bit for bit', () => {
+    const dates = [...WEEK, '2024-03-12', '2024-03-13', '2024-03-14'];
+    const longer = Object.fromEntries(Object.entries(prices).map(([name, bars]) => [name, [...bars, bars[5]!, bars[5]!, bars[5]!]]));
+    const levelsWhen = (suspended: boolean) => {
+      const bars = suspended ? [...longer['B']!.slice(0, 6), null, null, null] : longer['B']!;
+      const run = simulate({ dates, close: { ...longer, B: bars }, actions: [spinOff], start: '2024-03-07', treatment: { max_stale_sessions: 2 }, rebalance: { frequency: 'custom', dates: ['2024-03-14'], effective_lag: 3 } });
+      expect(run.portfolio.unfilled.length > 0).toBe(suspended);
+      return [...run.level.subarray(0, 3)];
+    };
+    expect(levelsWhen(true)).toEqual(levelsWhen(false));
+  });
+
+  test('has the first price of a spun-off name as a contribution of that name', () => {
+    const run = simulate({ close: prices, actions: [spinOff] });
+    const bytes = runToColumns(run, { contentHash: 's' });
+    const { contributions } = attributionView(openColumns((start, end) => bytes.slice(start, end)), { start: '2024-03-07', end: '2024-03-08' });
+    expect(contributions.map(({ asset_id: id, contribution }) => [id, contribution])).toEqual([['KID', expect.closeTo(5 / 95, 12)], ['A', 0], ['B', 0]]);
   });
 });
 

@@ -8,12 +8,13 @@ import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { civilOf, formatDay } from '#domain/days.js';
 import { growthOf, growthTerms } from '#domain/market/growth.js';
 import { attributionView } from '#views/attribution-view.js';
+import { reconcileView } from '#views/reconcile/reconcile-view.js';
 import { recordJson } from '#views/record-json.js';
 import { runResultJson } from '#views/run-json.js';
 import { heldWeights, weightsView } from '#views/weights-view.js';
 import { randomMarket } from './random-market.js';
 import { runRecordJson } from './run-record.js';
-import { randomDocument, randomRequest, tryRun } from './random-run.js';
+import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 150);
 const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
@@ -21,8 +22,8 @@ const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHa
 /** Checks a law on runs over random markets. */
 function onRuns(law: (run: Run, pick: number) => void): void {
   fc.assert(
-    fc.property(randomMarket, randomDocument, randomRequest, fc.nat(1_000_000), ({ market }, document, request, pick) => {
-      const found = tryRun(market, document, request);
+    fc.property(randomMarket, randomDocument, randomRequest, randomDecider, fc.nat(1_000_000), ({ market }, document, request, createDecider, pick) => {
+      const found = tryRun(market, document, { ...request, createDecider });
       if (found) law(found, pick);
     }),
     { numRuns: RUNS },
@@ -55,11 +56,12 @@ describe('on random markets with every kind of corporate action', () => {
     });
   });
 
-  test('a snapshot sums to 1, keeps its cap and says what was moved', () => {
-    onRuns(({ rebalances }) => {
-      for (const { weights, uncapped, cap, capped, columns, redistributed } of rebalances) {
-        near(sum(weights), 1, 1, 1e-12);
-        near(sum(uncapped), 1, 1, 1e-12);
+  test('a snapshot and its cash sum to 1, it keeps its cap and says what was moved', () => {
+    onRuns(({ rebalances, index: { book } }) => {
+      for (const [r, { weights, uncapped, cap, capped, columns, redistributed, session }] of rebalances.entries()) {
+        const isReplaced = rebalances[r + 1]?.session === session;
+        if (!isReplaced) near(sum(weights) + book.cash[session - book.from]!, 1, 1, 1e-12);
+        near(sum(uncapped), sum(weights), 1, 1e-12);
         if (cap !== null) expect(Math.max(...weights)).toBeLessThanOrEqual(cap + 1e-12);
         near(redistributed, sum(uncapped.map((u, k) => Math.max(0, u - weights[k]!))));
         for (const column of capped) near(weights[columns.indexOf(column)]!, cap!);
@@ -70,7 +72,10 @@ describe('on random markets with every kind of corporate action', () => {
   test('weights of a quiet session are those of the session before, drifted by the growth of 3.2', () => {
     onRuns(({ index: { book, compositions } }) => {
       const { sm, columns, weights, cash, events } = book;
-      const growth = growthOf(sm, growthTerms(compositions.treatment, compositions.document.currency));
+      const { treatment, document } = compositions;
+      const growth = growthOf(sm, growthTerms(treatment, document.currency));
+      // Of the dividends that a short position pays nothing is withheld.
+      const shortGrowth = growthOf(sm, growthTerms(treatment, document.currency, treatment.dividends === 'net' ? 'total' : treatment.dividends));
       const busy = new Set(events.map(({ at }) => at));
       const H = columns.length;
       for (let t = 1; t < book.length; t++) {
@@ -78,7 +83,10 @@ describe('on random markets with every kind of corporate action', () => {
         near(sum(row) + cash[t]!, 1);
         const hasSpinOff = sm.actions.all.some(({ session, action }) => action.type === 'SPIN_OFF' && Math.abs(session - book.from - t) <= 5);
         if (busy.has(t) || hasSpinOff) continue;
-        const grown = [...columns].map((column, slot) => (weights[(t - 1) * H + slot]! > 0 ? weights[(t - 1) * H + slot]! * growth[(book.from + t) * sm.names + column]! : 0));
+        const grown = [...columns].map((column, slot) => {
+          const before = weights[(t - 1) * H + slot]!;
+          return before === 0 ? 0 : before * (before < 0 ? shortGrowth : growth)[(book.from + t) * sm.names + column]!;
+        });
         const total = sum(grown) + cash[t - 1]!;
         grown.forEach((value, slot) => near(row[slot]!, value / total));
         near(book.value[t]!, book.value[t - 1]! * total, book.value[t]!);
@@ -112,12 +120,21 @@ describe('on random markets with every kind of corporate action', () => {
       const day = found.days[pick % found.days.length]!;
       const weights = heldWeights(columns, formatDay(day));
       const view = weightsView({ runId: 'X', requestedAsOf: null, weights, benchmark: null, sharesOf: () => null, risk: null, activeRisk: null });
+      const { portfolio } = found;
       const invested = sum(view.weights.map(({ weight }) => weight));
-      if (invested > 0) near(invested, 1);
+      if (!columns.has('indexWeights')) near(invested, 1 - portfolio.cash[weights.at]!);
       if (view.drift) {
         near(view.drift.turnover, view.drift.total_absolute / 2);
-        near(sum(weights.held.map((held, i) => held - weights.target[i]!)), invested - 1);
+        near(sum(view.weights.map(({ delta_since_rebalance: delta }) => delta!)) - sum(weights.target.filter((_, i) => weights.held[i] === 0)), invested - sum(weights.target));
       }
+      const shorts = view.weights.filter(({ weight }) => weight < 0);
+      expect(view.exposure === undefined).toBe(shorts.length === 0);
+      if (!view.exposure) return;
+      const { long, short, gross, net } = view.exposure;
+      near(short, sum(shorts.map(({ weight }) => weight)));
+      near(long + short, invested);
+      near(net, invested);
+      near(gross, sum(view.weights.map(({ weight }) => Math.abs(weight))));
     });
   });
 
@@ -152,10 +169,19 @@ describe('on random markets with every kind of corporate action', () => {
     onRuns(({ index: { book } }) => {
       const { sm, divisor, from } = book;
       expect(divisor[0]).toBe(1);
-      const moving = new Set(book.events.filter(({ moves }) => moves.length > 0).map(({ at }) => at));
+      const moving = new Set(book.events.filter(({ conversions, exits }) => conversions.length + exits.length > 0).map(({ at }) => at));
       const cashTypes = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL', 'RIGHTS_ISSUE']);
       for (const { session, action } of sm.actions.all) if (cashTypes.has(action.type)) moving.add(session - from);
       for (let t = 1; t < book.length; t++) if (!moving.has(t)) expect(divisor[t]).toBe(divisor[t - 1]);
+    });
+  });
+
+  test('a stored run reconciles', () => {
+    onRuns((found) => {
+      // After a total loss nothing is stored.
+      if ([found.level, found.indexLevel].some((values) => values.subarray(0, -1).includes(0))) return;
+      const { checks } = reconcileView(columnsOf(found), () => [], null);
+      expect(checks.filter(({ holds }) => !holds)).toEqual([]);
     });
   });
 

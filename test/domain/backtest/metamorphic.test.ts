@@ -12,9 +12,12 @@ import { runResultJson } from '#views/run-json.js';
 import { cut as rowsUpTo } from './extend/extended.js';
 import { randomMarket } from './random-market.js';
 import { runRecordJson } from './run-record.js';
-import { randomDocument, randomRequest, tryRun } from './random-run.js';
+import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 100);
+
+/** A request, and how its index is composed. */
+const randomSignedRequest = fc.tuple(randomRequest, randomDecider).map(([request, createDecider]) => ({ ...request, createDecider }));
 
 /** The rows of a market up to a position, and the actions that take effect by then. */
 function truncated(market: MarketData, rows: number): MarketData {
@@ -40,7 +43,7 @@ function renamed(market: MarketData, rename: (identifier: string) => string): Ma
 function held({ sm, columns, weights }: Book, at: number): [string, number][] {
   return [...columns].flatMap((column, slot): [string, number][] => {
     const weight = weights[at * columns.length + slot]!;
-    return weight > 0 ? [[sm.identifiers[column]!, weight]] : [];
+    return weight !== 0 ? [[sm.identifiers[column]!, weight]] : [];
   });
 }
 
@@ -75,7 +78,7 @@ function blocksOf(bytes: Uint8Array): readonly unknown[] {
 describe('on random markets', () => {
   test('a store cut after a date changes nothing at or before it, bit for bit', () => {
     fc.assert(
-      fc.property(randomMarket, randomDocument, randomRequest, fc.integer({ min: 12, max: 24 }), ({ market }, document, request, rows) => {
+      fc.property(randomMarket, randomDocument, randomSignedRequest, fc.integer({ min: 12, max: 24 }), ({ market }, document, request, rows) => {
         const whole = tryRun(market, document, request);
         const cut = tryRun(truncated(market, rows), document, request);
         if (!whole || !cut) return;
@@ -88,7 +91,7 @@ describe('on random markets', () => {
 
   test('a later end leaves the earlier part as it was, bit for bit', () => {
     fc.assert(
-      fc.property(randomMarket, randomDocument, randomRequest, fc.integer({ min: 12, max: 23 }), ({ market }, document, request, rows) => {
+      fc.property(randomMarket, randomDocument, randomSignedRequest, fc.integer({ min: 12, max: 23 }), ({ market }, document, request, rows) => {
         const [end, later] = [market.dates[rows]!, market.dates[rows + 1]!];
         const shorter = tryRun(market, document, { ...request, end: formatDay(end) });
         const longer = tryRun(market, document, { ...request, end: formatDay(later) });
@@ -101,7 +104,7 @@ describe('on random markets', () => {
 
   test('other names in the same order, and the same request again, give the same bits', () => {
     fc.assert(
-      fc.property(randomMarket, randomDocument, randomRequest, ({ market }, document, request) => {
+      fc.property(randomMarket, randomDocument, randomSignedRequest, ({ market }, document, request) => {
         const first = tryRun(market, document, request);
         const again = tryRun({ ...market, contentHash: 'again' }, document, request);
         const other = tryRun(renamed(market, (identifier) => (identifier === 'EURUSD' ? identifier : `${identifier}X`)), document, request);
@@ -121,7 +124,7 @@ describe('on random markets', () => {
   test('columns written around the weights have the blocks of columns written apart', () => {
     let placed = 0;
     fc.assert(
-      fc.property(randomMarket, randomDocument, randomRequest, ({ market }, document, request) => {
+      fc.property(randomMarket, randomDocument, randomSignedRequest, ({ market }, document, request) => {
         const apart = tryRun(market, document, request);
         const around = tryRun(market, document, { ...request, inPlace: true });
         if (!apart || !around) return;
@@ -175,7 +178,7 @@ describe('on random markets', () => {
 
   test('prices, cash and capital twice as large change no level', () => {
     fc.assert(
-      fc.property(randomMarket, randomDocument, randomRequest, ({ market }, document, request) => {
+      fc.property(randomMarket, randomDocument, randomSignedRequest, ({ market }, document, request) => {
         const eurusd = market.identifiers.indexOf('EURUSD');
         const names = market.identifiers.length;
         const close = market.fields.get('CLOSE')!.map((price, i) => (i % names === eurusd ? price : 2 * price));
@@ -204,7 +207,7 @@ describe('on random markets', () => {
 
   test('a fictitious split with matching prices changes no level', () => {
     fc.assert(
-      fc.property(randomMarket, randomDocument, randomRequest, fc.integer({ min: 5, max: 20 }), fc.nat(7), ({ market: drawn }, document, request, row, column) => {
+      fc.property(randomMarket, randomDocument, randomSignedRequest, fc.integer({ min: 5, max: 20 }), fc.nat(7), ({ market: drawn }, document, request, row, column) => {
         const market: MarketData = { ...drawn, adjustment: 'none' }; // on adjusted prices a split changes nothing
         const names = market.identifiers.length;
         const identifier = market.identifiers[column]!;

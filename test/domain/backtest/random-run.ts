@@ -8,7 +8,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import { weekdayCalendars } from './market-builder.js';
 import { HOLIDAYS, OTHER_HOLIDAYS } from './random-market.js';
-import { plainDecider } from './test-deciders.js';
+import { plainDecider, SIGNED_DECIDERS } from './test-deciders.js';
 
 export const CALENDARS = weekdayCalendars({
   MAIN: { from: '2023-12-01', to: '2024-06-30', holidays: HOLIDAYS },
@@ -45,6 +45,9 @@ export const randomRequest = fc.record({
   initial_capital: fc.constantFrom(1_000_000, 1),
   transaction_cost_bps: fc.constantFrom(0, 10, 250),
 });
+
+/** A composition as definitions give it, or with short positions and cash. */
+export const randomDecider = fc.constantFrom(plainDecider, plainDecider, ...SIGNED_DECIDERS);
 
 export interface RunRequest extends Partial<BacktestRequest> {
   readonly documents?: Readonly<Record<string, IndexDocument>>;
@@ -85,5 +88,5 @@ export function tryRun(market: MarketData, document: IndexDocument, request: Run
   }
 }
 
-/** EURUSD may have no rate yet; everything may have gone by the start. */
-const EXPECTED = new Set(['FX_MISSING', 'EMPTY_INDEX', 'RANGE_TOO_SHORT', 'NO_DATA_IN_RANGE']);
+/** EURUSD may have no rate yet; everything may have gone by the start; short positions may lose everything. */
+const EXPECTED = new Set(['FX_MISSING', 'EMPTY_INDEX', 'RANGE_TOO_SHORT', 'NO_DATA_IN_RANGE', 'NUMERIC_FAILURE']);

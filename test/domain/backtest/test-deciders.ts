@@ -26,6 +26,35 @@ export const plainDecider: DeciderFactory = (document: IndexDocument, composer: 
   };
 };
 
+export interface SignedTerms {
+  /** Sum of the short weights as a magnitude. */
+  readonly short: number;
+  /** What the sum of all weights leaves of 1. */
+  readonly cash: number;
+}
+
+/** Every name of the universe, one in three of them short; all long where chance leaves no name for one of the sides. */
+export function signedDecider({ short, cash }: SignedTerms): DeciderFactory {
+  return (document, composer) => ({
+    decide(session): Decision {
+      const columns = composer.universe(document.id, session);
+      if (columns.length === 0) return nothing;
+      const isShort = (column: number): boolean => column % 3 === 1;
+      const sizeOf = (side: boolean): number => columns.reduce((sum, column) => sum + (isShort(column) === side ? column + 2 : 0), 0);
+      const [longs, shorts] = [sizeOf(false), sizeOf(true)];
+      const hasBoth = longs > 0 && shorts > 0;
+      const weights = Float64Array.from(columns, (column) => {
+        if (!hasBoth) return ((1 - cash) * (column + 2)) / (longs + shorts);
+        return isShort(column) ? (-short * (column + 2)) / shorts : ((1 - cash + short) * (column + 2)) / longs;
+      });
+      return { kind: 'decided', columns, weights, uncapped: weights, cap: null, capped: new Int32Array(0), redistributed: 0, findings: [] };
+    },
+  });
+}
+
+/** Fully invested with a small short side, partly in cash without one and with one, and as much short as long. */
+export const SIGNED_DECIDERS: readonly DeciderFactory[] = [{ short: 0.3, cash: 0 }, { short: 0, cash: 0.2 }, { short: 0.2, cash: 0.3 }, { short: 0.8, cash: 1 }].map(signedDecider);
+
 const nothing: Decision = {
   kind: 'empty',
   code: 'EMPTY_INDEX',

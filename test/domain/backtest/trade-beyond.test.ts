@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { tradeBeyond } from '#domain/backtest/simulate/trade-beyond.js';
+import { tradeBeyond, type BeyondOutcome } from '#domain/backtest/simulate/trade-beyond.js';
 import type { TradeInput } from '#domain/backtest/simulate/trade.js';
 
 /** Held and wanted weights of up to six names that sum to at most 1, some of them frozen. */
@@ -23,11 +23,28 @@ const randomTrade: fc.Arbitrary<TradeInput> = fc
     };
   });
 
+/** The same with short positions, names that cannot be traded at all, and less money than none where covers have taken it. */
+const randomShortTrade: fc.Arbitrary<TradeInput & { readonly unpriced: ReadonlySet<number> }> = fc
+  .record({
+    names: fc.array(fc.record({ held: fc.integer({ min: -60, max: 100 }), wanted: fc.integer({ min: -60, max: 100 }), isFrozen: fc.boolean(), isUnpriced: fc.boolean() }), { minLength: 1, maxLength: 6 }),
+    taken: fc.constantFrom(0, 0.2),
+    costRate: fc.constantFrom(0, 0.001, 0.05),
+  })
+  .map(({ names, taken, costRate }) => ({
+    before: Float64Array.from(names, ({ held }) => held / 300 + taken),
+    targets: Float64Array.from(names, ({ wanted }) => wanted / 300),
+    slots: Int32Array.from(names.keys()),
+    frozen: new Set(names.flatMap(({ isFrozen }, slot) => (isFrozen ? [slot] : []))),
+    unpriced: new Set(names.flatMap(({ isFrozen, isUnpriced }, slot) => (isFrozen && isUnpriced ? [slot] : []))),
+    costRate,
+  }));
+
 /** Money in each name after the trade, for one unit of money before. */
-function moneyAfter({ before, targets, frozen }: TradeInput, { kept, bought }: { readonly kept: number; readonly bought: number }): number[] {
+function moneyAfter({ before, targets, frozen }: TradeInput, { kept, bought, raised }: BeyondOutcome, unpriced: ReadonlySet<number> = new Set()): number[] {
   return [...before].map((held, slot) => {
     const change = targets[slot]! * kept - held;
-    return frozen.has(slot) ? held : held + (change > 0 ? bought * change : change);
+    const money = frozen.has(slot) ? held : held + (change > 0 ? bought * change : change);
+    return money > 0 && !unpriced.has(slot) ? money * (1 - raised) : money;
   });
 }
 
@@ -57,6 +74,21 @@ describe('a trade beyond a tolerance', () => {
         if (bought < 1) expect(cash).toBe(0);
       }),
       { numRuns: 500 },
+    );
+  });
+
+  test('with short positions everything there was is held, in cash or paid, and cash is negative only without a long holding to sell', () => {
+    fc.assert(
+      fc.property(randomShortTrade, ({ unpriced, ...input }) => {
+        const outcome = tradeBeyond(input, unpriced);
+        const after = moneyAfter(input, outcome, unpriced);
+        const cost = input.costRate * after.reduce((sum, money, slot) => sum + Math.abs(money - input.before[slot]!), 0);
+        expect(Math.abs(after.reduce((sum, money) => sum + money, 0) + outcome.cash * outcome.kept + cost - 1)).toBeLessThan(1e-11);
+        expect(Math.abs(outcome.kept + cost - 1)).toBeLessThan(1e-11);
+        if (outcome.cash < 0) expect(after.every((money, slot) => money <= 1e-12 || unpriced.has(slot))).toBe(true);
+        if (outcome.raised > 0) expect(outcome.bought).toBe(0);
+      }),
+      { numRuns: 1000 },
     );
   });
 

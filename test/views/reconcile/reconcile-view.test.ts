@@ -60,7 +60,7 @@ test('weights of a rebalance that were all made smaller are found', () => {
     const targets = new Float64Array(bytes.buffer, offsetOf('targets'), 2);
     targets.forEach((weight, i) => (targets[i] = 0.9 * weight));
   });
-  expect(found).toEqual(['rebalance 2024-01-02: held']);
+  expect(found).toEqual(['weights', 'uncapped weights', 'redistributed', 'held'].map((name) => `rebalance 2024-01-02: ${name}`));
 });
 
 test.each(['annualised_return', 'max_drawdown', 'sharpe_ratio', 'total_return', 'tracking_difference', 'tracking_error', 'volatility'])('a %s that was told otherwise is found', (metric) => {

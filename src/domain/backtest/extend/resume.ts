@@ -272,6 +272,7 @@ interface ResumeBook {
 function resumeBook(index: Omit<IndexContinuation, 'book'>, { kept, variant, isUncapped = false }: ResumeBook): Book {
   const { sm, treatment, document, composed, from, to } = index;
   return simulateBook({
+    title: `The index ${document.id}`,
     sm, treatment, from, to,
     growth: indexTerms(index, variant),
     ...(variant ? { indexTerms: indexTerms(index) } : {}),
@@ -312,6 +313,7 @@ function resumePortfolio({ plan: { request, strategy }, checkpoint: { portfolio 
   const exposure = strategy?.exposure ?? 1;
   const targets = strategy === undefined ? rebalances : rebalances.map(({ session, columns, weights }): Targets => ({ session, columns, weights: weights.map((weight) => exposure * weight) }));
   const following: BookInput = {
+    title: 'The portfolio',
     sm, treatment, from, to, targets,
     growth: indexTerms(index),
     initialValue: request.initial_capital,

@@ -99,7 +99,7 @@ function namesHeld({ portfolio, index, rebalances }: Run, indexDiffers: boolean)
 function noteHeld(held: Uint8Array, { columns, weights }: Book, from: number): void {
   const names = columns.length;
   for (let at = from * names; at < weights.length; at += names) {
-    for (let slot = 0; slot < names; slot++) if (weights[at + slot]! > 0) held[columns[slot]!] = 1;
+    for (let slot = 0; slot < names; slot++) if (weights[at + slot] !== 0) held[columns[slot]!] = 1;
   }
 }
 

@@ -2,10 +2,11 @@ import { formatDay } from '../../days.js';
 import { requireRate } from '../../market/exchange-rates.js';
 import { panelRow, type SessionMarket } from '../../market/session-market.js';
 import { Refusal } from '../../refusal.js';
-import type { Gap, Move, Targets } from './book.js';
+import type { Conversion, Gap, Move, PendingNames, Targets } from './book.js';
 import { fillableOn, fillOrder, frozenSlots, openOrder } from './book-orders.js';
-import { append, beginStretch, drop, hold, isHeldColumn, rowOf, writeRow, type BookState } from './book-state.js';
-import { trade } from './trade.js';
+import { append, assertAffordable, beginStretch, drop, hold, isHeldColumn, rowOf, waitFor, writeRow, type BookState } from './book-state.js';
+import { spreadSides, type Sides } from './proceeds.js';
+import { trade, type TradeInput } from './trade.js';
 import { tradeBeyond } from './trade-beyond.js';
 
 /** Notes which of the names held into the session, and of its targets, have a gap. */
@@ -30,6 +31,7 @@ export function findGaps(state: BookState, session: number, targets: Targets | u
 }
 
 const NONE: readonly number[] = [];
+const NOTHING: PendingNames = { children: [], renamed: [] };
 
 function missingPrice(sm: SessionMarket, { session, column }: Gap): Refusal {
   const identifier = sm.identifiers[column]!;
@@ -55,11 +57,11 @@ export function closeSession(state: BookState, session: number, targets: Targets
   const row = rowOf(state, session);
   const before = input.isBrief ? null : weights.slice(row, row + columns.length);
   const valueBefore = value[at]!;
-  const moves = convertNames(state, conversions, row);
-  const sold = releaseNames(state, leaving, session);
+  const converted = convertNames(state, conversions, row);
+  const exits = releaseNames(state, leaving, session);
   if (targets) takeTargets(state, targets, session);
   else {
-    spreadProceeds(state, session, { sold, selling: new Set(fillable.filter(({ side }) => side === 'sell').map(({ slot }) => slot)) });
+    spreadProceeds(state, session, { exits, selling: new Set(fillable.filter(({ side }) => side === 'sell').map(({ slot }) => slot)) });
     for (const order of fillable) fillOrder(state, order, session);
   }
   beginStretch(state, session);
@@ -67,7 +69,8 @@ export function closeSession(state: BookState, session: number, targets: Targets
   if (before === null) return;
   state.events.push({
     at, valueBefore, before,
-    moves: [...moves, ...sold],
+    exits,
+    conversions: converted,
     rebalanced: targets !== undefined,
     retried: fillable.map(({ slot }) => slot).toSorted((a, b) => a - b),
   });
@@ -113,69 +116,88 @@ function leavingOn(state: BookState, session: number, { targets, conversions }: 
   return leaving.length < 2 ? leaving : leaving.toSorted((a, b) => a - b);
 }
 
-function convertNames(state: BookState, conversions: ReadonlyMap<number, number>, row: number): Move[] {
+function convertNames(state: BookState, conversions: ReadonlyMap<number, number>, row: number): Conversion[] {
   const { slotOf, weights } = state;
-  const moves: Move[] = [];
+  const converted: Conversion[] = [];
   for (const [column, related] of [...conversions].toSorted(([a], [b]) => a - b)) {
     const slot = slotOf[column]!;
     const into = slotOf[related]!;
     const weight = weights[row + slot]!;
-    moves.push({ slot, change: -weight }, { slot: into, change: weight });
+    converted.push({ slot, into, weight });
     weights[row + into]! += weight;
     drop(state, slot, row);
     hold(state, into);
   }
-  return moves;
+  return converted;
 }
 
-/** Takes names out at their price. */
+/**
+ * Takes names out at their price. Market value leaves a long book with them: its divisor falls. In a book with short positions
+ * each side keeps its exposure, and no market value leaves.
+ */
 function releaseNames(state: BookState, leaving: readonly number[], session: number): Move[] {
   const { input, slotOf, weights, cash, divisor } = state;
   const at = session - input.from;
   const row = rowOf(state, session);
-  const sold = leaving.map((column): Move => ({ slot: slotOf[column]!, change: -weights[row + slotOf[column]!]! }));
-  for (const { slot } of sold) drop(state, slot, row);
-  if (sold.length > 0 && state.count > 0) divisor[at]! *= 1 - proceedsOf(sold) / (1 - cash[at]!);
-  return sold;
+  const exits = leaving.map((column): Move => ({ slot: slotOf[column]!, change: -weights[row + slotOf[column]!]! }));
+  if (exits.length === 0) return exits;
+  const isLong = !hasShort(state, row);
+  for (const { slot } of exits) drop(state, slot, row);
+  if (isLong && state.count > 0) divisor[at]! *= 1 - exitSides(exits).long / (1 - cash[at]!);
+  return exits;
 }
 
-/** What names that were sold brought, as a fraction of the value. */
-export function proceedsOf(sold: readonly Move[]): number {
-  return sold.reduce((sum, { change }) => sum - change, 0);
+function hasShort({ weights, held, count }: BookState, row: number): boolean {
+  for (let k = 0; k < count; k++) if (weights[row + held[k]!]! < 0) return true;
+  return false;
+}
+
+/** What names that left weighed, as fractions of the value. */
+export function exitSides(exits: readonly Move[]): Sides {
+  let long = 0;
+  let short = 0;
+  for (const { change } of exits) {
+    if (change < 0) long -= change;
+    else short += change;
+  }
+  return { long, short };
 }
 
 interface Proceeds {
-  readonly sold: readonly Move[];
+  readonly exits: readonly Move[];
   /** Slots that are about to be sold themselves: nothing more is bought of them. */
   readonly selling: ReadonlySet<number>;
 }
 
-/** Spreads proceeds over what is left in proportion to the weights, paying for the purchase; without a name left they stay cash. */
-function spreadProceeds(state: BookState, session: number, { sold, selling }: Proceeds): void {
+/** Spreads what names that left brought or took over what is left of their side, paying for the trades. */
+function spreadProceeds(state: BookState, session: number, { exits, selling }: Proceeds): void {
   const { input, weights, cash, value, held, count } = state;
   const at = session - input.from;
   const row = rowOf(state, session);
-  const proceeds = proceedsOf(sold);
-  if (proceeds === 0) return;
-  let rest = 0;
-  for (let k = 0; k < count; k++) if (!selling.has(held[k]!)) rest += weights[row + held[k]!]!;
-  if (!(rest > 0)) {
-    cash[at]! += proceeds;
-    return;
+  const left = exitSides(exits);
+  if (left.long === 0 && left.short === 0) return;
+  const rest = { long: 0, short: 0 };
+  for (let k = 0; k < count; k++) {
+    const weight = weights[row + held[k]!]!;
+    if (selling.has(held[k]!)) continue;
+    if (weight > 0) rest.long += weight;
+    else rest.short -= weight;
   }
-  const bought = proceeds / (1 + input.costRate);
-  const kept = 1 - (proceeds - bought);
-  const isAll = cash[at] === 0 && selling.size === 0;
-  const scale = isAll ? 1 / rest : (1 + bought / rest) / kept;
-  for (let k = 0; k < count; k++) weights[row + held[k]!]! *= selling.has(held[k]!) ? 1 / kept : scale;
-  cash[at]! /= kept;
+  const { long, short, cash: change, kept } = spreadSides({ left, rest, cash: cash[at]!, costRate: input.costRate });
+  const isAllLong = cash[at] === 0 && selling.size === 0 && left.short === 0 && rest.short === 0 && rest.long > 0;
+  const scale = isAllLong ? 1 / rest.long : long / kept;
+  for (let k = 0; k < count; k++) {
+    const slot = row + held[k]!;
+    weights[slot]! *= selling.has(held[k]!) ? 1 / kept : weights[slot]! > 0 ? scale : short / kept;
+  }
+  cash[at] = (cash[at]! + change) / kept;
   value[at]! *= kept;
 }
 
 /** Slots that are held or asked for, ascending. */
 function tradedSlots({ asked, before, slots }: BookState): Int32Array {
   let count = 0;
-  for (let slot = 0; slot < slots.length; slot++) if (asked[slot]! > 0 || before[slot]! > 0) slots[count++] = slot;
+  for (let slot = 0; slot < slots.length; slot++) if (asked[slot] !== 0 || before[slot] !== 0) slots[count++] = slot;
   return slots.subarray(0, count);
 }
 
@@ -193,11 +215,12 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
   }
   before.set(weights.subarray(row, row + columns.length));
   const slots = tradedSlots(state);
-  const { frozen, unpriced } = frozenSlots({ input, columns, session, slots, before, asked });
-  const order = { before, targets: asked, slots, frozen, costRate: input.costRate };
-  const { kept, scale, bought, cash: left } = input.tolerance === undefined ? { ...trade(order), bought: 1 } : { ...tradeBeyond(order), scale: 1 };
-  state.children = [];
-  state.renamed.clear();
+  const { frozen, unpriced, waiting } = frozenSlots({ input, columns, session, slots, before, asked });
+  const order = { before, targets: asked, cash: targets.cash, slots, frozen, costRate: input.costRate };
+  const isAround = input.tolerance !== undefined || (frozen.size > 0 && hasShortSide(order));
+  const { kept, scale, bought, raised, cash: left } = isAround ? { ...tradeBeyond(order, unpriced), scale: 1 } : { ...trade(order), bought: 1, raised: 0 };
+  assertAffordable(input, session, kept);
+  waitFor(state, session === input.from && input.pending ? input.pending : NOTHING);
   state.waiting = [];
   state.count = 0;
   state.isHeld.fill(0);
@@ -206,11 +229,16 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
     const slot = slots[k]!;
     const held = before[slot]! / kept;
     const isPart = bought < 1 && asked[slot]! > held;
-    const weight = !areFree && frozen.has(slot) ? held : isPart ? held + bought * (asked[slot]! - held) : asked[slot]! * scale;
+    const traded = !areFree && frozen.has(slot) ? held : isPart ? held + bought * (asked[slot]! - held) : asked[slot]! * scale;
+    const weight = raised > 0 && traded > 0 && !unpriced.has(slot) ? traded * (1 - raised) : traded;
     weights[row + slot] = weight;
-    if (weight > 0) append(state, slot);
+    if (weight !== 0) append(state, slot);
   }
   value[at]! *= kept;
   cash[at] = left;
-  for (const slot of unpriced) openOrder(state, { session, slot, target: asked[slot]!, held: weights[row + slot]! });
+  for (const slot of waiting) openOrder(state, { session, slot, target: asked[slot]!, held: weights[row + slot]! });
+}
+
+function hasShortSide({ before, targets, slots }: Pick<TradeInput, 'before' | 'targets' | 'slots'>): boolean {
+  return slots.some((slot) => before[slot]! < 0 || targets[slot]! < 0);
 }

@@ -1,21 +1,24 @@
 import { formatDay } from '../../days.js';
 import { requireRate } from '../../market/exchange-rates.js';
-import { effectOn } from '../../market/growth.js';
+import { effectOn, shortTerms } from '../../market/growth.js';
 import { panelRow } from '../../market/session-market.js';
 import { Refusal } from '../../refusal.js';
 import { eventsOn, exitFactor, valueInUnitsOf } from './book-events.js';
-import { beginStretch, dropAll, hold, isHeldColumn, placeOf, rowOf, writeRow, type BookState } from './book-state.js';
+import { assertWorth, beginStretch, dropAll, hold, isHeldColumn, placeOf, rowOf, writeRow, type BookState, type Child } from './book-state.js';
 
 /** Moves the book from the close before to this close: growth, proceeds of names that leave, spun-off names. */
 export function driftTo(state: BookState, session: number): void {
   const { input, sm, value, gross, cash, divisor } = state;
   const at = session - input.from;
-  if (state.inIndex) adjustCash(state, session);
   const isStructural = sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0;
-  state.today = undefined;
+  state.today = isStructural ? eventsOn(state, session) : undefined;
+  const spunOff = spunOffOn(state, session);
+  if (state.inIndex) adjustCash(state, session);
+  if (state.ofShorts !== state.effects) adjustShorts(state, session);
   const before = state.path;
-  const sum = isStructural ? growThroughEvents(state, session) : growUnits(state, session);
+  const sum = isStructural ? growThroughEvents(state, session, spunOff) : growUnits(state, session);
   if (!Number.isFinite(sum)) throw new Refusal('NUMERIC_FAILURE', `The growth of the book is not finite on ${formatDay(sm.sessions[session]!)}.`);
+  assertWorth(state, session, state.stretchValue * sum);
   state.path = sum;
   state.paths[at] = sum;
   gross[at] = sum / before;
@@ -85,34 +88,63 @@ function adjustCash(state: BookState, session: number): void {
     const cash = columnA === column ? own.effects[a++]!.cash : 0;
     const cashInIndex = columnB === column ? inIndex.effects[b++]!.cash : 0;
     const place = placeOf(state, column);
-    if (place < 0) continue;
+    if (place < 0 || isApart(state, place)) continue;
     const price = sm.carriedClose(session, column);
     units[place]! *= (price + cash) / (price + cashInIndex);
   }
 }
 
+/** Whether a place pays dividends on terms of its own: a short position under a withholding tax. */
+function isApart({ ofShorts, effects, units }: BookState, place: number): boolean {
+  return ofShorts !== effects && units[place]! < 0;
+}
+
+/** Replaces the cash that the value index has on a session by what short positions pay: dividends whole. */
+function adjustShorts(state: BookState, session: number): void {
+  const { sm, effects, inIndex, ofShorts, units } = state;
+  for (let e = ofShorts.starts[session]!; e < ofShorts.starts[session + 1]!; e++) {
+    const { column, cash } = ofShorts.effects[e]!;
+    const place = placeOf(state, column);
+    if (place < 0 || !isApart(state, place)) continue;
+    const price = sm.carriedClose(session, column);
+    units[place]! *= (price + cash) / (price + (effectOn(inIndex ?? effects, session, column)?.cash ?? 0));
+  }
+}
+
 /** Grows the row of the session name by name, through whatever happens to the names; leaves values since the stretch began in it. */
-function growThroughEvents(state: BookState, session: number): number {
+function growThroughEvents(state: BookState, session: number, spunOff: readonly Child[]): number {
   const { input, index, sm, units, heldColumns, held, weights, columns, stretchCash } = state;
   const row = rowOf(state, session);
   state.rowSession = session;
   if (input.isBrief) weights.fill(0, row, row + columns.length);
   const from = panelRow(sm, session);
   for (let k = 0; k < state.count; k++) weights[row + held[k]!] = units[k]! * index[from + heldColumns[k]!]!;
-  state.today = eventsOn(state, session);
   noteRenamed(state, session);
   for (const [column, proceeds] of state.today?.exits ?? []) {
-    if (proceeds !== undefined && isHeldColumn(state, column)) weights[row + state.slotOf[column]!]! *= exitFactor({ ...state, session, column, proceeds });
+    if (proceeds !== undefined && isHeldColumn(state, column)) valueAt(state, session, { column, proceeds });
   }
-  enterChildren(state, session);
+  enterChildren(state, session, spunOff);
   let sum = stretchCash;
   for (let k = 0; k < state.count; k++) sum += weights[row + held[k]!]!;
   return sum;
 }
 
+interface Worth {
+  readonly column: number;
+  /** Money per share. */
+  readonly proceeds: number;
+}
+
+/** Takes a held name at its proceeds instead of its close. */
+function valueAt(state: BookState, session: number, { column, proceeds }: Worth): void {
+  const { weights, slotOf, growth } = state;
+  const at = rowOf(state, session) + slotOf[column]!;
+  weights[at]! *= exitFactor({ ...state, growth: weights[at]! < 0 ? shortTerms(growth) : growth, session, column, proceeds });
+}
+
 /** A held name whose ticker changed without a bar of its own since is worth what its new one is once that has a price. */
 function noteRenamed(state: BookState, session: number): void {
-  const { sm, slotOf, treatment, weights } = state;
+  const { sm, treatment } = state;
   const { all, starts } = sm.actions;
   for (let a = starts[session]!; a < starts[session + 1]!; a++) {
     const { column, action } = all[a]!;
@@ -122,23 +154,29 @@ function noteRenamed(state: BookState, session: number): void {
   for (const [column, related] of state.renamed) {
     if (!isHeldColumn(state, column) || !sm.hasEnded(session, column) || !sm.isPriceable(session, related, treatment.max_stale_sessions)) continue;
     const proceeds = valueInUnitsOf(state, session, { priced: related, quoted: column });
-    weights[rowOf(state, session) + slotOf[column]!]! *= exitFactor({ ...state, session, column, proceeds });
+    valueAt(state, session, { column, proceeds });
   }
 }
 
-/** Spun-off names enter at zero; they are worth something from their first bar on. */
-function enterChildren(state: BookState, session: number): void {
-  const { sm, rates, slotOf, weights, treatment, effects, units, index } = state;
-  const row = rowOf(state, session);
-  for (const child of state.children) child.units *= effectOn(effects, session, child.column)?.ratio ?? 1;
-  for (const { parent, child, units: perUnit } of state.today?.spinOffs ?? []) {
+/** What holders of the close before are given of spun-off names. */
+function spunOffOn(state: BookState, session: number): Child[] {
+  const { sm, rates, slotOf, effects, units, index, today } = state;
+  return (today?.spinOffs ?? []).flatMap(({ parent, child, units: perUnit }): Child[] => {
     const place = placeOf(state, parent);
-    if (place < 0) continue;
+    if (place < 0) return [];
     const share = units[place]! * index[panelRow(sm, session - 1) + parent]!;
     const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
     const ratio = effectOn(effects, session, parent)?.ratio ?? 1;
-    state.children.push({ slot: slotOf[child]!, column: child, since: session, units: (share / price) * ratio * perUnit });
-  }
+    return [{ slot: slotOf[child]!, column: child, since: session, units: (share / price) * ratio * perUnit }];
+  });
+}
+
+/** Spun-off names enter at zero; they are worth something from their first bar on. */
+function enterChildren(state: BookState, session: number, spunOff: readonly Child[]): void {
+  const { sm, rates, weights, treatment, effects } = state;
+  const row = rowOf(state, session);
+  for (const child of state.children) child.units *= effectOn(effects, session, child.column)?.ratio ?? 1;
+  state.children.push(...spunOff);
   if (state.children.length === 0) return;
   state.children = state.children.filter((child) => {
     if (!sm.isPriceable(session, child.column, treatment.max_stale_sessions)) return session - child.since < treatment.max_stale_sessions;
@@ -151,13 +189,14 @@ function enterChildren(state: BookState, session: number): void {
 
 /** Factor on the divisor for money that left or entered at this close without a price move and stays invested in its name. */
 function reinvested(state: BookState, session: number): number {
-  const { sm, effects: { effects, starts }, slotOf, weights, units, index, path } = state;
+  const { sm, effects: own, ofShorts: { effects, starts }, slotOf, weights, units, index, path } = state;
   let kept = 1;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
-    const { column, ratio, cash, rights, subscription } = effects[e]!;
+    const { column, ratio, cash: whole, rights, subscription } = effects[e]!;
     const place = placeOf(state, column);
     if (place < 0) continue;
     const weight = state.rowSession === session ? weights[rowOf(state, session) + slotOf[column]!]! : (units[place]! * index[panelRow(sm, session) + column]!) / path;
+    const cash = weight < 0 ? whole : (effectOn(own, session, column)?.cash ?? 0);
     if (cash > 0) kept -= (weight * cash) / (sm.carriedClose(session, column) + cash);
     if (rights > 0) kept += (weight * ratio * rights * subscription) / sm.carriedClose(session - 1, column);
   }

@@ -2,6 +2,14 @@ import { panelRow } from '../../market/session-market.js';
 import type { BookInput } from './book.js';
 import { drop, hold, rowOf, type BookState, type Order } from './book-state.js';
 
+export interface Frozen {
+  readonly frozen: ReadonlySet<number>;
+  /** Those among them without a price to trade at. */
+  readonly unpriced: ReadonlySet<number>;
+  /** Those among these that are further from their target than the tolerance: what was asked for is an order that waits. */
+  readonly waiting: readonly number[];
+}
+
 export interface FrozenInput {
   readonly input: Pick<BookInput, 'sm' | 'from' | 'fills' | 'tolerance' | 'treatment'>;
   readonly columns: Int32Array;
@@ -13,12 +21,13 @@ export interface FrozenInput {
 }
 
 /** Slots that stay as they are held: without a price to trade at, or close enough to their target. */
-export function frozenSlots({ input, columns, session, slots, before, asked }: FrozenInput): { readonly frozen: ReadonlySet<number>; readonly unpriced: readonly number[] } {
+export function frozenSlots({ input, columns, session, slots, before, asked }: FrozenInput): Frozen {
   const { sm, from, fills, treatment } = input;
   const tolerance = session === from ? undefined : input.tolerance;
   const frozen = new Set<number>();
-  const unpriced: number[] = [];
-  if (fills === 'all' && tolerance === undefined) return { frozen, unpriced };
+  const unpriced = new Set<number>();
+  const waiting: number[] = [];
+  if (fills === 'all' && tolerance === undefined) return { frozen, unpriced, waiting };
   for (let k = 0; k < slots.length; k++) {
     const slot = slots[k]!;
     const column = columns[slot]!;
@@ -26,12 +35,13 @@ export function frozenSlots({ input, columns, session, slots, before, asked }: F
     const distance = Math.abs(asked[slot]! - before[slot]!);
     if (fills === 'priceable' && !hasBar && !sm.isPriceable(session, column, treatment.max_stale_sessions)) {
       frozen.add(slot);
-      if (distance > (tolerance ?? 0)) unpriced.push(slot);
+      unpriced.add(slot);
+      if (distance > (tolerance ?? 0)) waiting.push(slot);
     } else if (tolerance !== undefined && distance <= tolerance) {
       frozen.add(slot);
     }
   }
-  return { frozen, unpriced };
+  return { frozen, unpriced, waiting };
 }
 
 interface OpenOrderInput {
@@ -81,7 +91,7 @@ export function fillOrder(state: BookState, order: Order, session: number): void
   weights[row + slot] = (weight + bought - sold) / kept;
   cash[at] = (cash[at]! - spend + sold * (1 - input.costRate)) / kept;
   value[at]! *= kept;
-  if (weights[row + slot]! > 0) hold(state, slot);
+  if (weights[row + slot] !== 0) hold(state, slot);
   else drop(state, slot, row);
   order.filledAt = at;
   state.waiting = state.waiting.filter((other) => other !== order);

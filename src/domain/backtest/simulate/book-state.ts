@@ -1,8 +1,10 @@
+import { formatDay } from '../../days.js';
 import { absencesOf, type Absences } from '../../market/absences.js';
 import { exchangeRates } from '../../market/exchange-rates.js';
-import { effectTable, valueIndexOf, type EffectTable } from '../../market/growth.js';
+import { effectTable, shortTerms, valueIndexOf, type EffectTable } from '../../market/growth.js';
 import { panelRow } from '../../market/session-market.js';
-import type { BookEnd, BookEvent, BookInput, BookResume, Gap, Targets, UnfilledOrder } from './book.js';
+import { Refusal } from '../../refusal.js';
+import type { BookEnd, BookEvent, BookInput, BookResume, Gap, PendingNames, Targets, UnfilledOrder } from './book.js';
 import type { EventTerms, SessionEvents } from './book-events.js';
 import { bookNames } from './book-names.js';
 
@@ -13,6 +15,8 @@ export interface BookState extends EventTerms {
   readonly effects: EffectTable;
   /** Effects that the value index has in it, when those differ. */
   readonly inIndex: EffectTable | null;
+  /** Effects on short positions; the same table where nothing is withheld. */
+  readonly ofShorts: EffectTable;
   readonly absences: Absences;
   readonly columns: Int32Array;
   readonly slotOf: Int32Array;
@@ -78,16 +82,18 @@ export interface Child {
 export function openBook(input: BookInput): BookState {
   const { sm, from, to, growth, treatment, targets, isBrief = false, indexTerms = growth } = input;
   const { resume } = input;
-  const columns = resume ? bookNames({ sm, targets: [...targets, resume], from: resume.first, to }) : bookNames({ sm, targets, from, to });
+  const columns = resume ? bookNames({ sm, targets: [...targets, resume], from: resume.first, to }) : bookNames({ sm, targets: [...targets, ...pendingColumns(input)], from, to });
   const slotOf = new Int32Array(sm.names).fill(-1);
   columns.forEach((column, slot) => (slotOf[column] = slot));
   const length = to - from + 1;
   const H = columns.length;
+  const ofShorts = shortTerms(growth);
   const state: BookState = {
     input, sm, treatment, growth, columns, slotOf,
     rates: exchangeRates(sm, growth.currency),
     index: valueIndexOf(sm, indexTerms),
     effects: effectTable(sm, growth),
+    ofShorts: effectTable(sm, ofShorts),
     inIndex: indexTerms === growth ? null : effectTable(sm, indexTerms),
     absences: absencesOf(sm),
     targetsOn: new Map(targets.map((entry) => [entry.session, entry])),
@@ -148,16 +154,30 @@ function goOn(state: BookState, { end, orders }: BookResume): void {
   state.stretchCash = end.stretchCash;
   state.path = end.path;
   state.paths[0] = end.path;
-  state.children = end.children.map(({ column, since, units: owned }) => ({ slot: slotOf[column]!, column, since, units: owned }));
-  state.renamed = new Map(end.renamed);
+  waitFor(state, end);
   state.orders.push(...orders.map((order): Order => ({ ...order, slot: slotOf[order.slot]! })));
   state.waiting = end.waiting.map((position) => state.orders[position]!);
   state.rowSession = input.from;
 }
 
+function pendingColumns({ pending }: BookInput): { readonly columns: readonly number[] }[] {
+  return pending ? [{ columns: [...pending.children.map(({ column }) => column), ...pending.renamed.map(([, into]) => into)] }] : [];
+}
+
+/** Waits for the prices that another book waits for, with the same holdings per unit of value. */
+export function waitFor(state: BookState, { children, renamed }: PendingNames): void {
+  state.children = children.map((child) => ({ ...child, slot: state.slotOf[child.column]! }));
+  state.renamed = new Map(renamed);
+}
+
+/** What a book waits for. */
+export function pendingOf({ children, renamed }: BookState): PendingNames {
+  return { children: children.map(({ column, since, units }) => ({ column, since, units })), renamed: [...renamed] };
+}
+
 /** Where a book stands after a session. */
 export function endOf(state: BookState, session: number): BookEnd {
-  const { columns, held, count, units, weights, value, cash, divisor, orders, waiting, stretchValue, stretchCash, path, children, renamed, input } = state;
+  const { columns, held, count, units, weights, value, cash, divisor, orders, waiting, stretchValue, stretchCash, path, input } = state;
   const at = session - input.from;
   const row = rowOf(state, session);
   const slots = held.subarray(0, count);
@@ -169,8 +189,7 @@ export function endOf(state: BookState, session: number): BookEnd {
     cash: cash[at]!,
     divisor: divisor[at]!,
     stretchValue, stretchCash, path,
-    children: children.map(({ column, since, units: owned }) => ({ column, since, units: owned })),
-    renamed: [...renamed],
+    ...pendingOf(state),
     waiting: waiting.map((order) => orders.indexOf(order)),
   };
 }
@@ -265,6 +284,28 @@ export function drop(state: BookState, slot: number, row: number): void {
   held.copyWithin(k, k + 1, state.count);
   state.count--;
   state.isHeld[slot] = 0;
+}
+
+/**
+ * Short positions can lose more than there is.
+ * @throws Refusal NUMERIC_FAILURE when a book is worth less than nothing
+ */
+export function assertWorth({ input, sm, value }: BookState, session: number, worth: number): void {
+  if (!(worth < 0)) return;
+  const date = formatDay(sm.sessions[session]!);
+  const before = value[session - input.from - 1] ?? input.initialValue;
+  throw new Refusal('NUMERIC_FAILURE', `${input.title} is worth ${worth} on ${date} after ${before} the session before: its short positions lost more than there was. A run that ends before ${date} can be measured.`, { date });
+}
+
+/**
+ * Trades of a book that is short by many times its value can cost more than there is.
+ * @param kept value after costs as a fraction of the value before
+ * @throws Refusal NUMERIC_FAILURE when nothing is left
+ */
+export function assertAffordable({ title, sm, costRate }: BookInput, session: number, kept: number): void {
+  if (kept > 0) return;
+  const date = formatDay(sm.sessions[session]!);
+  throw new Refusal('NUMERIC_FAILURE', `The trades of ${date} cost more than ${title.charAt(0).toLowerCase()}${title.slice(1)} is worth, at ${costRate * 10_000} basis points.`, { date });
 }
 
 /** Nothing is worth anything any more. */

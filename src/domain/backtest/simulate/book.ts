@@ -8,11 +8,15 @@ export interface Targets {
   readonly session: number;
   /** Columns, ascending. */
   readonly columns: Int32Array;
-  /** One per column; their sum is the fraction invested. */
+  /** One per column, negative for a short position; what their sum leaves of 1 is cash. */
   readonly weights: Float64Array;
+  /** Fraction in cash, where it is known to the last bit. */
+  readonly cash?: number;
 }
 
 export interface BookInput {
+  /** Subject of a sentence about the book, capitalised. */
+  readonly title: string;
   readonly sm: SessionMarket;
   readonly treatment: TreatmentSpec;
   readonly growth: GrowthTerms;
@@ -34,6 +38,8 @@ export interface BookInput {
   readonly indexTerms?: GrowthTerms;
   /** A session at whose close a stretch begins though nothing happens: that of a portfolio which follows the book from there. */
   readonly followedFrom?: number;
+  /** What a book that this one holds the weights of was waiting for at the first session. */
+  readonly pending?: PendingNames;
   /** Goes on from where another book of the same terms ended: `from` is the session it ended on. */
   readonly resume?: BookResume;
   /** Memory for the weights, zeros; an array of their own unless given. */
@@ -53,7 +59,7 @@ export interface BookResume {
 }
 
 /** All that the sessions after a book's last one depend on. Names are columns of the market. */
-export interface BookEnd {
+export interface BookEnd extends PendingNames {
   /** Names held, ascending, their units of the value index and their weights. */
   readonly held: Int32Array;
   readonly units: Float64Array;
@@ -64,12 +70,16 @@ export interface BookEnd {
   readonly stretchValue: number;
   readonly stretchCash: number;
   readonly path: number;
-  /** Spun-off names without a price yet, in units per unit of the stretch's value. */
+  /** Positions among the orders of those that wait for a bar. */
+  readonly waiting: readonly number[];
+}
+
+/** Names that a book waits for a price of. They are columns of the market. */
+export interface PendingNames {
+  /** Spun-off names, in units per unit of the stretch's value. */
   readonly children: readonly { readonly column: number; readonly since: number; readonly units: number }[];
   /** Held names whose ticker has changed, and into which. */
   readonly renamed: readonly (readonly [column: number, into: number])[];
-  /** Positions among the orders of those that wait for a bar. */
-  readonly waiting: readonly number[];
 }
 
 /** A simulated book: T sessions from `from`, H names. Everything is of the close, after trades. */
@@ -91,7 +101,7 @@ export interface Book {
   readonly divisor: Float64Array;
   /** Costs paid on the session, [T]. */
   readonly costs: Float64Array;
-  /** Held weights, 0 where not held, [T x H]; of the last session alone in a brief book. */
+  /** Held weights, 0 where not held, negative for a short position, [T x H]; of the last session alone in a brief book. */
   readonly weights: Float64Array;
   /** Fraction held in cash, [T]. */
   readonly cash: Float64Array;
@@ -106,6 +116,8 @@ export interface Book {
   readonly gaps: readonly Gap[];
   /** Names that left because their bars stopped without an action. */
   readonly silent: readonly Gap[];
+  /** What it was waiting for at the close of `followedFrom`; null where no portfolio follows it. */
+  readonly pending: PendingNames | null;
   /** Where it stands after its last close. */
   readonly end: BookEnd | FollowEnd;
 }
@@ -118,10 +130,19 @@ export interface BookEvent {
   /** Value and weights after drift, before anything was traded. */
   readonly valueBefore: number;
   readonly before: Float64Array;
-  /** Weights that left at a price or turned into another name, before anything was paid for. */
-  readonly moves: readonly Move[];
+  /** Weights that turned into another name, before anything was paid for. */
+  readonly conversions: readonly Conversion[];
+  /** Weights that left at a price, before anything was paid for. */
+  readonly exits: readonly Move[];
   /** Slots traded because an earlier order could be filled now. */
   readonly retried: readonly number[];
+}
+
+/** A name that turned into another, with its weight of the value before trades. */
+export interface Conversion {
+  readonly slot: number;
+  readonly into: number;
+  readonly weight: number;
 }
 
 export interface Move {

@@ -9,6 +9,7 @@ import { Refusal } from '../../refusal.js';
 import { rebalanceDates, type RebalanceDate } from '../../schedule/schedule.js';
 import { firstAtLeast, lastAtMost } from '../../search.js';
 import type { Decided, Decider, DecisionMemory, Undecided } from './decider.js';
+import { takeOver } from './proceeds.js';
 
 /** What an index consists of from one rebalance to the next. */
 export interface Composition {
@@ -372,7 +373,10 @@ export function hasAnyBar(sm: SessionMarket, session: number): boolean {
   return false;
 }
 
-/** A decided composition on its effective session; names that have ended since are left out pro rata. */
+/**
+ * A decided composition on its effective session; of names that have ended since, those of their side take over the weight
+ * pro rata.
+ */
 function takeEffect(sm: SessionMarket, timing: DueRebalance, decided: Decided): Composition | undefined {
   const { columns, weights, uncapped, cap, capped, redistributed } = decided;
   const { session, decision } = timing;
@@ -380,11 +384,9 @@ function takeEffect(sm: SessionMarket, timing: DueRebalance, decided: Decided): 
   if (staying.length === 0) return undefined;
   if (staying.length === columns.length) return { ...timing, columns, weights, uncapped, cap, capped, redistributed };
   const stays = new Set(staying);
-  const keep = (values: Float64Array): Float64Array => {
-    const kept = values.filter((_, k) => stays.has(columns[k]!));
-    const sum = kept.reduce((total, value) => total + value, 0);
-    return kept.map((value) => value / sum);
-  };
+  const isStaying = (_: number, k: number): boolean => stays.has(columns[k]!);
+  const keep = (values: Float64Array): Float64Array =>
+    takeOver(values.filter(isStaying), values.filter((value, k) => !isStaying(value, k)));
   const applied = keep(weights);
   const raw = keep(uncapped);
   const appliedSum = weights.reduce((total, value, k) => (stays.has(columns[k]!) ? total + value : total), 0);

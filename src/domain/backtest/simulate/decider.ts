@@ -30,9 +30,9 @@ export interface Decided {
   readonly kind: 'decided';
   /** Columns of the market, ascending. */
   readonly columns: Int32Array;
-  /** Applied weights, one per column, summing to 1. */
+  /** Applied weights, one per column, negative for a short position; what their sum leaves of 1 is cash. */
   readonly weights: Float64Array;
-  /** Weights before capping, one per column, summing to 1. */
+  /** Weights before capping, one per column, with the same sum. */
   readonly uncapped: Float64Array;
   /** Effective maximum weight, null without a cap. */
   readonly cap: number | null;

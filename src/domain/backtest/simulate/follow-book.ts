@@ -1,6 +1,8 @@
 import type { Book, BookEvent, BookInput } from './book.js';
-import { proceedsOf } from './book-close.js';
+import { exitSides } from './book-close.js';
 import { frozenSlots } from './book-orders.js';
+import { assertAffordable } from './book-state.js';
+import { moveWeights } from './trades.js';
 import { trade } from './trade.js';
 
 /**
@@ -48,6 +50,7 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
     cash: like.cash.slice(shift, shift + length),
     counts: like.counts.subarray(shift, shift + length),
     unfilled: [],
+    pending: null,
     end: { stretchValue, value: value.at(-1)! },
     gaps: like.gaps.filter(({ session }) => session >= from),
     silent: like.silent.filter(({ session }) => session >= from),
@@ -62,7 +65,7 @@ export interface FollowEnd {
 
 /** The first purchase. */
 function opening(names: number, valueBefore: number): BookEvent {
-  return { at: 0, rebalanced: true, valueBefore, before: new Float64Array(names), moves: [], retried: [] };
+  return { at: 0, rebalanced: true, valueBefore, before: new Float64Array(names), conversions: [], exits: [], retried: [] };
 }
 
 function fromOne(series: Float64Array): Float64Array {
@@ -79,22 +82,31 @@ interface Payment {
   readonly costRate: number;
 }
 
-/** What is left of the value after paying for an event; undefined when something of it cannot be traded. */
-function payFor({ input, like, event, after, costRate }: Payment): number | undefined {
-  const { before, moves, rebalanced } = event;
+/** What is left of the value after paying for an event; undefined when something of it cannot be traded, or not as without costs. */
+function payFor(payment: Payment): number | undefined {
+  const { input, like, event, after, costRate } = payment;
+  const { before, rebalanced } = event;
+  if (!rebalanced) return payForExits(like, payment);
   const held = before.slice();
-  for (const { slot, change } of moves) held[slot]! += change;
-  if (!rebalanced) {
-    const proceeds = proceedsOf(moves);
-    const isSpread = after.some((weight) => weight > 0);
-    return isSpread ? 1 - (proceeds - proceeds / (1 + costRate)) : 1;
-  }
+  moveWeights(held, event);
   const all = new Int32Array(held.length);
   let count = 0;
-  for (let slot = 0; slot < held.length; slot++) if (after[slot]! > 0 || held[slot]! > 0) all[count++] = slot;
+  for (let slot = 0; slot < held.length; slot++) if (after[slot] !== 0 || held[slot] !== 0) all[count++] = slot;
   const slots = all.subarray(0, count);
   const { frozen } = frozenSlots({ input, columns: like.columns, session: input.from + event.at, slots, before: held, asked: after });
-  return frozen.size > 0 ? undefined : trade({ before: held, targets: after, slots, frozen, costRate }).kept;
+  if (frozen.size > 0) return undefined;
+  const { kept } = trade({ before: held, targets: after, slots, frozen, costRate });
+  assertAffordable(input, input.from + event.at, kept);
+  return kept;
+}
+
+/** Beside cash or short positions the costs of spreading what left over the rest change its weights: it is simulated then. */
+function payForExits({ cash, from }: Book, { input, event, after, costRate }: Payment): number | undefined {
+  const { long, short } = exitSides(event.exits);
+  const isSpread = after.some((weight) => weight !== 0);
+  if (costRate === 0 || !isSpread || (long === 0 && short === 0)) return 1;
+  const isPlain = short === 0 && cash[input.from - from + event.at] === 0 && after.every((weight) => weight >= 0);
+  return isPlain ? 1 - (long - long / (1 + costRate)) : undefined;
 }
 
 /** Whether a spun-off name may still wait for its first price: what is paid then changes the share of the book that it will be. */
@@ -109,7 +121,7 @@ function mayWaitForPrice({ sm, treatment }: BookInput, session: number, columns:
 function heldIn({ weights, events }: Pick<Book, 'weights' | 'events'>, names: number): Uint8Array {
   const held = new Uint8Array(names);
   for (const rows of [weights, ...events.map(({ before }) => before)]) {
-    for (let i = 0; i < rows.length; i++) if (rows[i]! > 0) held[i % names] = 1;
+    for (let i = 0; i < rows.length; i++) if (rows[i] !== 0) held[i % names] = 1;
   }
   return held;
 }

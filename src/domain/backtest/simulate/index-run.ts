@@ -39,6 +39,7 @@ export interface IndexBookInput {
 export function indexBook({ compositions, to, variant, uncapped = false, isBrief = false, followedFrom, roomForWeights, tick }: IndexBookInput): Book {
   const { sm, treatment, document, first, list } = compositions;
   return simulateBook({
+    title: `The index ${document.id}`,
     sm,
     treatment,
     growth: indexTerms(compositions, variant),
@@ -69,9 +70,9 @@ export function bookDays({ sm, from, length }: Book): Int32Array {
   return sm.sessions.slice(from, from + length);
 }
 
-/** What a book holds after a close: columns ascending, and their weights. */
+/** What a book holds after a close, long and short: columns ascending, and their weights. */
 export function heldAt({ from, columns, weights }: Book, session: number): { readonly columns: Int32Array; readonly weights: Float64Array } {
   const row = (session - from) * columns.length;
-  const held = [...columns.keys()].filter((slot) => weights[row + slot]! > 0);
+  const held = [...columns.keys()].filter((slot) => weights[row + slot] !== 0);
   return { columns: Int32Array.from(held, (slot) => columns[slot]!), weights: Float64Array.from(held, (slot) => weights[row + slot]!) };
 }

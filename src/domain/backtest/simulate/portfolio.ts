@@ -1,12 +1,12 @@
 import { exchangeRates } from '../../market/exchange-rates.js';
-import { effectOn, effectTable } from '../../market/growth.js';
-import type { Book } from './book.js';
+import { effectOn, effectTable, shortTerms } from '../../market/growth.js';
+import type { Book, BookEvent, Gap } from './book.js';
 import type { Compositions } from './compositions.js';
-import { eventsOn } from './book-events.js';
+import { eventsOn, type EventTerms } from './book-events.js';
 import { indexTerms } from './index-run.js';
 import type { Run } from '../run.js';
 
-/** Holdings at closes as columns, by date then slot. Units are on the share basis of the date, prices in the index currency. */
+/** Holdings at closes as columns, by date then slot; units, value and weight of a short position are negative. Units are on the share basis of the date, prices in the index currency. */
 export interface Positions {
   readonly count: number;
   readonly session: Int32Array;
@@ -38,7 +38,7 @@ export function latestPositions({ portfolio, document }: Pick<Run, 'portfolio' |
   for (let t = length - 1; row > 0; t--) {
     for (let slot = columns.length - 1; slot >= 0 && row > 0; slot--) {
       const weight = weights[t * columns.length + slot]!;
-      if (!(weight > 0)) continue;
+      if (weight === 0) continue;
       row--;
       const price = priceOf(from + t, columns[slot]!);
       const money = weight * value[t]!;
@@ -63,23 +63,34 @@ export interface TradedRun extends Pick<Run, 'portfolio' | 'document' | 'trades'
  * included.
  */
 export function tradePrices({ portfolio, index, document, trades }: TradedRun, first = 0): Float64Array {
-  const { sm, from, columns } = portfolio;
+  const { sm, from, columns, events } = portfolio;
   const rates = exchangeRates(sm, document.currency);
   const priceOf = pricesIn(portfolio, document.currency);
   const terms = { sm, rates, treatment: index.compositions.treatment, growth: indexTerms(index.compositions) };
   const price = new Float64Array(trades.count - first);
+  let e = 0;
   for (let i = first; i < trades.count; i++) {
-    const session = from + trades.at[i]!;
-    const column = columns[trades.slot[i]!]!;
-    if (trades.isFree[i] === 1 && trades.notional[i]! < 0) {
-      const proceeds = eventsOn(terms, session)?.exits.get(column) ?? sm.carriedClose(session, column);
-      const cash = effectOn(effectTable(sm, terms.growth), session, column)?.cash ?? 0;
-      price[i - first] = (proceeds + cash) * rates.rateAt(session, column);
-    } else {
-      price[i - first] = priceOf(session, column);
-    }
+    const at = trades.at[i]!;
+    const slot = trades.slot[i]!;
+    while (events[e]!.at < at) e++;
+    const left = trades.isFree[i] === 1 ? weightThatLeft(events[e]!, slot) : 0;
+    // What left is the other way round from what came.
+    price[i - first] = !(left * trades.notional[i]! < 0) ? priceOf(from + at, columns[slot]!) : priceOfLeaver(terms, { session: from + at, column: columns[slot]! }, left < 0);
   }
   return price;
+}
+
+/** Weight with which a name left the book or turned into another; 0 where it did neither. */
+function weightThatLeft({ conversions, exits }: BookEvent, slot: number): number {
+  const exit = exits.find((move) => move.slot === slot);
+  return exit ? -exit.change : (conversions.find((conversion) => conversion.slot === slot)?.weight ?? 0);
+}
+
+function priceOfLeaver(terms: EventTerms, { session, column }: Gap, isShort: boolean): number {
+  const { sm, rates, growth } = terms;
+  const proceeds = eventsOn(terms, session)?.exits.get(column) ?? sm.carriedClose(session, column);
+  const cash = effectOn(effectTable(sm, isShort ? shortTerms(growth) : growth), session, column)?.cash ?? 0;
+  return (proceeds + cash) * rates.rateAt(session, column);
 }
 
 function pricesIn({ sm }: Book, currency: string): (session: number, column: number) => number {

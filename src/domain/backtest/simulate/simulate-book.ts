@@ -1,7 +1,7 @@
-import type { Book, BookInput } from './book.js';
+import type { Book, BookInput, PendingNames } from './book.js';
 import { closeSession, findGaps } from './book-close.js';
 import { driftTo } from './book-drift.js';
-import { beginStretch, endOf, openBook, writeRow } from './book-state.js';
+import { beginStretch, endOf, openBook, pendingOf, writeRow } from './book-state.js';
 
 /** Sessions between two looks at the cancel flag. */
 const TICK_SESSIONS = 64;
@@ -16,13 +16,17 @@ const TICK_SESSIONS = 64;
 export function simulateBook(input: BookInput): Book {
   const state = openBook(input);
   const { from, to, tick, sm, resume } = input;
+  let pending: PendingNames | null = null;
   for (let session = resume ? from + 1 : from; session <= to; session++) {
     const at = session - from;
     if (at > 0) driftTo(state, session);
     const targets = state.targetsOn.get(session);
     findGaps(state, session, targets);
     closeSession(state, session, targets);
-    if (session === input.followedFrom && state.path !== 1) beginStretch(state, session);
+    if (session === input.followedFrom) {
+      if (state.path !== 1) beginStretch(state, session);
+      pending = pendingOf(state);
+    }
     state.counts[at] = state.count;
     if (tick && at % TICK_SESSIONS === 0) tick(at / (to - from + 1));
   }
@@ -30,7 +34,7 @@ export function simulateBook(input: BookInput): Book {
   if (input.isBrief) writeRow(state, to);
   const end = endOf(state, to);
   return {
-    sm, from, length: to - from + 1, columns, value, gross, begins, divisor, costs, cash, counts, everHeld, events, gaps, silent, weights, end,
+    sm, from, length: to - from + 1, columns, value, gross, begins, divisor, costs, cash, counts, everHeld, events, gaps, silent, weights, end, pending,
     path: paths,
     unfilled: orders,
   };

@@ -2,8 +2,10 @@
 export interface TradeInput {
   /** Weights held before the trade, of the value before costs, [H]. */
   readonly before: Float64Array;
-  /** Weights asked for, of the value after costs, [H]; their sum is the fraction to invest. */
+  /** Weights asked for, of the value after costs, negative for a short position, [H]; what their sum leaves of 1 is cash. */
   readonly targets: Float64Array;
+  /** Fraction of the value after costs in cash, where it is known to the last bit. */
+  readonly cash?: number | undefined;
   /** Ascending slots that are held or asked for. */
   readonly slots: Int32Array;
   /** Slots among them that cannot or need not be traded: they stay as held. */
@@ -13,7 +15,7 @@ export interface TradeInput {
 }
 
 export interface TradeOutcome {
-  /** Value after costs as a fraction of the value before. */
+  /** Value after costs as a fraction of the value before; 0 when there is not enough for them. */
   readonly kept: number;
   /** What traded slots hold is `scale * targets`: 1 unless holdings that stay leave too little money. */
   readonly scale: number;
@@ -36,10 +38,10 @@ export function trade(input: TradeInput): TradeOutcome {
 }
 
 /** Every slot trades: the left side is convex and piecewise linear, so Newton from V ends exactly after finitely many steps. */
-function tradeAll({ before, targets, slots, costRate }: TradeInput): TradeOutcome {
+function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput): TradeOutcome {
   let invested = 0;
   for (let k = 0; k < slots.length; k++) invested += targets[slots[k]!]!;
-  const cash = Math.abs(1 - invested) <= 1e-9 ? 0 : 1 - invested;
+  const cash = known ?? (Math.abs(1 - invested) <= 1e-9 ? 0 : 1 - invested);
   if (costRate === 0) return { kept: 1, scale: 1, cash };
   let kept = 1;
   for (let step = 0; step < STEPS_MAX; step++) {
@@ -58,13 +60,15 @@ function tradeAll({ before, targets, slots, costRate }: TradeInput): TradeOutcom
       }
     }
     const next = (1 + costRate * offset) / (1 + costRate * slope);
+    // Only short positions make more costs of less value, or trades that cost more than there is.
+    if (!(1 + costRate * slope > 0) || !(next > 0)) return { kept: 0, scale: 1, cash };
     if (next === kept) break;
     kept = next;
   }
   return { kept, scale: 1, cash };
 }
 
-/** Some slots stay: their money is not there to spend, and money meant for them waits in cash. */
+/** Some slots stay: their money is not there to spend, and money meant for them waits in cash. Nothing is held or asked for short. */
 function tradeAround({ before, targets, slots, frozen, costRate }: TradeInput): TradeOutcome {
   const free = slots.filter((slot) => !frozen.has(slot));
   const stay = slots.filter((slot) => frozen.has(slot));

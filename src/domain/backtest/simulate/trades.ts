@@ -10,7 +10,7 @@ export interface Trades {
   /** Position of the date in the book. */
   readonly at: Int32Array;
   readonly slot: Int32Array;
-  /** Money bought, negative for a sale. */
+  /** Money bought, negative for a sale; to cover a short position is to buy. */
   readonly notional: Float64Array;
   /** Position in TRADE_REASONS. */
   readonly reason: Uint8Array;
@@ -27,7 +27,7 @@ const NOTIONAL_MIN = 1e-12;
  */
 export function tradesOf(book: Book): Trades {
   const names = book.columns.length;
-  const most = book.events.reduce((sum, { moves }) => sum + names + moves.length, 0);
+  const most = book.events.reduce((sum, { conversions, exits }) => sum + names + 2 * conversions.length + exits.length, 0);
   const trades: MutableTrades = {
     count: 0,
     at: new Int32Array(most),
@@ -80,9 +80,18 @@ function add(trades: MutableTrades, { at, slot, notional, reason, isFree }: NewT
 }
 
 /** Money of names that left or came without being traded, [H]; null when there are none. */
-function movedMoney({ moves, valueBefore }: BookEvent, names: number): Float64Array | null {
-  if (moves.length === 0) return null;
+function movedMoney(event: BookEvent, names: number): Float64Array | null {
+  if (event.exits.length === 0 && event.conversions.length === 0) return null;
   const money = new Float64Array(names);
-  for (const { slot, change } of moves) money[slot]! += change * valueBefore;
+  moveWeights(money, event, event.valueBefore);
   return money;
+}
+
+/** Adds what names that left or turned into others changed, times a value, [H]. */
+export function moveWeights(into: Float64Array, { conversions, exits }: Pick<BookEvent, 'conversions' | 'exits'>, value = 1): void {
+  for (const { slot, into: other, weight } of conversions) {
+    into[slot]! += -weight * value;
+    into[other]! += weight * value;
+  }
+  for (const { slot, change } of exits) into[slot]! += change * value;
 }

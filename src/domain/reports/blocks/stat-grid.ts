@@ -1,10 +1,15 @@
 import { z } from 'zod';
 import { blockFields, blockKind } from '../block.js';
 
-export const STATS = [
+/** Figures of every run. */
+const USUAL = [
   'total_return', 'annualised_return', 'volatility', 'sharpe_ratio', 'max_drawdown', 'tracking_error', 'tracking_difference',
   'constituents', 'effective_assets', 'largest',
 ] as const;
+/** Figures that matter beside short positions. */
+const EXPOSURES = ['long_exposure', 'short_exposure', 'gross_exposure', 'net_exposure'] as const;
+
+export const STATS = [...USUAL, ...EXPOSURES] as const;
 export type Stat = (typeof STATS)[number];
 
 const VALUES_MAX = 60;
@@ -15,7 +20,7 @@ export const statGrid = blockKind({
     .strictObject({
       kind: z.literal('stat_grid'),
       ...blockFields,
-      stats: z.array(z.enum(STATS)).max(VALUES_MAX).nullable().default(null).meta({ description: 'Figures in the order printed; all of them unless given, none where values are given.' }),
+      stats: z.array(z.enum(STATS)).max(VALUES_MAX).nullable().default(null).meta({ description: 'Figures in the order printed; unless given all of them, exposures for a run with short positions alone, and none where values are given.' }),
       columns: z.int().min(1).max(6).default(4).meta({ description: 'Figures in a row.' }),
       values: z
         .record(z.string().max(80), z.string().max(200))
@@ -29,7 +34,7 @@ export const statGrid = blockKind({
   runUse: (block) => (statsOf(block).length > 0 ? 'always' : 'never'),
 });
 
-/** The figures that a grid shows. */
-export function statsOf({ stats, values }: { readonly stats: readonly Stat[] | null; readonly values: Readonly<Record<string, string>> | null }): readonly Stat[] {
-  return stats ?? (values === null ? STATS : []);
+/** The figures that a grid shows, of a run with short positions or without. */
+export function statsOf({ stats, values }: { readonly stats: readonly Stat[] | null; readonly values: Readonly<Record<string, string>> | null }, hasShorts = false): readonly Stat[] {
+  return stats ?? (values === null ? (hasShorts ? STATS : USUAL) : []);
 }

@@ -24,6 +24,10 @@ const FIGURES: Record<Stat, { readonly label: string; readonly value: (figures: 
   constituents: { label: 'Constituents', value: ({ overview: { concentration } }) => countText(concentration.constituents) },
   effective_assets: { label: 'Effective assets', value: ({ overview: { concentration } }) => ratioText(concentration.effective_assets) },
   largest: { label: 'Largest weight', value: ({ overview: { concentration } }) => percentText(concentration.largest) },
+  long_exposure: { label: 'Long exposure', value: ({ exposure }) => percentText(exposure().long) },
+  short_exposure: { label: 'Short exposure', value: ({ exposure }) => percentText(exposure().short) },
+  gross_exposure: { label: 'Gross exposure', value: ({ exposure }) => percentText(exposure().gross) },
+  net_exposure: { label: 'Net exposure', value: ({ exposure }) => percentText(exposure().net) },
 };
 
 const GAP = 14;
@@ -36,7 +40,7 @@ const VALUE_SIZES = [SIZE.figure, 12.5, 11, 10, 9, 8] as const;
 export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
   const { width, typesetter } = context;
   const figures = [
-    ...statsOf(block).map((stat): Figure => ({ label: FIGURES[stat].label, value: FIGURES[stat].value(requireFigures(context)) })),
+    ...statsOf(block, context.figures?.overview.exposure !== undefined).map((stat): Figure => ({ label: FIGURES[stat].label, value: FIGURES[stat].value(requireFigures(context)) })),
     ...Object.entries(block.values ?? {}).map(([label, value]): Figure => ({ label: cleanLine(label), value: cleanLine(value) })),
   ];
   const cellOf = (count: number): number => (width - GAP * (count - 1)) / count;

@@ -16,7 +16,7 @@ import { prefixDiffers, prefixOf, settledDay } from '#market/prefix.js';
 import { runOverviewJson, runResultJson, writeOverview } from '#views/run-json.js';
 import { cut, expectSameReads, extend, filesAfter, keptResult, opened, resultAfter, resultText, STAMP, told, type StoredRun } from './extended.js';
 import { randomMarket } from '../random-market.js';
-import { randomDocument, randomRequest, tryRun } from '../random-run.js';
+import { randomDecider, randomDocument, randomRequest, tryRun } from '../random-run.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 150);
 /** A run, or undefined where chance made a market or a benchmark that refuses it. */
@@ -49,8 +49,8 @@ describe('on random markets', () => {
   test('a run gone on with is the whole run, bit for bit, again and again', () => {
     const extended = { index: 0, strategy: 0, cadence: 0 };
     fc.assert(
-      fc.property(randomMarket, randomDocument, randomRequest, randomTerms, fc.integer({ min: 12, max: 23 }), fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 4 }), fc.constantFrom(0, 0, 4, 1000), ({ market }, document, given, { benchmark, strategy }, rows, steps, datesMax) => {
-        const request = { ...given, benchmark, documents: { Y: BENCHMARK }, ...(strategy ? { strategy } : {}) };
+      fc.property(randomMarket, randomDocument, fc.tuple(randomRequest, randomDecider), randomTerms, fc.integer({ min: 12, max: 23 }), fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 4 }), fc.constantFrom(0, 0, 4, 1000), ({ market }, document, [given, createDecider], { benchmark, strategy }, rows, steps, datesMax) => {
+        const request = { ...given, createDecider, benchmark, documents: { Y: BENCHMARK }, ...(strategy ? { strategy } : {}) };
         const begun = runOf(cut(market, rows), document, request);
         if (!begun) return;
         let files: Uint8Array[] = [runToColumns(begun, { contentHash: 's' })];
@@ -62,7 +62,7 @@ describe('on random markets', () => {
           const grown = cut(market, to);
           const whole = runOf(grown, document, request);
           if (!whole) return;
-          const run = extend(whole.plan, grown, stored, { datesMax });
+          const run = extend(whole.plan, grown, stored, { datesMax, createDecider });
           expect(run).not.toBe('new_name');
           if (typeof run === 'string') return;
           extended[strategy ? 'strategy' : 'index']++;

@@ -1,0 +1,27 @@
+/** How far weights are long and short, as fractions of the value. */
+export interface ExposurePayload {
+  /** Sum of the long weights. */
+  readonly long: number;
+  /** Sum of the short weights, at most 0. */
+  readonly short: number;
+  /** Long less short: the sum of the magnitudes. */
+  readonly gross: number;
+  /** Long plus short: the sum of the weights. */
+  readonly net: number;
+}
+
+/** Exposure of weights with a short position among them, times a scale; undefined without one. */
+export function shortExposure(weights: Iterable<number>, scale = 1): ExposurePayload | undefined {
+  const exposure = exposureOf(weights, scale);
+  return exposure.short < 0 ? exposure : undefined;
+}
+
+export function exposureOf(weights: Iterable<number>, scale = 1): ExposurePayload {
+  let long = 0;
+  let short = 0;
+  for (const weight of weights) {
+    if (weight > 0) long += scale * weight;
+    else short += scale * weight;
+  }
+  return { long, short, gross: long - short, net: long + short };
+}

@@ -1,0 +1,46 @@
+import { IndexDocument, type IndexDocument as Definition } from '#domain/documents/index-document.js';
+import type { DeciderFactory } from '#domain/backtest/simulate/compositions.js';
+import type { Decision } from '#domain/backtest/simulate/decider.js';
+import type { Run } from '#domain/backtest/run.js';
+import { buildMarket, weekdayCalendars, type MarketSketch } from './market-builder.js';
+import { runOn, type RunRequest } from './random-run.js';
+
+export const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-12-31' } });
+export const WEEK = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08', '2024-03-11'];
+
+export type Weights = Readonly<Record<string, number>>;
+export type Treatment = Partial<NonNullable<Definition['pipeline']>['treatment']>;
+
+/** Takes given weights at every decision. */
+export function holding(weightsOn: (session: number) => Weights): DeciderFactory {
+  return (document, composer) => ({
+    decide(session): Decision {
+      const sm = composer.market(document.id);
+      const asked = Object.entries(weightsOn(session))
+        .map(([name, weight]) => [sm.columnOf(name), weight] as const)
+        .toSorted(([a], [b]) => a - b);
+      const weights = Float64Array.from(asked, ([, weight]) => weight);
+      const columns = Int32Array.from(asked, ([column]) => column);
+      return { kind: 'decided', columns, weights, uncapped: weights, cap: null, capped: new Int32Array(0), redistributed: 0, findings: [] };
+    },
+  });
+}
+
+export interface SignedCase extends Omit<MarketSketch, 'dates'> {
+  readonly dates?: readonly string[];
+  readonly weights: Weights;
+  readonly treatment?: Treatment;
+  readonly rebalance?: Partial<Definition['rebalance']>;
+  readonly request?: RunRequest;
+}
+
+/** Given weights from the first date on, never rebalanced unless said. */
+export function simulateSigned({ dates = WEEK, weights, treatment = {}, rebalance, request = {}, ...sketch }: SignedCase): Run {
+  const document = IndexDocument.parse({
+    id: 'X', name: 'X', calendar: 'MAIN', base_date: dates[0],
+    rebalance: rebalance ?? { frequency: 'none' },
+    pipeline: { treatment, weighting: { type: 'EqualWeight' } },
+  });
+  return runOn(CALENDARS, buildMarket({ dates, ...sketch }), document, { createDecider: holding(() => weights), ...request });
+}
+

@@ -1,0 +1,122 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Book } from '#domain/backtest/simulate/book.js';
+import { formatDay } from '#domain/days.js';
+import type { ActionSketch } from './market-builder.js';
+import { holding, simulateSigned } from './signed-case.js';
+import { slowBook, type SlowDay } from './slow-index.js';
+
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 150);
+
+interface Choices {
+  readonly steps: readonly number[];
+  readonly actions: readonly { readonly kind: number; readonly name: number; readonly at: number; readonly size: number }[];
+  readonly shares: readonly number[];
+  readonly cash: number;
+  readonly variant: 'price' | 'total' | 'net';
+  readonly costBps: number;
+  readonly gaps: readonly number[];
+}
+
+const DATES = Array.from({ length: 26 }, (_, i) => i).flatMap((i) => (i % 7 < 5 ? [formatDay(19_786 + i)] : []));
+const NAMES = ['AA', 'BB', 'CC', 'DD', 'EE', 'FF', 'GG'];
+/** Names that are there from the first date to the last: others can turn into them. */
+const STEADY = ['AA', 'BB', 'KID'];
+const REBALANCED = [DATES[0]!, DATES[7]!, DATES[13]!];
+
+const choices: fc.Arbitrary<Choices> = fc.record({
+  steps: fc.array(fc.integer({ min: -50, max: 50 }), { minLength: 200, maxLength: 200 }),
+  actions: fc.array(fc.record({ kind: fc.nat(6), name: fc.nat(6), at: fc.integer({ min: 1, max: DATES.length - 1 }), size: fc.integer({ min: 1, max: 9 }) }), { maxLength: 12 }),
+  shares: fc.array(fc.integer({ min: -4, max: 9 }), { minLength: 21, maxLength: 21 }),
+  cash: fc.constantFrom(0, 0, 0.2, 1),
+  variant: fc.constantFrom('price', 'total', 'net'),
+  costBps: fc.constantFrom(0, 10, 250),
+  gaps: fc.array(fc.nat(199), { maxLength: 10 }),
+});
+
+/** A market, the weights that are taken on it, and whether both sides of the comparison can hold them. */
+function sketchOf({ steps, actions, shares, cash, gaps }: Choices) {
+  const placed = new Map<string, ActionSketch>();
+  const endOf = new Map<string, number>();
+  for (const { kind, name: n, at, size } of actions) {
+    const name = NAMES[n]!;
+    const ex = DATES[at]!;
+    const isSteady = STEADY.includes(name);
+    const action: ActionSketch | null = [
+      { name, type: 'DIVIDEND', value: 0.3 * size, ex } as const,
+      { name, type: 'SPECIAL_DIVIDEND', value: 0.2 * size, ex } as const,
+      { name, type: 'SPLIT', value: 1 + size / 4, ex } as const,
+      { name, type: 'SPIN_OFF', value: 0.02 * size, ex, related: 'KID' } as const,
+      isSteady ? null : ({ name, type: 'MERGER', value: 0.1 * size, ex, related: STEADY[size % 2]! } as const),
+      isSteady ? null : ({ name, type: 'DELISTING', value: size % 2 === 0 ? 0 : 4 * size, ex } as const),
+      isSteady ? null : ({ name, type: 'ACQUISITION', value: 5 * size, ex } as const),
+    ][kind]!;
+    if (action === null || (endOf.get(name) ?? Infinity) <= at) continue;
+    if (kind >= 4) {
+      endOf.set(name, at);
+      for (const [key, other] of placed) if (other.name === name && other.ex >= ex) placed.delete(key);
+    }
+    placed.set(`${name} ${ex} ${kind >= 4 ? 'end' : kind}`, action);
+  }
+  const close: Record<string, (number | null)[]> = {};
+  [...NAMES, 'KID'].forEach((name, n) => {
+    let price = 20 + 7 * n;
+    close[name] = DATES.map((_, t) => {
+      price *= 1 + steps[(t * 8 + n) % 200]! / 1000;
+      const isGap = t > 0 && t % 3 === 1 && gaps.includes((t * 8 + n) % 200) && !STEADY.includes(name) && !REBALANCED.includes(DATES[t]!);
+      return t >= (endOf.get(name) ?? Infinity) || isGap ? null : Math.round(price * 100) / 100;
+    });
+  });
+  const rates = DATES.map((_, t) => 1.1 + steps[(t * 3) % 200]! / 500);
+  const targets = new Map(REBALANCED.map((date, r) => {
+    const there = NAMES.filter((name) => close[name]![DATES.indexOf(date)] !== null);
+    const asked = there.map((name) => [name, shares[(7 * r + NAMES.indexOf(name)) % 21]!] as const).filter(([, share]) => share !== 0);
+    const long = asked.reduce((sum, [, share]) => sum + Math.max(0, share), 0);
+    const short = asked.reduce((sum, [, share]) => sum + Math.max(0, -share), 0);
+    const shortTotal = short / 20;
+    return [date, long === 0 ? { AA: 1 } : Object.fromEntries(asked.map(([name, share]) => [name, share > 0 ? (share / long) * (1 - cash + shortTotal) : share / 20]))] as const;
+  }));
+  return { dates: DATES, close: { ...close, EURUSD: rates }, actions: [...placed.values()], rates: { CC: rates, FF: rates }, targets };
+}
+
+function expectDays(book: Book, days: readonly SlowDay[]): void {
+  days.forEach(({ value, cash, held }, t) => {
+    expect(Math.abs(book.value[t]! / value - 1)).toBeLessThan(1e-10);
+    expect(Math.abs(book.cash[t]! - cash / value)).toBeLessThan(1e-10);
+    book.columns.forEach((column, slot) => {
+      const expected = (held[book.sm.identifiers[column]!] ?? 0) / value;
+      expect(Math.abs(book.weights[t * book.columns.length + slot]! - expected)).toBeLessThan(1e-10);
+    });
+  });
+}
+
+test('on random markets with random signed weights index and portfolio are those of the recursion written out', () => {
+  let [compared, withShorts, left] = [0, 0, 0];
+  fc.assert(
+    fc.property(choices, (chosen) => {
+      const { targets, rates, ...market } = sketchOf(chosen);
+      const slow = { ...market, targets, rates, variant: chosen.variant, tax: 0.3 };
+      const index = slowBook({ ...slow, costRate: 0 }, 100);
+      const followed = slowBook({ ...slow, costRate: chosen.costBps / 10_000 }, 1_000_000);
+      // What is refused has tests of its own.
+      if ([...index, ...followed].some(({ value }) => value <= 0)) return;
+      const run = simulateSigned({
+        ...market,
+        weights: {},
+        reference: { CC: { CURRENCY: 'EUR' }, FF: { CURRENCY: 'EUR' } },
+        treatment: { dividends: chosen.variant, withholding_tax: 0.3 },
+        rebalance: { frequency: 'custom', dates: REBALANCED.slice(1) },
+        request: { transaction_cost_bps: chosen.costBps, createDecider: holding((session) => targets.get(DATES[session]!)!) },
+      });
+      expectDays(run.index.book, index);
+      expectDays(run.portfolio, followed);
+      compared++;
+      if ([...targets.values()].some((weights) => Object.values(weights).some((weight) => weight < 0))) withShorts++;
+      if (run.index.book.events.some(({ exits }) => exits.some(({ change }) => change > 0))) left++;
+    }),
+    { numRuns: 4 * RUNS },
+  );
+  expect(compared).toBeGreaterThan(2 * RUNS);
+  expect(withShorts).toBeGreaterThan(RUNS);
+  expect(left).toBeGreaterThan(RUNS / 10);
+});

@@ -1,0 +1,130 @@
+import type { MarketSketch } from './market-builder.js';
+
+/**
+ * The recursions of an index and of the portfolio that follows it, name by name and day by day, with signed weights. It
+ * shares no line with the engine. Every date is a session, at most one action of a kind falls on a name and a date, and
+ * every ex day is a date.
+ */
+export interface SlowInput extends Pick<MarketSketch, 'dates' | 'close' | 'actions'> {
+  /** Weights taken at a date's close. */
+  readonly targets: ReadonlyMap<string, Readonly<Record<string, number>>>;
+  /** Money in the index currency that one unit of a name's currency is worth, by name, one per date; 1 where absent. */
+  readonly rates?: Readonly<Record<string, readonly number[]>>;
+  readonly variant: 'price' | 'total' | 'net';
+  readonly tax: number;
+  readonly costRate: number;
+}
+
+/** Money of a book at a close. */
+export interface SlowDay {
+  readonly value: number;
+  readonly cash: number;
+  readonly held: Readonly<Record<string, number>>;
+}
+
+/** @param capital value before the first purchase */
+export function slowBook({ dates, close, actions = [], targets, rates = {}, variant, tax, costRate }: SlowInput, capital: number): SlowDay[] {
+  const rate = (name: string, t: number): number => rates[name]?.[t] ?? 1;
+  const actionsOf = (name: string, t: number) => actions.filter((action) => action.name === name && action.ex === dates[t]);
+  const held = new Map<string, number>();
+  let cash = capital;
+  const days: SlowDay[] = [];
+  for (let t = 0; t < dates.length; t++) {
+    const entering: [name: string, money: number][] = [];
+    for (const [name, money] of held) {
+      const today = actionsOf(name, t);
+      const split = today.filter(({ type }) => type === 'SPLIT').reduce((product, { value }) => product * value, 1);
+      const before = priceAt(name, t - 1);
+      const carried = before / split;
+      const ordinary = today.filter(({ type }) => type === 'DIVIDEND').reduce((sum, { value }) => sum + value, 0);
+      const special = today.filter(({ type }) => type === 'SPECIAL_DIVIDEND').reduce((sum, { value }) => sum + value, 0);
+      const reinvested = variant === 'price' ? 0 : variant === 'total' || money < 0 ? 1 : 1 - tax;
+      const end = today.find(({ type }) => ['DELISTING', 'ACQUISITION', 'MERGER'].includes(type));
+      const merged = end?.type === 'MERGER' ? (end.value * priceAt(end.related!, t) * rate(end.related!, t)) / rate(name, t) : 0;
+      const proceeds = end === undefined ? 0 : end.type === 'MERGER' ? merged : end.value;
+      const price = proceeds > 0 ? proceeds : (close[name]![t] ?? carried);
+      const growth = (split * (price + special + reinvested * ordinary)) / before;
+      for (const { type, value, related } of today) {
+        if (type === 'SPIN_OFF') entering.push([related!, (money / (before * rate(name, t - 1))) * split * value * priceAt(related!, t) * rate(related!, t)]);
+      }
+      held.set(name, money * growth * (rate(name, t) / rate(name, t - 1)));
+    }
+    for (const [name, money] of entering) held.set(name, (held.get(name) ?? 0) + money);
+    const weights = targets.get(dates[t]!);
+    leave(t, weights !== undefined);
+    if (weights) rebalance(weights);
+    days.push({ value: total(), cash, held: Object.fromEntries(held) });
+  }
+  return days;
+
+  function priceAt(name: string, t: number): number {
+    const bar = close[name]![t];
+    if (bar !== null && bar !== undefined) return bar;
+    const split = actionsOf(name, t).filter(({ type }) => type === 'SPLIT').reduce((product, { value }) => product * value, 1);
+    return priceAt(name, t - 1) / split;
+  }
+
+  function total(): number {
+    let sum = cash;
+    for (const money of held.values()) sum += money;
+    return sum;
+  }
+
+  /**
+   * Names that end: unless everything is traded anyway, what they bring buys more of the other long names, and what covering
+   * them takes is raised by selling more of the other short ones.
+   */
+  function leave(t: number, isRebalance: boolean): void {
+    let [brought, taken] = [0, 0];
+    const before = [...held];
+    for (const [name, money] of before) {
+      const end = actionsOf(name, t).find(({ type }) => ['DELISTING', 'ACQUISITION', 'MERGER'].includes(type));
+      if (!end) continue;
+      held.delete(name);
+      if (end.type === 'MERGER') held.set(end.related!, (held.get(end.related!) ?? 0) + money);
+      else if (money > 0) brought += money;
+      else taken -= money;
+    }
+    if (isRebalance) {
+      cash += brought - taken;
+      return;
+    }
+    const longs = [...held].filter(([, money]) => money > 0);
+    const shorts = [...held].filter(([, money]) => money < 0);
+    if (shorts.length === 0) {
+      brought -= taken;
+      taken = 0;
+    }
+    scale(shorts, -taken / (1 - costRate));
+    if (brought < 0) {
+      const paid = longs.length === 0 ? -brought : Math.min(-brought, cash);
+      cash -= paid;
+      brought += paid;
+    }
+    if (longs.length === 0) cash += brought;
+    else scale(longs, brought >= 0 ? brought / (1 + costRate) : brought / (1 - costRate));
+  }
+
+  /** Adds money to names in proportion to what they hold. */
+  function scale(names: readonly [name: string, money: number][], added: number): void {
+    const sum = names.reduce((before, [, money]) => before + money, 0);
+    for (const [name, money] of names) held.set(name, money + (added * money) / sum);
+  }
+
+  /** Finds what is left by halving, where the engine uses Newton's method. */
+  function rebalance(weights: Readonly<Record<string, number>>): void {
+    const value = total();
+    const names = [...new Set([...held.keys(), ...Object.keys(weights)])];
+    const spent = (left: number): number => left + costRate * names.reduce((sum, name) => sum + Math.abs((weights[name] ?? 0) * left - (held.get(name) ?? 0)), 0);
+    let [low, high] = [0, value];
+    for (let i = 0; i < 200; i++) {
+      const middle = (low + high) / 2;
+      if (spent(middle) > value) high = middle;
+      else low = middle;
+    }
+    const left = costRate === 0 ? value : low;
+    held.clear();
+    for (const [name, weight] of Object.entries(weights)) if (weight !== 0) held.set(name, weight * left);
+    cash = left - [...held.values()].reduce((sum, money) => sum + money, 0);
+  }
+}

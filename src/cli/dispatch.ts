@@ -1,3 +1,4 @@
+import { didYouMean } from '#domain/nearest-name.js';
 import { jobCommandHelp, runJobCommand } from './job-command.js';
 import { JOB_COMMANDS } from './job-commands/table.js';
 
@@ -123,22 +124,8 @@ async function commandHelp(name: string, { summary, help }: Command): Promise<st
 }
 
 function unknownCommand(name: string): string {
-  const nearest = Object.keys(COMMANDS).toSorted((a, b) => distance(name, a) - distance(name, b))[0]!;
-  const suggestion = distance(name, nearest) <= 2 ? ` Did you mean ${nearest}?` : ` The commands are ${Object.keys(COMMANDS).join(', ')}.`;
+  const suggestion = didYouMean(name, Object.keys(COMMANDS)) || ` The commands are ${Object.keys(COMMANDS).join(', ')}.`;
   return `There is no command ${name}.${suggestion}`;
-}
-
-/** Edits between two words, by the recurrence of Levenshtein. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
-    }
-    row = next;
-  }
-  return row[b.length]!;
 }
 
 function print(text: string): 0 {

@@ -31,6 +31,8 @@ export const Finding = z
     row_id: z.string().nullable().optional(),
     accepted: z.array(z.string()).nullable().optional(),
     value: z.unknown().optional(),
+    count: z.int().min(1).optional(),
+    places: z.array(z.string()).optional(),
   })
   .meta({ id: 'Finding', description: 'What a check has to say about one place.' });
 

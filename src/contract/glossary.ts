@@ -149,6 +149,8 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   path: 'Where, as the client wrote it.',
   accepted: 'Accepted values, when the set is closed.',
   'Finding.value': 'The refused value, when small.',
+  'Finding.count': 'Problems that this finding stands for: more than 20 of one code and column of data are one finding, with the first as an example.',
+  'Finding.places': 'Where the first ten of them are.',
   detail: 'Members that go with the code, or null.',
   error: 'The error.',
   findings: 'Findings, worst first.',

@@ -14,6 +14,10 @@ export interface Finding {
   readonly accepted?: readonly string[] | null;
   /** The refused value, when small: see `smallValue`. */
   readonly value?: unknown;
+  /** How many problems this one stands for, where it is not one alone. */
+  readonly count?: number;
+  /** The first places of them. */
+  readonly places?: readonly string[];
 }
 
 export type Severity = 'error' | 'warning' | 'info';

@@ -110,8 +110,9 @@ export class Refusal extends Error {
 /** A refusal that carries findings, under any of the 422 codes; `VALIDATION_FAILED` when none is named. */
 export function refuseWithFindings(subject: string, findings: readonly Finding[], code: ErrorCode = 'VALIDATION_FAILED'): Refusal {
   const errors = findings.filter(({ severity }) => severity === 'error');
-  const listed = errors.filter(({ code }) => code !== 'MORE_FINDINGS').length;
-  const count = listed < errors.length ? `More than ${listed}` : String(listed);
+  const counted = errors.filter(({ code, count: stands }) => code !== 'MORE_FINDINGS' || stands !== undefined);
+  const total = counted.reduce((sum, { count: stands = 1 }) => sum + stands, 0);
+  const count = counted.length < errors.length ? `More than ${total}` : String(total);
   const message = `${count} ${count === '1' ? 'error' : 'errors'} in the ${subject}.`;
   return new Refusal(code, message, { findings: orderFindings(findings) });
 }

@@ -1,7 +1,9 @@
-import { formatDay } from '#domain/days.js';
+import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
+import { didYouMean } from '#domain/nearest-name.js';
 import { ACTION_KINDS, type ActionStatus, type ActionType, type CorporateAction } from '#domain/market/market-data.js';
 import { notANumber, numberIn, textIn, type Cell } from './cells.js';
+import { quoted } from './key-problems.js';
 import { namedColumns } from './named-columns.js';
 import { cellPath, type Problems } from './problems.js';
 import { dateIn, identifierIn, type Path, type TableRows } from './table-rows.js';
@@ -29,32 +31,32 @@ export function createActionRows(problems: Problems): TableRows<readonly Corpora
     const [identifierAt, typeAt, exAt, valueAt, payAt] = [at('identifier'), at('type'), at('ex_date'), at('value'), at('pay_date')];
     const [announcedAt, statusAt, relatedAt, subscriptionAt] = [at('announced'), at('status'), at('related'), at('subscription_price')];
 
-    return (cells: readonly (Cell | undefined)[]) => {
+    /** What a cell of a needed column says; undefined where it is refused, or its column is missing, which was told. */
+    const needed = <T>({ column, path }: { readonly column: number; readonly path: Path }, cells: readonly (Cell | undefined)[], read: (cell: Cell | undefined, path: Path, problems: Problems) => T | undefined) =>
+      column < 0 ? undefined : read(cells[column], path, problems);
+
+    return (cells: readonly (Cell | undefined)[] | null) => {
       rows += 1;
       fileRow += 1;
-      const before = problems.errors;
-      const identifier = identifierIn(cells[identifierAt.column], identifierAt.path, problems);
-      const type = typeIn(cells[typeAt.column], typeAt.path, problems);
-      const exDay = dateIn(cells[exAt.column], exAt.path, problems);
-      if (exDay === null) problems.error({ code: 'BAD_DATE', path: exAt.path(), message: 'The ex_date is empty.' });
-      const value = type === undefined ? undefined : valueIn(type, cells[valueAt.column], valueAt.path, problems);
+      if (cells === null) return;
+      const identifier = needed(identifierAt, cells, identifierIn);
+      const type = needed(typeAt, cells, typeIn);
+      const exDay = needed(exAt, cells, exDayIn);
+      const value = type === undefined ? undefined : needed(valueAt, cells, (cell, path) => valueIn(type, cell, path, problems));
       const payDay = dateIn(cells[payAt.column], payAt.path, problems);
       const announcedDay = dateIn(cells[announcedAt.column], announcedAt.path, problems);
       const status = statusIn(cells[statusAt.column], statusAt.path, problems);
       const related = textIn(cells[relatedAt.column]) === null ? null : identifierIn(cells[relatedAt.column], relatedAt.path, problems);
       const subscriptionPrice = subscriptionIn(cells[subscriptionAt.column], subscriptionAt.path, problems);
-      if (problems.errors > before) return;
-      const action: CorporateAction = {
-        identifier: identifier!, type: type!, value: value!, exDay: exDay!, payDay: payDay!, status: status!, announcedDay: announcedDay!,
-        related: related!, subscriptionPrice: subscriptionPrice!,
-      };
-      const key = JSON.stringify([action.identifier, action.type, action.exDay, action.value, action.status, action.related]);
+      if (identifier === undefined || type === undefined || exDay === undefined || value === undefined || status === undefined || related === undefined) return;
+      const key = JSON.stringify([identifier, type, exDay, value, status, related]);
       if (seen.has(key)) {
-        problems.error({ code: 'DUPLICATE_KEY', path: cellPath(label, fileRow, ''), message: `An earlier row already holds the ${type} of ${identifier} on ${formatDay(exDay!)} with value ${value}.` });
+        problems.error({ code: 'DUPLICATE_KEY', path: cellPath(label, fileRow, ''), message: `An earlier row already holds the ${type} of ${identifier} on ${formatDay(exDay)} with value ${value}.` });
         return;
       }
       seen.add(key);
-      actions.push(action);
+      if (payDay === undefined || announcedDay === undefined || subscriptionPrice === undefined) return;
+      actions.push({ identifier, type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice });
     };
   }
 
@@ -79,10 +81,16 @@ export function compareActions(a: CorporateAction, b: CorporateAction): number {
   );
 }
 
+function exDayIn(cell: Cell | undefined, path: Path, problems: Problems): Day | undefined {
+  const day = dateIn(cell, path, problems);
+  if (day === null) problems.error({ code: 'BAD_DATE', path: path(), message: 'The ex_date is empty.' });
+  return day ?? undefined;
+}
+
 function typeIn(cell: Cell | undefined, path: Path, problems: Problems): ActionType | undefined {
   const text = textIn(cell);
   if (text !== null && Object.hasOwn(ACTION_KINDS, text)) return text as ActionType; // the name was just looked up
-  problems.error({ code: 'UNKNOWN_ACTION_TYPE', path: path(), message: `${JSON.stringify(text)} is no action type; the accepted set is ${TYPES.join(', ')}.`, value: text, accepted: TYPES });
+  problems.error({ code: 'UNKNOWN_ACTION_TYPE', path: path(), message: `${text === null ? 'null' : quoted(text)} is no action type; the accepted set is ${TYPES.join(', ')}.${text === null ? '' : didYouMean(text, TYPES)}`, value: text, accepted: TYPES });
   return undefined;
 }
 
@@ -115,7 +123,7 @@ function statusIn(cell: Cell | undefined, path: Path, problems: Problems): Actio
   const text = textIn(cell);
   if (text === null) return null;
   if (STATUSES.includes(text)) return text as ActionStatus; // one of the three, just checked
-  problems.error({ code: 'NOT_IN_CHOICES', path: path(), message: `The status is ${JSON.stringify(text)}; the accepted set is ${STATUSES.join(', ')}.`, value: text, accepted: STATUSES });
+  problems.error({ code: 'NOT_IN_CHOICES', path: path(), message: `The status is ${quoted(text)}; the accepted set is ${STATUSES.join(', ')}.${didYouMean(text, STATUSES)}`, value: text, accepted: STATUSES });
   return undefined;
 }
 

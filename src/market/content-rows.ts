@@ -11,8 +11,8 @@ import { createReferenceRows } from './reference-rows.js';
 import type { TableRows } from './table-rows.js';
 import { createUniverseRows } from './universe-rows.js';
 
-/** What to do with the rows of one table; undefined when its columns are not those of the dataset. */
-export type RowSink = ((cells: readonly (Cell | undefined)[]) => void) | undefined;
+/** What to do with the rows of one table, null being one that cannot be read; undefined when its columns are not those of the dataset. */
+export type RowSink = ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
 
 /** The rows of all datasets on their way to one content. */
 export interface ContentRows {
@@ -54,8 +54,8 @@ export function createContentRows(problems: Problems): ContentRows {
     toTables,
     toContent() {
       const held = toTables();
-      const panels = problems.errors > 0 ? undefined : market.toPanels();
-      return panels && { ...panels, ...held };
+      const panels = market.toPanels();
+      return panels && problems.errors === 0 ? { ...panels, ...held } : undefined;
     },
   };
 }
@@ -66,7 +66,11 @@ export function tableRecords(rows: TableRows<unknown>, label: string, columns: r
   let row = 0;
   return addRow && ((record) => {
     row += 1;
-    if (record.cells === columns.length) addRow(textCells(record));
-    else problems.error({ code: 'UNREADABLE_FILE', path: cellPath(label, row, ''), message: raggedRow(record.cells, columns.length) });
+    if (record.cells === columns.length) {
+      addRow(textCells(record));
+      return;
+    }
+    addRow(null);
+    problems.error({ code: 'UNREADABLE_FILE', path: cellPath(label, row, ''), message: raggedRow(record.cells, columns.length) });
   });
 }

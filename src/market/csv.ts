@@ -214,6 +214,7 @@ export function marketRecords(rows: MarketRows, label: string, columns: readonly
   const file: MarketFile = opened;
   const names = createByteTexts((bytes, start, end) => rows.codeOf(file, decodedText(bytes, start, end) || null));
   const days = createByteTexts((bytes, start, end) => rows.dayOf(file, decodedText(bytes, start, end)));
+  const { identifierColumn: name, dateColumn: date } = file;
 
   return (record) => {
     if (record.cells !== columns.length) {
@@ -222,8 +223,7 @@ export function marketRecords(rows: MarketRows, label: string, columns: readonly
       return;
     }
     const { bytes, starts, ends } = record;
-    const [name, date] = [file.identifierColumn, file.dateColumn];
-    rows.beginRow(names(bytes, starts[name]!, ends[name]!), days(bytes, starts[date]!, ends[date]!));
+    rows.beginRow(name < 0 ? undefined : names(bytes, starts[name]!, ends[name]!), date < 0 ? undefined : days(bytes, starts[date]!, ends[date]!));
     for (let column = 0; column < record.cells; column++) {
       if (file.fieldOf[column]! < 0) continue;
       const value = numberOf(record, column);

@@ -13,12 +13,15 @@ export const REQUIRED_COLUMNS: Record<Dataset, readonly string[]> = {
 };
 
 /** Columns whose meaning the service knows; they are matched whatever their case and carried under this spelling. */
-const KNOWN_COLUMNS: Record<Dataset, readonly string[]> = {
+export const KNOWN_COLUMNS: Record<Dataset, readonly string[]> = {
   market: ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'],
   reference: ['identifier', 'valid_from', 'NAME', 'CURRENCY', 'EXCHANGE', 'COUNTRY', 'SECTOR', 'INDUSTRY', 'ISSUER', 'LISTED', 'DELISTED'],
   corporate_actions: ['identifier', 'type', 'value', 'ex_date', 'pay_date', 'status', 'announced', 'related', 'subscription_price'],
   universes: ['universe', 'identifier', 'start', 'end'],
 };
+
+/** Datasets that hold any column besides those that are known. */
+export const OPEN_DATASETS: ReadonlySet<Dataset> = new Set(['market', 'reference']);
 
 /** Columns that must be greater than zero where they have a value: a price of zero divides the next return. */
 export const PRICE_COLUMNS: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
@@ -44,6 +47,9 @@ export function columnName(dataset: Dataset, written: string): string {
   const name = written.trim();
   return SPELLING[dataset].get(name.toLowerCase()) ?? name;
 }
+
+/** Whether the meaning of a column is known, in whatever case it is written. */
+export const isKnownColumn = (dataset: Dataset, written: string): boolean => SPELLING[dataset].has(written.trim().toLowerCase());
 
 function spellings(dataset: Dataset): ReadonlyMap<string, string> {
   return new Map(KNOWN_COLUMNS[dataset].map((name) => [name.toLowerCase(), name]));

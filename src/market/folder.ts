@@ -2,6 +2,7 @@ import type { BigIntStats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { compareText } from '#domain/findings.js';
+import { nearestName } from '#domain/nearest-name.js';
 import { DATASETS, type Dataset } from './datasets.js';
 import { realPathOfAbsent, type Locations } from './locations.js';
 import type { Problems } from './problems.js';
@@ -51,17 +52,34 @@ export async function folderFiles(folder: string, tables: Readonly<Partial<Recor
   const names = await readdir(folder).catch(() => []);
   for (const dataset of DATASETS) {
     const given = tables[dataset];
-    const candidates = given === undefined ? names.filter((name) => name === dataset || formatOf(name, dataset) !== undefined) : [given];
+    const candidates = given === undefined ? names.filter((name) => isCalled(name, dataset)) : [given];
     if (candidates.length > 1) {
       problems.error({ code: 'UNREADABLE_FILE', path: dataset, message: `The dataset is there more than once: ${candidates.toSorted(compareText).join(', ')}; one is needed.` });
       continue;
     }
     if (candidates.length === 1) files[dataset] = await datasetFiles(join(folder, candidates[0]!), dataset, { field: given === undefined ? dataset : `tables.${dataset}`, locations, problems });
-    else if (dataset === 'market') problems.error({ code: 'LOCATION_NOT_FOUND', path: 'market', message: 'The folder holds no market.parquet, market.csv, market.jsonl or market/.' });
+    else tellAbsent(dataset, names, problems);
   }
   const count = Object.values(files).reduce((sum, { length }) => sum + length, 0);
-  if (count > FILES_MAX) problems.error({ code: 'OUT_OF_RANGE', path: '', message: `The folder holds ${count} files; at most ${FILES_MAX} are read.` });
-  return files;
+  if (count <= FILES_MAX) return files;
+  problems.error({ code: 'OUT_OF_RANGE', path: '', message: `The folder holds ${count} files; at most ${FILES_MAX} are read.` });
+  return { market: [], reference: [], corporate_actions: [], universes: [] };
+}
+
+/** Tells that the market is absent, and what may be a dataset under a misspelt name. */
+function tellAbsent(dataset: Dataset, names: readonly string[], problems: Problems): void {
+  const near = names.find((name) => !DATASETS.some((other) => isCalled(name, other)) && nearestName(stemOf(name), [dataset]) !== undefined);
+  const question = near === undefined ? '' : ` There is ${near.slice(0, 80)}: did you mean ${dataset}?`;
+  if (dataset === 'market') problems.error({ code: 'LOCATION_NOT_FOUND', path: 'market', message: `The folder holds no market.parquet, market.csv, market.jsonl or market/.${question}` });
+  else if (near !== undefined) problems.warning({ code: 'UNKNOWN_FIELD', path: near.slice(0, 80), message: `${JSON.stringify(near.slice(0, 80))} is not read: it is called like no dataset. Did you mean ${dataset}?` });
+}
+
+const isCalled = (name: string, dataset: Dataset) => name === dataset || formatOf(name, dataset) !== undefined;
+
+/** A name without the ending of its format. */
+function stemOf(name: string): string {
+  const ending = ENDINGS.toSorted((a, b) => b.ending.length - a.ending.length).find((each) => name.endsWith(each.ending))?.ending ?? '';
+  return name.slice(0, name.length - ending.length);
 }
 
 interface Listing {
@@ -73,6 +91,7 @@ interface Listing {
 
 async function datasetFiles(path: string, dataset: Dataset, { field, locations, problems }: Listing): Promise<SourceFile[]> {
   const found: SourceFile[] = [];
+  const before = problems.errors;
   let folders = 0;
 
   async function visit(place: string, label: string, depth: number): Promise<void> {
@@ -107,8 +126,9 @@ async function datasetFiles(path: string, dataset: Dataset, { field, locations, 
   const formats = new Set(found.map(({ format }) => format));
   if (formats.size > 1) {
     problems.error({ code: 'UNREADABLE_FILE', path: dataset, message: `The files are of ${[...formats].join(' and ')}; those of one dataset are of one kind.` });
+    return [];
   }
-  if (found.length === 0 && problems.errors === 0) problems.error({ code: 'EMPTY_DATASET', path: dataset, message: 'The folder holds no file of the dataset.' });
+  if (found.length === 0 && problems.errors === before) problems.error({ code: 'EMPTY_DATASET', path: dataset, message: 'The folder holds no file of the dataset.' });
   return found;
 }
 

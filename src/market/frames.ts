@@ -1,3 +1,4 @@
+import { didYouMean } from '#domain/nearest-name.js';
 import type { Cell } from './cells.js';
 import type { RowSink } from './content-rows.js';
 import { DATASETS, type Dataset } from './datasets.js';
@@ -13,7 +14,7 @@ export interface Frame {
 export function readFrames(tables: Readonly<Record<string, Frame>>, problems: Problems, beginFile: (dataset: Dataset, columns: readonly string[]) => RowSink): void {
   for (const name of Object.keys(tables)) {
     if ((DATASETS as readonly string[]).includes(name)) continue;
-    problems.error({ code: 'UNKNOWN_FIELD', path: `tables.${name}`, message: `${name} is no dataset; the accepted set is ${DATASETS.join(', ')}.`, accepted: DATASETS });
+    problems.error({ code: 'UNKNOWN_FIELD', path: `tables.${name}`, message: `${name.slice(0, 80)} is no dataset; the accepted set is ${DATASETS.join(', ')}.${didYouMean(name, DATASETS)}`, accepted: DATASETS });
   }
   for (const dataset of DATASETS) {
     const frame = Object.hasOwn(tables, dataset) ? tables[dataset] : undefined;

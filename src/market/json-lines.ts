@@ -18,46 +18,68 @@ export class JsonLinesFault extends Error {
   }
 }
 
+export interface JsonLinesReader {
+  /** As of `readCsv`; a line that is no row is handed over as null. */
+  readonly onHeader: (columns: string[]) => ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
+  /** Is told of each line that is not a JSON object of single values. */
+  readonly onFault: (fault: JsonLinesFault) => void;
+}
+
 /**
  * Reads lines of JSON objects. The columns are the members of the first lines together; nested values are not accepted.
- * @param onHeader as of `readCsv`.
- * @throws JsonLinesFault at the first line that is not such an object.
+ * Empty lines are passed over and not counted. Reading ends where none of the first lines is an object.
+ * @throws JsonLinesFault at a line without end.
  * @cost one JSON.parse a line, about 1 µs for ten members.
  */
 export async function readJsonLines(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  onHeader: (columns: string[]) => ((cells: readonly (Cell | undefined)[]) => void) | undefined,
+  { onHeader, onFault }: JsonLinesReader,
 ): Promise<void> {
   const columns: string[] = [];
   const known = new Set<string>();
-  let held: Record<string, unknown>[] | undefined = [];
-  let onRow: ((cells: readonly (Cell | undefined)[]) => void) | undefined;
+  let held: (Record<string, unknown> | null)[] | undefined = [];
+  let onRow: ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
   let line = 0;
 
   function begin(): boolean {
-    for (const name of held!.flatMap(Object.keys)) known.add(name);
-    columns.push(...known);
-    onRow = onHeader(columns);
     const rows = held!;
     held = undefined;
+    if (rows.length > 0 && rows.every((row) => row === null)) return false;
+    for (const name of rows.flatMap((row) => Object.keys(row ?? {}))) known.add(name);
+    columns.push(...known);
+    onRow = onHeader(columns);
     if (onRow === undefined) return false;
     for (const row of rows) onRow(cellsOf(row));
     return true;
   }
 
-  const cellsOf = (row: Record<string, unknown>) => columns.map((name) => row[name] as Cell | undefined); // checked by `objectOf`
+  const cellsOf = (row: Record<string, unknown> | null) => row && columns.map((name) => row[name] as Cell | undefined); // checked by `objectOf`
 
-  function add(text: string): boolean {
-    line += 1;
-    if (text.trim() === '') return true;
-    const row = objectOf(text, line);
-    if (held !== undefined) {
-      held.push(row);
-      return held.length < HEADER_LINES || begin();
+  /** The row of a line; null, and told, when it is none. */
+  function rowOf(bytes: Uint8Array): Record<string, unknown> | null | undefined {
+    try {
+      const text = decode(bytes);
+      if (text.trim() === '') return undefined;
+      line += 1;
+      const row = objectOf(text, line);
+      if (held === undefined) for (const name in row) if (!known.has(name)) throw new JsonLinesFault(line, `The member ${name} is not in the first ${HEADER_LINES} lines.`);
+      return row;
+    } catch (fault) {
+      if (!(fault instanceof JsonLinesFault)) throw fault;
+      onFault(fault);
+      return null;
     }
-    for (const name in row) if (!known.has(name)) throw new JsonLinesFault(line, `The member ${name} is not in the first ${HEADER_LINES} lines.`);
-    onRow!(cellsOf(row));
-    return true;
+  }
+
+  function add(bytes: Uint8Array): boolean {
+    const row = rowOf(bytes);
+    if (row === undefined) return true;
+    if (held === undefined) {
+      onRow!(cellsOf(row));
+      return true;
+    }
+    held.push(row);
+    return held.length < HEADER_LINES || begin();
   }
 
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -67,7 +89,8 @@ export async function readJsonLines(
     try {
       return decoder.decode(bytes);
     } catch {
-      throw new JsonLinesFault(line + 1, 'The line is not UTF-8.');
+      line += 1;
+      throw new JsonLinesFault(line, 'The line is not UTF-8.');
     }
   };
   async function readLines(): Promise<void> {
@@ -78,7 +101,7 @@ export async function readJsonLines(
         const bytes = rest.length === 0 ? tail : Buffer.concat([...rest, tail]);
         rest = [];
         restBytes = 0;
-        if (!add(decode(bytes))) return;
+        if (!add(bytes)) return;
         from = end + 1;
       }
       if (from < chunk.length) {
@@ -87,7 +110,7 @@ export async function readJsonLines(
         if (restBytes > LINE_BYTES_MAX) throw new JsonLinesFault(line + 1, `The line is longer than ${LINE_BYTES_MAX} bytes.`);
       }
     }
-    if (restBytes > 0 && !add(decode(Buffer.concat(rest)))) return;
+    if (restBytes > 0 && !add(Buffer.concat(rest))) return;
     if (held !== undefined) begin();
   }
 

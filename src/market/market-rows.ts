@@ -18,9 +18,10 @@ export interface MarketFile {
   readonly label: string;
   /** Column names as the file writes them. */
   readonly written: readonly string[];
+  /** Columns of the keys; -1 where the file has none, and was told so. */
   readonly identifierColumn: number;
   readonly dateColumn: number;
-  /** Field position per column, -1 for the keys. */
+  /** Field position per column, -1 for the keys and for columns that are not read. */
   readonly fieldOf: Int32Array;
 }
 
@@ -39,8 +40,8 @@ export interface MarketRows {
   refuseNumber(file: MarketFile, column: number, text: string): void;
   /** Tells that the row that was begun last cannot be read. */
   refuseRow(file: MarketFile, message: string): void;
-  /** Adds a row of cells. */
-  addCells(file: MarketFile, cells: readonly (Cell | undefined)[]): void;
+  /** Adds a row of cells; null is one that cannot be read, and is only counted. */
+  addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void;
   /** Code of the identifier of the next row; undefined, and told, when no asset can be called so. */
   codeOf(file: MarketFile, text: string | null): number | undefined;
   /** Day of the next row; undefined, and told, when the cell is not a day. */
@@ -71,7 +72,7 @@ export function createMarketRows(problems: Problems, { isPart = false, rowsMax =
   function beginFile(label: string, written: readonly string[]): MarketFile | undefined {
     const names = namedColumns('market', label, written, problems);
     if (names === undefined) return undefined;
-    const fieldOf = Int32Array.from(names, (name) => (name === 'identifier' || name === 'date' ? -1 : fieldPosition(name)));
+    const fieldOf = Int32Array.from(names, (name) => (name === '' || name === 'identifier' || name === 'date' ? -1 : fieldPosition(name)));
     firstRow = rows;
     files.push({ label, firstRow });
     return { label, written, identifierColumn: names.indexOf('identifier'), dateColumn: names.indexOf('date'), fieldOf };
@@ -154,8 +155,13 @@ export function createMarketRows(problems: Problems, { isPart = false, rowsMax =
     return undefined;
   }
 
-  function addCells(file: MarketFile, cells: readonly (Cell | undefined)[]): void {
-    beginRow(codeOf(file, textIn(cells[file.identifierColumn])), dayOf(file, cells[file.dateColumn]));
+  function addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void {
+    if (cells === null) {
+      beginRow(undefined, undefined);
+      return;
+    }
+    const { identifierColumn, dateColumn } = file;
+    beginRow(identifierColumn < 0 ? undefined : codeOf(file, textIn(cells[identifierColumn])), dateColumn < 0 ? undefined : dayOf(file, cells[dateColumn]));
     for (let column = 0; column < file.fieldOf.length; column++) {
       if (file.fieldOf[column]! < 0) continue;
       const value = numberIn(cells[column]);
@@ -166,15 +172,16 @@ export function createMarketRows(problems: Problems, { isPart = false, rowsMax =
 
   function toPanels(): Panels | undefined {
     if (rows === 0 && problems.errors === 0 && !isPart) problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The market holds no row; at least one is needed.' });
-    if (problems.errors > 0) return undefined;
+    const isSound = problems.errors === 0;
     const order = identifiers.map((_, code) => code).toSorted((a, b) => compareText(identifiers[a]!, identifiers[b]!));
     const columnOf = new Int32Array(identifiers.length);
     for (let n = 0; n < order.length; n++) columnOf[order[n]!] = n;
     const dates = distinctDays(codeBlocks, dayBlocks, rows);
     const shape = { dates: dates.length, identifiers: order.length, fields: fields.length };
     if (refuseSize(shape, problems)) return undefined;
-    const panels = fields.map(() => emptyPanel(shape.dates * shape.identifiers));
-    if (!scatter(columnOf, dates, panels)) return undefined;
+    // Of rows that are refused, those that stand twice are told all the same.
+    const panels = isSound ? fields.map(() => emptyPanel(shape.dates * shape.identifiers)) : [];
+    if (!scatter(columnOf, dates, panels) || !isSound) return undefined;
     return withoutEmptyLines({
       identifiers: order.map((code) => identifiers[code]!),
       dates,

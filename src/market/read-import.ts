@@ -1,9 +1,10 @@
+import { didYouMean } from '#domain/nearest-name.js';
 import type { MarketContent } from './market-content.js';
 import { createContentRows, type ContentRows } from './content-rows.js';
 import { CsvFault, readCsv } from './csv.js';
 import { DATASETS, type Dataset } from './datasets.js';
 import { readFrames, type Frame } from './frames.js';
-import { cellPath, type Problems } from './problems.js';
+import { cellPath, type Problem, type Problems } from './problems.js';
 import type { SourceRead } from './read-source.js';
 import { FORMULA, readWorkbook, WorkbookFault } from './workbook-reader.js';
 import { XmlFault } from './xml-tokens.js';
@@ -89,9 +90,13 @@ function datasetOf(name: string): Dataset | undefined {
   return DATASETS.find((dataset) => dataset === name.trim().toLowerCase());
 }
 
-const unknownTable = (name: string, kind: string) => ({
-  code: 'UNKNOWN_FIELD' as const, path: name.slice(0, 80), message: `The ${kind} ${name.slice(0, 80)} is no dataset, or stands twice; the accepted set is ${DATASETS.join(', ')}.`, accepted: DATASETS,
-});
+function unknownTable(name: string, kind: string): Problem {
+  const table = name.split('/').at(-1)!.replace(/\.csv$/i, '');
+  const question = datasetOf(table) === undefined ? didYouMean(table, DATASETS) : '';
+  return {
+    code: 'UNKNOWN_FIELD', path: name.slice(0, 80), message: `The ${kind} ${name.slice(0, 80)} is no dataset, or stands twice; the accepted set is ${DATASETS.join(', ')}.${question}`, accepted: DATASETS,
+  };
+}
 
 function tellMissingMarket(names: readonly string[], problems: Problems, kind: string): void {
   if (names.some((name) => datasetOf(name) === 'market')) return;

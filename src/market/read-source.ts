@@ -14,12 +14,13 @@ import { DATASETS, type Dataset } from './datasets.js';
 import { digestFile, digestMemory, type FileDigest } from './digest-file.js';
 import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName, type DuckDb } from './duckdb.js';
 import { identityOfFile, type DatasetFiles, type SourceFile } from './folder.js';
-import { JsonLinesFault, readJsonLines } from './json-lines.js';
+import { JsonLinesFault, readJsonLines, type JsonLinesReader } from './json-lines.js';
 import type { KnownTables } from './known-files.js';
 import { RowsFault } from './market-limits.js';
 import { createMarketRows } from './market-rows.js';
 import { noPanels } from './panels.js';
 import { columnsOf, marketColumns, scanOf } from './parquet.js';
+import { tellMarketProblems } from './parquet-problems.js';
 import { readTypedMarket, type MarketRead } from './read-typed-market.js';
 import { cellPath, type Problems } from './problems.js';
 import { createReferenceRows } from './reference-rows.js';
@@ -156,16 +157,17 @@ async function isAsKnown(dataset: Dataset, files: readonly SourceFile[], { known
 
 interface RowReaders {
   readonly csv: Parameters<typeof readCsv>[1];
-  readonly cells: Parameters<typeof readJsonLines>[1];
+  readonly cells: JsonLinesReader['onHeader'];
   readonly onBytes: (bytes: number) => void;
 }
 
 /** Reads one text file row by row; a fault of the format becomes one finding. */
 async function readRows(file: SourceFile, digests: FileDigest[], problems: Problems, { csv, cells, onBytes }: RowReaders): Promise<void> {
+  const onFault = ({ line, message }: JsonLinesFault) => problems.error({ code: 'UNREADABLE_FILE', path: cellPath(file.label, line, ''), message });
   try {
     const bytes = bytesOf(file, digests, onBytes);
     if (file.format === 'csv') await readCsv(bytes, csv);
-    else await readJsonLines(bytes, cells);
+    else await readJsonLines(bytes, { onHeader: cells, onFault });
   } catch (error) {
     const path = error instanceof CsvFault && error.record > 0 ? cellPath(file.label, error.record, '') : error instanceof JsonLinesFault ? cellPath(file.label, error.line, '') : file.label;
     const isFault = error instanceof CsvFault || error instanceof JsonLinesFault || error instanceof RowsFault || isCode(error);
@@ -231,7 +233,10 @@ async function readParquetMarket(files: readonly SourceFile[], { digests, proble
     const { connection } = duck;
     const scan = scanOf(files, { withRows: false });
     const columns = marketColumns(files, await columnsOf(connection, scan), problems);
-    if (columns.kind === 'refused') return undefined;
+    if (columns.kind === 'refused') {
+      await tellMarketProblems(duck, { files, numberedScan: scanOf(files, { withRows: true }), columns: columns.rest }, problems);
+      return undefined;
+    }
     if (columns.kind === 'typed') {
       return await readTypedMarket(duck, { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, isPart }, problems, (fraction) => {
         void digest();
@@ -241,7 +246,7 @@ async function readParquetMarket(files: readonly SourceFile[], { digests, proble
     const rows = createMarketRows(problems, { isPart });
     for (const file of files) {
       const opened = rows.beginFile(file.label, columns.columns);
-      if (opened === undefined) return undefined;
+      if (opened === undefined) continue;
       await cellsFrom(connection, file, files, columns.columns, (cells) => rows.addCells(opened, cells));
     }
     const panels = rows.toPanels();
@@ -262,8 +267,7 @@ async function readParquetTable<T>(files: readonly SourceFile[], rows: TableRows
     for (const file of files) {
       const columns = (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
       const addRow = rows.beginFile(file.label, columns);
-      if (addRow === undefined) return;
-      await cellsFrom(connection, file, [file], columns, addRow);
+      if (addRow !== undefined) await cellsFrom(connection, file, [file], columns, addRow);
     }
   } catch (error) {
     problems.error({ code: 'UNREADABLE_FILE', path: label, message: `The files cannot be read: ${reasonOf(error)}` });

@@ -7,10 +7,15 @@ import { dayIn } from './cells.js';
 import { cellOf, chunksOf, integersOf, sqlName, sqlText, type DuckDb } from './duckdb.js';
 import { refuseSize } from './market-limits.js';
 import { noPanels, withoutEmptyLines, type Panels } from './panels.js';
-import { dayExpression, type TypedColumn } from './parquet.js';
-import { tellBadKeys, tellBadValues, type NumberedSource } from './parquet-problems.js';
+import { dayExpression, type MarketColumns, type TypedColumn } from './parquet.js';
+import { tellMarketProblems, type NumberedSource } from './parquet-problems.js';
 import type { Problems } from './problems.js';
 import { scatterRows, type DayFollower } from './scatter-rows.js';
+
+interface TypedSource extends NumberedSource {
+  readonly scan: string;
+  readonly columns: Extract<MarketColumns, { kind: 'typed' }>;
+}
 
 export interface MarketRead {
   readonly panels: Panels;
@@ -25,7 +30,7 @@ export interface MarketRead {
  */
 export async function readTypedMarket(
   duck: DuckDb,
-  source: NumberedSource & { readonly scan: string; readonly isPart?: boolean },
+  source: TypedSource & { readonly isPart?: boolean },
   problems: Problems,
   onProgress: (fraction: number) => void,
   follower?: DayFollower,
@@ -36,7 +41,7 @@ export async function readTypedMarket(
   const day = columns.date.type === 'DATE' ? sqlName(columns.date.name) : dayExpression(columns.date); // a DATE is its days since 1970
   const [spellings, rowsByDay] = await allOver([distinctTexts(connection, `SELECT DISTINCT ${identifier} FROM ${scan}`), countDays(await duck.connect(), scan, columns.date)]);
   if (spellings === undefined || rowsByDay === undefined) {
-    await tellBadKeys(connection, source, problems);
+    await tellMarketProblems(duck, source, problems);
     return undefined;
   }
   const total = [...rowsByDay.values()].reduce((sum, rows) => sum + rows, 0);
@@ -59,7 +64,7 @@ export async function readTypedMarket(
     chunksOf(i === 0 ? connection : await duck.connect(), `SELECT ${day} AS d, axis.n, ${values.join(', ')} FROM ${part} AS source JOIN axis ON axis.name = source.${identifier}`, kinds)));
   const scattered = await scatterRows(streams, { identifiers: names, dates, fields, rowsOfDay: dates.map((date) => rowsByDay.get(date)!) }, (rows) => onProgress(rows / total), follower);
   if (!scattered.isSound) {
-    await tellBadValues(connection, source, problems);
+    await tellMarketProblems(duck, source, problems);
     if (problems.errors === 0) problems.error({ code: 'UNREADABLE_FILE', path: 'market', message: 'The files changed while they were read.' });
     return undefined;
   }
@@ -76,7 +81,7 @@ const PARTS_MAX = 3;
 const ROW_KEYS = /^(filename|file_row_number)$/i;
 
 /** The scan of a source as several that have each row once and pass over each other's row groups: by row within one file, by file among many. */
-function partsOf({ files, scan, numberedScan, columns }: NumberedSource & { readonly scan: string }, rows: number): string[] {
+function partsOf({ files, scan, numberedScan, columns }: TypedSource, rows: number): string[] {
   if (columns.fields.some(({ column }) => ROW_KEYS.test(column))) return [scan]; // the file says something else by it
   const count = Math.min(Math.floor(rows / PART_ROWS_MIN), PARTS_MAX, files.length === 1 ? PARTS_MAX : files.length);
   if (files.length === 0 || count < 2) return [scan];

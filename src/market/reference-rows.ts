@@ -27,16 +27,23 @@ export function createReferenceRows(problems: Problems): TableRows<ReferenceTabl
     const identifierColumn = names.indexOf('identifier');
     const fromColumn = names.indexOf('valid_from');
     const positions = names.map((name) => {
-      if (name === 'identifier' || name === 'valid_from') return -1;
+      if (name === '' || name === 'identifier' || name === 'valid_from') return -1;
       const known = columns.indexOf(name);
       return known >= 0 ? known : columns.push(name) - 1;
     });
     let fileRow = 0;
-    return (cells: readonly (Cell | undefined)[]) => {
+    return (cells: readonly (Cell | undefined)[] | null) => {
       rows += 1;
       fileRow += 1;
-      const identifier = identifierIn(cells[identifierColumn], () => cellPath(label, fileRow, written[identifierColumn]!), problems);
+      if (cells === null) return;
+      const identifier = identifierColumn < 0 ? undefined : identifierIn(cells[identifierColumn], () => cellPath(label, fileRow, written[identifierColumn]!), problems);
       const validFrom = fromColumn < 0 ? null : dateIn(cells[fromColumn], () => cellPath(label, fileRow, written[fromColumn]!), problems);
+      const values: (Cell | undefined)[] = [];
+      positions.forEach((position, i) => {
+        if (position < 0) return;
+        const isDate = DATE_COLUMNS.has(columns[position]!);
+        values[position] = isDate ? isoDay(dateIn(cells[i], () => cellPath(label, fileRow, written[i]!), problems)) : cells[i];
+      });
       if (identifier === undefined || validFrom === undefined) return;
       const key = `${validFrom ?? ''} ${identifier}`;
       if (seen.has(key)) {
@@ -45,12 +52,6 @@ export function createReferenceRows(problems: Problems): TableRows<ReferenceTabl
         return;
       }
       seen.add(key);
-      const values: (Cell | undefined)[] = [];
-      positions.forEach((position, i) => {
-        if (position < 0) return;
-        const isDate = DATE_COLUMNS.has(columns[position]!);
-        values[position] = isDate ? isoDay(dateIn(cells[i], () => cellPath(label, fileRow, written[i]!), problems)) : cells[i];
-      });
       raw.push({ identifier, validFrom, cells: values });
     };
   }

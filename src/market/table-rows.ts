@@ -6,8 +6,11 @@ import type { Problems } from './problems.js';
 
 /** Rows of a dataset that is read cell by cell. */
 export interface TableRows<T> {
-  /** Begins a file; returns what to do with its rows, undefined when its columns are not those of the dataset. */
-  beginFile(label: string, written: readonly string[]): ((cells: readonly (Cell | undefined)[]) => void) | undefined;
+  /**
+   * Begins a file; returns what to do with its rows, undefined when its columns are not those of the dataset. A row that is
+   * null cannot be read, and is only counted.
+   */
+  beginFile(label: string, written: readonly string[]): ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
   readonly rows: number;
   toTable(): T;
 }

@@ -23,23 +23,26 @@ export function createUniverseRows(problems: Problems): TableRows<readonly Membe
     if (names === undefined) return undefined;
     let fileRow = 0;
 
-    return (cells: readonly (Cell | undefined)[]) => {
+    return (cells: readonly (Cell | undefined)[] | null) => {
       rows += 1;
       fileRow += 1;
+      if (cells === null) return;
       const cell = (name: string) => cells[names.indexOf(name)];
       const path = (name: string) => cellPath(label, fileRow, names.includes(name) ? written[names.indexOf(name)]! : name);
       const universe = textIn(cell('universe'));
-      if (universe === null || universe.length > UNIVERSE_NAME_MAX) {
+      const isNamed = universe !== null && universe.length <= UNIVERSE_NAME_MAX;
+      if (!isNamed && names.includes('universe')) {
         problems.error({ code: 'BAD_IDENTIFIER', path: path('universe'), message: `The universe is ${universe === null ? 'empty' : `${universe.length} characters long`}; 1 to ${UNIVERSE_NAME_MAX} characters are needed.` });
       }
-      const identifier = identifierIn(cell('identifier'), () => path('identifier'), problems);
+      const identifier = names.includes('identifier') ? identifierIn(cell('identifier'), () => path('identifier'), problems) : undefined;
       const start = dateIn(cell('start'), () => path('start'), problems);
       const end = dateIn(cell('end'), () => path('end'), problems);
-      if (universe === null || universe.length > UNIVERSE_NAME_MAX || identifier === undefined || start === undefined || end === undefined) return;
+      if (start === undefined || end === undefined) return;
       if (start !== null && end !== null && start >= end) {
         problems.error({ code: 'INVALID_RANGE', path: path('end'), message: `The membership ends on ${formatDay(end)}, not after its start on ${formatDay(start)}.` });
         return;
       }
+      if (!isNamed || identifier === undefined) return;
       spells.push({ universe, identifier, start, end, path: path(''), row: rows });
     };
   }

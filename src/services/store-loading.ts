@@ -92,13 +92,24 @@ export function createStoreLoading({ locations, databases, calendarsInUse, times
     return problems.errors > 0 ? { kind: 'refused', findings: problems.findings() } : result;
   }
 
+  /** Everything that is wrong with a folder whose listing is refused: with that, and with the files that it found. */
+  async function refusedWhole(files: DatasetFiles | undefined, problems: Problems, options: MarketTaskOptions): Promise<Refused> {
+    if (files !== undefined && DATASETS.some((dataset) => files[dataset].length > 0)) {
+      const read = await runMarketTask('readFiles', { files }, { ...options, load: null });
+      if (read.kind === 'refused') problems.take(read.findings);
+    }
+    return { kind: 'refused', findings: problems.findings() };
+  }
+
   async function readFolder(source: Source, options: MarketTaskOptions): Promise<MarketTaskResult & { readonly known?: readonly KnownFile[] }> {
     const problems = createProblems();
     const listedAt = Date.parse(timestamp());
     const files = await listedFiles(source, problems);
-    if (files === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
+    if (files === undefined || problems.errors > 0) return refusedWhole(files, problems, options);
     const result = await readFiles(source, files, { files }, options);
-    return result.kind === 'refused' ? result : { ...result, known: knownFiles(files, result.summary.files, listedAt) };
+    problems.take(result.kind === 'refused' ? result.findings : result.summary.warnings);
+    if (result.kind === 'refused') return { kind: 'refused', findings: problems.findings() };
+    return { ...result, summary: { ...result.summary, warnings: problems.findings() }, known: knownFiles(files, result.summary.files, listedAt) };
   }
 
   async function readDatabase({ location, tables }: Source, options: MarketTaskOptions): Promise<MarketTaskResult> {
@@ -111,7 +122,7 @@ export function createStoreLoading({ locations, databases, calendarsInUse, times
     const problems = createProblems();
     const listedAt = Date.parse(timestamp());
     const files = await listedFiles(source, problems);
-    if (files === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
+    if (files === undefined || problems.errors > 0) return refusedWhole(files, problems, options);
     const unread = unreadFiles(files, known, await knownByBytes(files, known, listedAt));
     const added = (kept: readonly Dataset[], unchanged: readonly KnownFile[], { isWhole, read }: { readonly isWhole: boolean; readonly read: Accepted }) => {
       const digests = inOrder(files, [...unchanged, ...read.summary.files]);

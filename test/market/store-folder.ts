@@ -27,8 +27,8 @@ export async function writeFiles(folder: string, files: Readonly<Record<string, 
 export async function readFolder(folder: string, tables: Partial<Record<Dataset, string>> = {}, onProgress: (fraction: number, message: string) => void = () => {}): Promise<FolderRead> {
   const problems = createProblems();
   const files = await folderFiles(folder, tables, createLocations([folder]), problems);
-  const read = problems.errors > 0 ? undefined : await readSource(files, problems, onProgress);
-  return { read, findings: problems.findings() };
+  const read = await readSource(files, problems, onProgress);
+  return { read: problems.errors > 0 ? undefined : read, findings: problems.findings() };
 }
 
 /** The content of a folder that must be good. */

@@ -104,13 +104,27 @@ describe('registering a folder', () => {
     expect(findingsOf(await refusalOf('prices.csv'))).toEqual(['LOCATION_NOT_FOUND tables.market']);
   });
 
-  test('with more problems than are listed says so, and counts the rest last', async () => {
-    const location = await folderWith('very-bad', { 'market.csv': `identifier,date,CLOSE\n${Array.from({ length: 250 }, (_, i) => `A${i},2024-01-02,x`).join('\n')}\n` });
+  test('with more problems than are listed says how many, and counts the rest last', async () => {
+    const columns = Array.from({ length: 25 }, (_, k) => `F${k}`);
+    const rows = Array.from({ length: 10 }, (_, i) => `A${i},2024-01-02,1,${columns.map(() => 'x').join(',')}`);
+    const location = await folderWith('very-bad', { 'market.csv': `identifier,date,CLOSE,${columns.join(',')}\n${rows.join('\n')}\n` });
     const error = await service.refusal('POST', '/data/stores', { name: 'very bad', kind: 'folder', location });
-    expect(error.message).toBe('More than 200 errors in the data.');
+    expect(error.message).toBe('250 errors in the data.');
     const findings = (error.detail as { readonly findings: readonly Finding[] }).findings;
     expect(findings).toHaveLength(201);
-    expect(findings.at(-1)).toMatchObject({ code: 'MORE_FINDINGS', message: '50 more errors are not listed; the first 200 are.' });
+    expect(findings.at(-1)).toMatchObject({ code: 'MORE_FINDINGS', message: '50 more errors are not listed; the first 200 findings are.', count: 50 });
+  });
+
+  test('with a fault in its listing is told what is wrong with its files as well', async () => {
+    const location = await folderWith('mixed', { 'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,0\n', 'reference.csv': '', 'corporate_action.csv': 'x\n' });
+    const error = await service.refusal('POST', '/data/stores', { name: 'mixed', kind: 'folder', location });
+    expect(findingsOf(error)).toEqual(['NON_POSITIVE_PRICE market[row 1].CLOSE', 'UNREADABLE_FILE reference', 'UNKNOWN_FIELD corporate_action.csv']);
+  });
+
+  test('with a name that is nearly known is told so with the store', async () => {
+    const location = await folderWith('nearly', { 'market.csv': 'identifier,date,CLOSE,VOLUMNE\nA,2024-01-02,1,1\n', 'universe.csv': 'x\n' });
+    const { body } = await service.ask<DataStore>('POST', '/data/stores', { store_id: 'nearly', name: 'nearly', kind: 'folder', location });
+    expect(body.findings?.map(({ severity, path }) => `${severity} ${path}`)).toEqual(['warning market.VOLUMNE', 'warning universe.csv']);
   });
 
   test('that is absent inside the roots is not found', async () => {

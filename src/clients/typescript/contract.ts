@@ -1451,6 +1451,10 @@ export interface Finding {
   readonly accepted?: readonly string[] | null | undefined;
   /** The refused value, when small. */
   readonly value?: unknown | undefined;
+  /** Problems that this finding stands for: more than 20 of one code and column of data are one finding, with the first as an example. */
+  readonly count?: number | undefined;
+  /** Where the first ten of them are. */
+  readonly places?: readonly string[] | undefined;
 }
 
 /** Weights given by name; constituents without one are not held. */

@@ -3,6 +3,7 @@ import { digestFile } from '../digest-file.js';
 import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName } from '../duckdb.js';
 import { createContentRows } from '../content-rows.js';
 import { columnsOf, marketColumns } from '../parquet.js';
+import { tellMarketProblems } from '../parquet-problems.js';
 import type { Problems } from '../problems.js';
 import type { ReadOptions, SourceRead } from '../read-source.js';
 import { readTypedMarket } from '../read-typed-market.js';
@@ -32,21 +33,28 @@ export async function readDuckDbFile(path: string, named: TableNames, problems: 
       for await (const chunk of chunksOf(connection, `SELECT * FROM ${scan}`)) for (const row of chunk.getRows()) addRow(row.map(cellOf));
     };
     for (const dataset of DATASETS) if (dataset !== 'market' && tables[dataset] !== undefined) await cells(dataset);
-    if (tables.market === undefined) return undefined;
+    if (tables.market === undefined) {
+      rows.toTables(); // memberships that overlap are told, too
+      return undefined;
+    }
     onProgress(0.2, 'reading market');
     const scan = `${CATALOGUE}.main.${sqlName(tables.market)}`;
     const columns = marketColumns([], await columnsOf(connection, scan), problems);
-    if (columns.kind === 'refused') return undefined;
+    const numberedScan = `(SELECT 'market' AS filename, row_number() OVER () - 1 AS file_row_number, * FROM ${scan})`;
+    if (columns.kind === 'refused') {
+      await tellMarketProblems(duck, { files: [], numberedScan, columns: columns.rest }, problems);
+      rows.toTables();
+      return undefined;
+    }
     const others = { reference: rows.rowsOf('reference'), corporate_actions: rows.rowsOf('corporate_actions'), universes: rows.rowsOf('universes') };
     if (columns.kind === 'cells') {
       await cells('market');
       const content = rows.toContent();
       return content && { content, rows: { market: rows.rowsOf('market'), ...others }, files: [await digesting] };
     }
-    const numberedScan = `(SELECT 'market' AS filename, row_number() OVER () - 1 AS file_row_number, * FROM ${scan})`;
     const market = await readTypedMarket(duck, { files: [], scan, numberedScan, columns }, problems, (fraction) => onProgress(0.2 + 0.7 * fraction, 'reading market'), follower);
-    const tablesRead = rows.toTables();
-    return market && problems.errors === 0 ? { content: { ...market.panels, ...tablesRead }, rows: { market: market.rows, ...others }, files: [await digesting] } : undefined;
+    const beside = rows.toTables();
+    return market && problems.errors === 0 ? { content: { ...market.panels, ...beside }, rows: { market: market.rows, ...others }, files: [await digesting] } : undefined;
   } catch (error) {
     problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${reasonOf(error)}` });
     return undefined;

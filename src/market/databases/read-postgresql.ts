@@ -46,7 +46,7 @@ export async function readPostgresql(place: Place, named: TableNames, problems: 
     await client.query("SET TIME ZONE 'UTC'; SET extra_float_digits = 3; SET DateStyle = 'ISO, YMD'");
     await client.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const rows = createContentRows(problems);
-    const tables = tablesToRead(await tableNames(client, named), named, problems);
+    const tables = tablesToRead(await tableNames(client), named, problems);
     for (const dataset of DATASETS) if (tables[dataset] !== undefined) await readTable(client, { dataset, table: tables[dataset], rows, problems, onProgress });
     await client.query('COMMIT');
     const content = rows.toContent();
@@ -67,10 +67,9 @@ function sentence(error: unknown, { password }: Place): string {
 }
 
 /** Tables and views that can be read: by their name, and with their schema. */
-async function tableNames(client: Client, named: TableNames): Promise<Set<string>> {
+async function tableNames(client: Client): Promise<Set<string>> {
   const { rows } = await client.query<{ table_schema: string; table_name: string; is_visible: boolean }>(
-    "SELECT table_schema, table_name, pg_table_is_visible(to_regclass(quote_ident(table_schema) || '.' || quote_ident(table_name))) AS is_visible FROM information_schema.tables WHERE table_name = ANY($1)",
-    [DATASETS.map((dataset) => (named[dataset] ?? dataset).split('.').at(-1))],
+    "SELECT table_schema, table_name, pg_table_is_visible(to_regclass(quote_ident(table_schema) || '.' || quote_ident(table_name))) AS is_visible FROM information_schema.tables WHERE table_schema NOT IN ('pg_catalog', 'information_schema')",
   );
   return new Set(rows.flatMap((row) => [...(row.is_visible ? [row.table_name] : []), `${row.table_schema}.${row.table_name}`]));
 }
@@ -94,7 +93,8 @@ async function readTable(client: Client, read: TableRead): Promise<void> {
   onProgress(dataset === 'market' ? 0.05 : 0.9, `reading ${dataset}`);
   const { fields } = await client.query(`SELECT * FROM ${source} LIMIT 0`);
   const columns = fields.map(({ name, dataTypeID }) => ({ name, type: dataTypeID }));
-  const isTyped = columns.every(({ name, type }) => {
+  const hasKeys = ['identifier', 'date'].every((key) => columns.some(({ name }) => columnName('market', name) === key));
+  const isTyped = hasKeys && columns.every(({ name, type }) => {
     const known = columnName('market', name);
     if (known === 'identifier') return TEXTS.has(type);
     return known === 'date' ? DATES.has(type) : NUMBERS.has(type);

@@ -1,0 +1,49 @@
+/** Longest word that is compared: no name that is misspelt is longer. */
+const LENGTH_MAX = 60;
+
+/**
+ * The candidate that a misspelt name is meant for: of the fewest edits, letters of any case and separators left out; undefined
+ * when none is near. One edit is enough for names of up to four letters, two for longer ones.
+ * @cost O(candidates x length^2)
+ */
+export function nearestName(written: string, candidates: Iterable<string>): string | undefined {
+  if (written.length > LENGTH_MAX) return undefined;
+  const word = plain(written);
+  let best: string | undefined;
+  let fewest = Number.POSITIVE_INFINITY;
+  for (const candidate of candidates) {
+    const name = plain(candidate);
+    const edits = editDistance(word, name);
+    if (edits >= fewest || edits > (name.length <= 4 ? 1 : 2) || edits >= word.length) continue;
+    best = candidate;
+    fewest = edits;
+  }
+  return best;
+}
+
+/** The question of a message about a misspelt name, with a space before it; nothing when no candidate is near. */
+export function didYouMean(written: string, candidates: Iterable<string>): string {
+  const name = nearestName(written, candidates);
+  return name === undefined ? '' : ` Did you mean ${name}?`;
+}
+
+const plain = (name: string) => name.toLowerCase().replace(/[\s_-]/g, '');
+
+/**
+ * Insertions, deletions, replacements and swaps of neighbours that turn one word into another.
+ * @source Damerau (1964), A technique for computer detection and correction of spelling errors; each letter is edited once.
+ */
+function editDistance(a: string, b: string): number {
+  let before: number[] = [];
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + Number(a[i - 1] !== b[j - 1]), isSwap ? before[j - 2]! + 1 : Number.POSITIVE_INFINITY);
+    }
+    before = row;
+    row = next;
+  }
+  return row[b.length]!;
+}

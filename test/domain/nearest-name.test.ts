@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { didYouMean, nearestName } from '#domain/nearest-name.js';
+
+const COLUMNS = ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING'];
+
+test.each([
+  ['CLSOE', 'CLOSE'], ['Closs', 'CLOSE'], ['CLOSEE', 'CLOSE'], ['volumne', 'VOLUME'], ['Shares Outstanding', 'SHARES_OUTSTANDING'], ['dte', 'date'], ['indentifer', 'identifier'], ['LOE', 'LOW'],
+])('%s is near %s', (written, meant) => {
+  expect(nearestName(written, COLUMNS)).toBe(meant);
+  expect(didYouMean(written, COLUMNS)).toBe(` Did you mean ${meant}?`);
+});
+
+test.each(['', 'PE', 'price', 'SECTOR', 'LAST_TRADE', 'x'.repeat(100)])('%s is near nothing', (written) => {
+  expect(nearestName(written, COLUMNS)).toBeUndefined();
+  expect(didYouMean(written, COLUMNS)).toBe('');
+});

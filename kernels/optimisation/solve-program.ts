@@ -4,7 +4,10 @@ import type { DenseAlgebra } from './algebra.js';
 import { createCurvature, type Curvature } from './curvature.js';
 import { withoutFixedNames } from './fixed-names.js';
 import { runInteriorPoint, type InteriorRun } from './interior-point.js';
+import { createPathFactors, type PathFactors } from './path-factor.js';
+import { followPath, type PathStart } from './follow-path.js';
 import { equilibrate } from './equilibrate.js';
+import { solveWithNorms } from './solve-norms.js';
 import { checkKkt, isOptimal, type KktReport } from './kkt.js';
 import { metricDiagonal } from './metric.js';
 import { assertProgram, type Point, type Program } from './program.js';
@@ -17,6 +20,8 @@ export interface Solver {
 export interface SolveOptions {
   /** Active set of a similar programme: begins there instead of with every name free. One of another shape is ignored. */
   readonly warm?: ActiveState | undefined;
+  /** An optimum of a programme that differs in its objective and the bounds of rows alone: followed from there before anything else is tried. */
+  readonly follow?: PathStart | undefined;
   /** `thorough` tries other units of the names where the first attempts fail; `quick` gives up. */
   readonly effort?: 'quick' | 'thorough';
 }
@@ -42,8 +47,14 @@ const CENTRE_TOLERANCE = 1e-14;
 const POLISHES = [[40, 'interior-point'], [1, 'interior-point'], [0, 'interior-point-unpolished']] as const;
 
 export function createSolver(algebra: DenseAlgebra): Solver {
-  const curvature = createCurvature(algebra);
-  return { solve: (program, options = {}) => solveProgram(program, curvature, options) };
+  const tools: Tools = { curvature: createCurvature(algebra), factors: createPathFactors(algebra) };
+  return { solve: (program, options = {}) => solveProgram(program, tools, options) };
+}
+
+/** The factors of a solver, with the arrays they work in. */
+interface Tools {
+  readonly curvature: Curvature;
+  readonly factors: PathFactors;
 }
 
 /**
@@ -52,16 +63,49 @@ export function createSolver(algebra: DenseAlgebra): Solver {
  * @cost    3 to 12 factors of the free names by active sets; 10 to 20 of all names where the interior point is needed.
  * @source  Kunisch & Rendl (2003), SIAM J. Optimization 14(1); Mehrotra (1992), SIAM J. Optimization 2(4).
  */
-function solveProgram(program: Program, curvature: Curvature, options: SolveOptions): ProgramAnswer {
+function solveProgram(program: Program, tools: Tools, options: SolveOptions): ProgramAnswer {
+  const { curvature } = tools;
   assertProgram(program);
   const atCentre = tryCentre(program);
   if (atCentre !== undefined) return atCentre;
+  const followed = options.follow === undefined ? undefined : tryFollow(program, tools, options.follow);
+  if (followed !== undefined) return followed;
+  const normed = program.norms.length === 0 ? undefined : tryNorms(program, tools, options);
+  if (normed !== undefined) return normed;
   const reduced = withoutFixedNames(program);
   const fitting = options.warm !== undefined && fits(options.warm, program) ? options.warm : undefined;
   if (reduced === null) return solveFree(program, curvature, { ...options, warm: fitting });
   const warm = fitting === undefined ? undefined : reduced.stateToReduced(fitting);
   const answer = solveFree(reduced.program, curvature, { ...options, warm });
   return { ...answer, point: reduced.toFull(answer.point), state: reduced.stateToFull(answer.state) };
+}
+
+/** The optimum at the end of the way from another, polished; undefined where the way is lost. */
+function tryFollow(program: Program, { curvature, factors }: Tools, start: PathStart): ProgramAnswer | undefined {
+  const end = followPath(program, start, factors);
+  if (end === undefined) return undefined;
+  const { iterations } = runActiveSet(program, curvature, end.state, end.iterate, { iterationsMax: ACTIVE_SET_ITERATIONS, nearby: true });
+  const answer = judge(program, end.state, end.iterate, end.events + iterations, 'active-set');
+  return answer.status === 'solved' ? answer : undefined;
+}
+
+/** The optimum by prices in place of norms, polished with the norms themselves. */
+function tryNorms(program: Program, tools: Tools, { follow, warm }: SolveOptions): ProgramAnswer | undefined {
+  let spent = 0;
+  return solveWithNorms(program, follow, {
+    solve(priced, start) {
+      const answer = solveProgram(priced, tools, { follow: start, warm: start?.state ?? (warm === undefined ? undefined : { ...warm, norms: warm.norms.slice(0, priced.norms.length) }) });
+      spent += answer.iterations;
+      return answer;
+    },
+    finish(whole, { point, state }, iterationsMax = ACTIVE_SET_ITERATIONS) {
+      const iterate = copyIterate(point);
+      const held = copyState(state);
+      const { iterations } = runActiveSet(whole, tools.curvature, held, iterate, { iterationsMax, nearby: true });
+      const answer = judge(whole, held, iterate, spent + iterations, 'active-set');
+      return answer.status === 'solved' ? answer : undefined;
+    },
+  });
 }
 
 /** A state of a programme of another shape says nothing about this one. */

@@ -1,7 +1,7 @@
+import { EQUAL } from '#kernels/optimisation/active-state.js';
 import { metricSquare } from '#kernels/optimisation/metric.js';
 import type { Program } from '#kernels/optimisation/program.js';
-import type { ProgramAnswer } from '#kernels/optimisation/solve-program.js';
-import type { Solver } from '#kernels/optimisation/solve-program.js';
+import type { ProgramAnswer, Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, type Restriction } from './assemble.js';
 import type { Problem } from './problem.js';
 
@@ -41,20 +41,14 @@ export function frontierOf({ solver, problem, means, riskFreeRate, restriction, 
   const { program: base } = assembleProgram(problem, { withTracking: true, restriction });
   const n = base.n;
   const varianceProgram: Program = { ...base, centre: new Float64Array(n), curvature: 2, linear: new Float64Array(n) };
-  let state: ProgramAnswer['state'] | undefined;
-  const solve = (program: Program) => {
-    const answer = solver.solve(program, { warm: state?.rows.length === program.rows.count ? state : undefined });
-    if (answer.status !== 'solved') return undefined;
-    state = answer.state;
-    return answer.point.x;
-  };
-  const least = solve(varianceProgram);
-  const most = solve({ ...base, curvature: 0, ridge: 0, linear: means.map((mean) => -mean) });
-  if (least === undefined || most === undefined) return null;
+  const first = solver.solve(varianceProgram);
+  const last = solver.solve({ ...base, curvature: 0, ridge: 0, linear: means.map((mean) => -mean) });
+  if (first.status !== 'solved' || last.status !== 'solved') return null;
+  const [least, most] = [first.point.x, last.point.x];
   const from = dot(means, least);
   const to = Math.max(dot(means, most), from);
   const withTarget = withRow(varianceProgram, means);
-  const at = (target: number) => solve({ ...withTarget, rows: targeted(withTarget.rows, target) });
+  const at = tracer(solver, withTarget, targetedFrom(withTarget, from, first));
   const pointOf = (weights: Float64Array): FrontierPoint => ({
     expected_return: dot(means, weights),
     volatility: Math.sqrt(Math.max(0, metricSquare(problem.metric, weights))),
@@ -64,6 +58,37 @@ export function frontierOf({ solver, problem, means, riskFreeRate, restriction, 
   const points = targets.map((target, k) => pointOf(k === 0 ? least : (at(target) ?? mixed(least, most, k / (count - 1)))));
   const tangency = tangentPoint({ points, targets, at, pointOf, riskFreeRate });
   return { points, tangency };
+}
+
+/** An optimum of the least variance at an expected return. */
+interface Traced {
+  readonly target: number;
+  readonly program: Program;
+  readonly answer: Pick<ProgramAnswer, 'point' | 'state'>;
+}
+
+/** The portfolio of least variance as that at its own expected return: the row that asks for it exerts no force. */
+function targetedFrom(program: Program, target: number, { point, state }: ProgramAnswer): Traced {
+  const rows = new Int8Array(program.rows.count).fill(EQUAL);
+  rows.set(state.rows);
+  return {
+    target,
+    program: { ...program, rows: targeted(program.rows, target) },
+    answer: { point: { ...point, rowMultipliers: append(point.rowMultipliers, 0) }, state: { ...state, rows } },
+  };
+}
+
+/** Solves for one expected return after the other, each time on the way from the nearest that is known. */
+function tracer(solver: Solver, program: Program, first: Traced): (target: number) => Float64Array | undefined {
+  const known = [first];
+  return (target) => {
+    const nearest = known.reduce((best, each) => (Math.abs(each.target - target) < Math.abs(best.target - target) ? each : best));
+    const wanted = { ...program, rows: targeted(program.rows, target) };
+    const answer = solver.solve(wanted, { warm: nearest.answer.state, follow: { program: nearest.program, ...nearest.answer } });
+    if (answer.status !== 'solved') return undefined;
+    known.push({ target, program: wanted, answer });
+    return answer.point.x;
+  };
 }
 
 /** A portfolio between two: feasible at its return, if not of least variance, where the solver found none. */

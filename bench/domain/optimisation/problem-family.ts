@@ -1,0 +1,89 @@
+import { ConstraintRow } from '#domain/documents/index-document.js';
+import { createProblem, type Problem } from '#domain/optimisation/problem.js';
+import { denseMetric, type Metric } from '#kernels/optimisation/metric.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+
+/** Names of an index, the sessions of its risk model, and all that constraint rows read of them. */
+export interface Family {
+  readonly identifiers: readonly string[];
+  readonly index: Float64Array;
+  readonly previous: Float64Array;
+  readonly metric: Metric;
+  /** Annualised, [N]. */
+  readonly means: Float64Array;
+  readonly sectors: readonly string[];
+  readonly values: Float64Array;
+  readonly valueTraded: Float64Array;
+  problemOf(rows: readonly object[]): Problem;
+}
+
+const SECTORS = 11;
+
+/**
+ * A market and eleven sector factors with fat tails over some sessions, weights by a skewed size, and previous weights that
+ * drifted from them. The covariance is the sample's, shrunk by a tenth towards its diagonal.
+ */
+export function problemFamily(names: number, sessions: number, seed = 1): Family {
+  const random = counterRandom({ seed, stream: 11 });
+  const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);
+  const sectorOf = identifiers.map((_, i) => i % SECTORS);
+  const panel = returnsPanel(random, sectorOf, sessions);
+  const { covariance, means } = moments(panel, names);
+  const metric = denseMetric(covariance, names);
+  const index = normalised(identifiers.map(() => Math.exp(1.1 * random.normal())));
+  const previous = normalised([...index].map((weight) => weight * Math.exp(0.2 * random.normal())));
+  const sectors = sectorOf.map((sector) => `S${sector}`);
+  const values = Float64Array.from(identifiers, () => 100 * random.uniform());
+  const valueTraded = Float64Array.from(index, (weight) => 1e9 * weight * (0.5 + random.uniform()));
+  return {
+    identifiers, index, previous, metric, means, sectors, values, valueTraded,
+    problemOf: (rows) =>
+      createProblem({
+        identifiers, index, metric,
+        previous: { weights: previous, outside: 0 },
+        rows: rows.map((row) => ConstraintRow.parse(row)),
+        datapoints: { numbers: () => values, categories: () => sectors, medianValueTraded: () => valueTraded },
+      }),
+  };
+}
+
+type Random = ReturnType<typeof counterRandom>;
+
+function returnsPanel(random: Random, sectorOf: readonly number[], sessions: number): Float64Array {
+  const names = sectorOf.length;
+  const fat = () => random.normal() * (random.uniform() < 0.05 ? 3 : 1);
+  const beta = Float64Array.from(sectorOf, () => 1 + 0.25 * random.normal());
+  const own = Float64Array.from(sectorOf, () => 0.01 + 0.01 * random.uniform());
+  const panel = new Float64Array(sessions * names);
+  for (let t = 0; t < sessions; t++) {
+    const market = 0.0003 + 0.009 * fat();
+    const sectors = Array.from({ length: SECTORS }, () => 0.005 * fat());
+    for (let i = 0; i < names; i++) panel[t * names + i] = beta[i]! * market + sectors[sectorOf[i]!]! + own[i]! * fat();
+  }
+  return panel;
+}
+
+/** Annualised covariance, shrunk, and means. */
+function moments(panel: Float64Array, names: number): { covariance: Float64Array; means: Float64Array } {
+  const sessions = panel.length / names;
+  const means = new Float64Array(names);
+  for (let e = 0; e < panel.length; e++) means[e % names]! += panel[e]! / sessions;
+  for (let e = 0; e < panel.length; e++) panel[e]! -= means[e % names]!;
+  const covariance = new Float64Array(names * names);
+  for (let t = 0; t < sessions; t++) {
+    for (let i = 0; i < names; i++) {
+      const value = (0.9 * 252 * panel[t * names + i]!) / (sessions - 1);
+      for (let j = 0; j <= i; j++) covariance[i * names + j]! += value * panel[t * names + j]!;
+    }
+  }
+  for (let i = 0; i < names; i++) {
+    covariance[i * names + i]! /= 0.9;
+    for (let j = 0; j < i; j++) covariance[j * names + i] = covariance[i * names + j]!;
+  }
+  return { covariance, means: means.map((mean) => 252 * mean) };
+}
+
+function normalised(raw: readonly number[]): Float64Array {
+  const total = raw.reduce((sum, value) => sum + value, 0);
+  return Float64Array.from(raw, (value) => value / total);
+}

@@ -1,0 +1,165 @@
+import { IDLE, UPPER } from './active-state.js';
+import type { PathStart } from './follow-path.js';
+import { metricTimes } from './metric.js';
+import type { Norm, Program } from './program.js';
+import type { ProgramAnswer } from './solve-program.js';
+
+/** Price evaluations in the search for that at which a norm has its radius; four to eight are usual. */
+const PRICES_MAX = 60;
+
+/** Distance to the radius, relative to it, from which Newton's method on the norm itself ends the search. */
+const CLOSE = 1e-7;
+
+/** Excess of a norm over its radius that counts as none, relative to 1 + the radius. */
+const HELD = 1e-12;
+
+/** Growth of a price that is too low. */
+const GROWTH = 4;
+
+/** States changed at once that Newton's method is given to settle beside a known answer. */
+const NEAR = 5;
+
+export interface NormSolvers {
+  /** Solves a programme with fewer norms. */
+  readonly solve: (program: Program, follow: PathStart | undefined) => ProgramAnswer;
+  /** The optimum near an answer whose norms have about their radius; undefined where it is not found. */
+  readonly finish: (program: Program, near: Pick<ProgramAnswer, 'point' | 'state'>, iterationsMax?: number) => ProgramAnswer | undefined;
+}
+
+/**
+ * Solves a programme whose norms bind by pricing one of them after the other: with a price in place of the norm the programme is one
+ * with fewer norms, its answers follow each other on paths, and the length falls as the price rises.
+ *
+ * @returns  undefined where that leads to no optimum.
+ * @cost     four to eight programmes with one norm less.
+ * @source   More & Sorensen (1983), Computing a trust region step, SIAM J. Sci. Stat. Comput. 4(3): the reciprocal of the length is nearly linear in the price.
+ */
+export function solveWithNorms(program: Program, follow: PathStart | undefined, { solve, finish }: NormSolvers): ProgramAnswer | undefined {
+  const hinted = follow?.state.norms.indexOf(UPPER) ?? -1;
+  // Where few states change Newton's method on the norms themselves is enough, and has nothing to search for.
+  const near = hinted < 0 ? undefined : finish(program, follow!, NEAR);
+  if (near !== undefined) return near;
+  let q = hinted;
+  let start = follow;
+  if (q < 0) {
+    const plain = { ...program, norms: [] };
+    const free = solve(plain, follow === undefined ? undefined : { ...follow, program: { ...follow.program, norms: [] }, state: { ...follow.state, norms: new Int8Array(0) } });
+    if (free.status !== 'solved') return undefined;
+    q = mostExceeded(program, free.point.x);
+    if (q < 0) return finish(program, withNorms(free, program));
+    start = undefined;
+  }
+  const norm = program.norms[q]!;
+  if (!(norm.radius > 0)) return undefined;
+  const first = hinted < 0 ? 0 : follow!.point.normMultipliers[q]!;
+  let last = start === undefined ? undefined : pricedStart(start, q, first);
+  const at = (price: number): Priced | undefined => {
+    const priced = withPrice(program, q, price);
+    const answer = solve(priced, last);
+    if (answer.status !== 'solved') return undefined;
+    last = { program: priced, point: answer.point, state: answer.state };
+    return { price, answer, excess: 1 - norm.radius / lengthOf(program, norm, answer.point.x) };
+  };
+  const found = rootOf(at, first > 0 ? first : scaleOf(program, norm));
+  if (found === undefined) return undefined;
+  return finish(program, withNorm(found.answer, { program, q, price: found.price }));
+}
+
+interface Priced {
+  readonly price: number;
+  readonly answer: ProgramAnswer;
+  /** 1 - radius / length: positive where the price is too low. */
+  readonly excess: number;
+}
+
+/** The price at which the length is the radius, or no price where the norm does not bind: secants within a bracket. */
+function rootOf(at: (price: number) => Priced | undefined, guess: number): Priced | undefined {
+  let low: Priced | undefined;
+  let high: Priced | undefined;
+  let price = guess;
+  for (let k = 0; k < PRICES_MAX; k++) {
+    const tried = at(price);
+    if (tried === undefined || Number.isNaN(tried.excess)) return undefined;
+    if (Math.abs(tried.excess) <= CLOSE || (price === 0 && tried.excess <= 0)) return tried;
+    if (tried.excess > 0) low = tried;
+    else high = tried;
+    if (high === undefined) price *= GROWTH;
+    else if (low === undefined) price = price > guess / GROWTH ** 3 ? price / GROWTH : 0;
+    else {
+      const secant = low.price + ((high.price - low.price) * low.excess) / (low.excess - high.excess);
+      const isInside = secant > low.price && secant < high.price;
+      price = isInside && k % 6 !== 5 ? secant : (low.price + high.price) / 2;
+      if (price === low.price || price === high.price) return tried;
+    }
+  }
+  return undefined;
+}
+
+/** The norm furthest beyond its radius, relative to it; -1 where all hold. */
+function mostExceeded(program: Program, x: Float64Array): number {
+  let found = -1;
+  let worst = 0;
+  program.norms.forEach((norm, q) => {
+    const length = lengthOf(program, norm, x);
+    if (length - norm.radius <= HELD * (1 + norm.radius)) return;
+    const excess = length / norm.radius;
+    if (excess > worst) {
+      worst = excess;
+      found = q;
+    }
+  });
+  return found;
+}
+
+function lengthOf({ n, metric }: Program, { centre, metric: kind }: Norm, x: Float64Array): number {
+  const offset = x.map((value, i) => value - centre[i]!);
+  const product = offset.slice();
+  if (kind === 'metric') metricTimes(metric!, offset, product);
+  let square = 0;
+  for (let i = 0; i < n; i++) square += offset[i]! * product[i]!;
+  return Math.sqrt(Math.max(square, 0));
+}
+
+/** A price of the size of the objective's own curvature; of a linear one that at which it reaches the radius. */
+function scaleOf({ metric, curvature, ridge, linear, n }: Program, { metric: kind, radius }: Norm): number {
+  if (metric === null || curvature === 0) return ridge > 0 ? ridge : Math.max(Math.sqrt(linear.reduce((sum, value) => sum + value * value, 0)) / radius, Number.MIN_VALUE);
+  if (kind === 'metric') return curvature;
+  const ones = new Float64Array(n).fill(1 / n);
+  const product = new Float64Array(n);
+  metricTimes(metric, ones, product);
+  return ridge + curvature * product.reduce((sum, value) => sum + value, 0);
+}
+
+/** The programme with price / 2 times the square of a norm added to the objective in place of the norm. */
+function withPrice(program: Program, q: number, price: number): Program {
+  const { centre, metric: kind } = program.norms[q]!;
+  const norms = program.norms.filter((_, other) => other !== q);
+  if (kind === 'identity') {
+    return { ...program, norms, ridge: program.ridge + price, linear: program.linear.map((value, i) => value + price * (program.centre[i]! - centre[i]!)) };
+  }
+  // c (x - a) + p (x - b) = (c + p) (x - m); the ridge stays around a.
+  const curvature = program.curvature + price;
+  if (curvature === 0) return { ...program, norms };
+  const middle = program.centre.map((value, i) => (program.curvature * value + price * centre[i]!) / curvature);
+  return { ...program, norms, curvature, centre: middle, linear: program.linear.map((value, i) => value + program.ridge * (middle[i]! - program.centre[i]!)) };
+}
+
+function pricedStart({ program, point, state }: PathStart, q: number, price: number): PathStart {
+  return {
+    program: withPrice(program, q, price),
+    point: { ...point, normMultipliers: point.normMultipliers.filter((_, other) => other !== q) },
+    state: { ...state, norms: state.norms.filter((_, other) => other !== q) },
+  };
+}
+
+/** An answer of a programme without norms, for one with norms that do not bind. */
+function withNorms(answer: ProgramAnswer, { norms }: Program): ProgramAnswer {
+  return { ...answer, point: { ...answer.point, normMultipliers: new Float64Array(norms.length) }, state: { ...answer.state, norms: new Int8Array(norms.length) } };
+}
+
+/** An answer of a priced programme, for the one with the norm. */
+function withNorm({ point, state, ...answer }: ProgramAnswer, { program, q, price }: { readonly program: Program; readonly q: number; readonly price: number }): ProgramAnswer {
+  const multipliers = program.norms.map((_, other) => (other === q ? price : point.normMultipliers[other < q ? other : other - 1]!));
+  const norms = program.norms.map((_, other) => (other === q ? (price > 0 ? UPPER : IDLE) : state.norms[other < q ? other : other - 1]!));
+  return { ...answer, point: { ...point, normMultipliers: Float64Array.from(multipliers) }, state: { ...state, norms: Int8Array.from(norms) } };
+}

@@ -1,11 +1,58 @@
+import { availableParallelism } from 'node:os';
+import { basename } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer } from 'vitest/node';
+
+/**
+ * Rooms that start no process, thread or service: their files share workers, in which the program is loaded and compiled
+ * once instead of once a file. The others get a process a file.
+ */
+const SHARED = ['contract', 'domain', 'http', 'kernels/!(engines)', 'views'].map((room) => `${room}/**/*.test.js`);
+
+/** Puts a module of its own in place of one of the program's: for that the program is loaded by vitest, not by Node. */
+const MOCKING = ['durability/every-call.test.js'];
+
+/** The longest files begin first, so that no worker is left with one of them at the end. */
+const LONGEST = [
+  'every-call.test.js',
+  'extend-decisions.test.js',
+  'job-commands.test.js',
+  'views.test.js',
+  'guide.test.js',
+  'kill.test.js',
+  'folder-refresh.test.js',
+  'serve.test.js',
+  'shared-sets.test.js',
+  'worker-count.test.js',
+  'examples.test.js',
+];
+
+class LongestFirst extends BaseSequencer {
+  async sort(files) {
+    const place = ({ moduleId }) => (LONGEST.indexOf(basename(moduleId)) + LONGEST.length + 1) % (LONGEST.length + 1);
+    // Files of one kind of worker follow each other: a worker is handed on only to the next file of its kind.
+    const kindOf = ({ project }) => ['mocking', 'alone', 'shared'].indexOf(project.name);
+    return files.toSorted((a, b) => place(a) - place(b) || kindOf(a) - kindOf(b));
+  }
+}
+
+/** Node loads the program by itself: nothing of it is transformed, and what a worker has loaded stays loaded. */
+const server = { deps: { external: [/\/dist\/(src|kernels|workers)\//] } };
+
+/** What the kinds have in common; not inherited from the whole, whose number of workers would then hide that of a command line. */
+const kind = (name, settings) => ({
+  test: { name, dir: 'dist/test', pool: 'forks', testTimeout: 60_000, hookTimeout: 60_000, ...settings },
+});
 
 export default defineConfig({
   test: {
-    dir: 'dist/test',
-    include: ['**/*.test.js'],
-    pool: 'forks',
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // By default one core is left free, which on a machine of two is half of it.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
+    sequence: { sequencer: LongestFirst },
+    projects: [
+      kind('mocking', { include: MOCKING }),
+      kind('alone', { include: ['**/*.test.js'], exclude: [...MOCKING, ...SHARED], server }),
+      kind('shared', { include: SHARED, isolate: false, server }),
+    ],
   },
 });

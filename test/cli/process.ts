@@ -34,7 +34,7 @@ export async function finished(words: readonly string[], environment: Record<str
 
 /** Starts the service on a home and waits until it says where it listens. */
 export async function serving(home: string, words: readonly string[] = [], environment: Record<string, string> = {}): Promise<Run & { readonly url: string }> {
-  const run = divisor(['serve', '--home', home, '--port', '0', ...words], environment);
+  const run = divisor(['serve', '--home', home, '--port', '0', '--warm-up', 'off', ...words], environment);
   const url = await new Promise<string>((listening, failed) => {
     run.child.stdout.on('data', () => {
       const match = /^listening on (\S+)\n/.exec(run.out());

@@ -4,9 +4,10 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
+import { IS_SOAK } from '../soak.js';
 
 /** Writes that are watched from outside, by what the process asks of the system; `SOAK=1` watches ten thousand. */
-const WRITES = process.env['SOAK'] === undefined ? 150 : 10_000;
+const WRITES = IS_SOAK ? 10_000 : 150;
 
 const canTrace = spawnSync('strace', ['-f', '-e', 'trace=fdatasync', 'true']).status === 0;
 if (!canTrace) console.log('Acknowledgements are not watched: this machine has no strace, or does not allow it.');

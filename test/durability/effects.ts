@@ -24,7 +24,7 @@ export interface Subject {
 
 /** Opens a service on a home and waits until it has read its market again. */
 export async function openSubject(home: string): Promise<Subject> {
-  const { settings } = readSettings(['--home', home, '--workers', '1'], {});
+  const { settings } = readSettings(['--home', home, '--workers', '1', '--warm-up', 'off'], {});
   let defect = false;
   const service: Service = await compose({ settings, log: pino({ level: 'silent' }), onDefect: () => void (defect = true) });
 

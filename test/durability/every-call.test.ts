@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { temporaryFolders } from '../store/temporary-folder.js';
 import { interceptFiles, watchCalls } from './counted-calls.js';
 import { documentsOf, EFFECTS, isSettled, leftovers, openSubject, type Effect, type Subject } from './effects.js';
+import { IS_SOAK } from '../soak.js';
 
 /**
  * Every effect on several documents and files is cut at each of its calls to the disk: once by the end of the process, once by a
  * fault of the disk. Whatever the call, all of it has happened or nothing, nothing names what is not there, and after a restart
  * nothing is left over and a job has come to its end. `SOAK=1` goes through every call of the longest of them too, otherwise some of its later ones.
  */
-const IS_SOAK = process.env['SOAK'] !== undefined;
 /** Effects of so few calls are cut at each of them in every run. */
 const SHORT_MAX = 8;
 const CALLS_MAX = 200;

@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
 import { serving } from '../cli/process.js';
+import { IS_SOAK } from '../soak.js';
 
 /**
  * A service that is stopped and started again while clients go on asking: behind a balancer that looks at /health/ready no request
  * fails, and what was accepted comes to its end. `SOAK=1` restarts it ten times.
  */
-const RESTARTS = process.env['SOAK'] === undefined ? 2 : 10;
+const RESTARTS = IS_SOAK ? 10 : 2;
 /** Twenty requests a second, as an index desk with its dashboards sends them. */
 const EVERY_MS = 50;
 const PROBE_MS = 20;

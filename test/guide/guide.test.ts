@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
-import { openApiDocument } from '#contract/openapi.js';
 import type { Route } from '#contract/route.js';
-import { createConformity } from '../http/conformity.js';
+import { createConformity, type Conformity } from '../http/conformity.js';
 import { liveService, type LiveService } from '../real/live.js';
 import { missingFrom } from './excerpt.js';
 import { guideSources } from './guide-page.js';
@@ -23,10 +22,11 @@ const LANGUAGES = new Set(['sh', 'js', ...(hasCommand('python3') ? ['python'] : 
 let service: LiveService;
 let shell: Shell;
 let folder: string;
-const conforms = createConformity(openApiDocument(API, '0.0.0'));
+let conforms: Conformity;
 
 beforeAll(async () => {
   service = await liveService();
+  conforms = createConformity(service.document);
   folder = await mkdtemp(join(tmpdir(), 'divisor-guide-'));
   shell = await openShell(folder, { DIVISOR: service.url, DIVISOR_URL: service.url, DIVISOR_HOME: join(service.folder, 'home'), DATA: service.folder, EXAMPLES: join(process.cwd(), 'data/examples'), PYTHONPATH: join(process.cwd(), 'src/clients/python') });
 });

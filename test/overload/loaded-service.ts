@@ -7,7 +7,6 @@ import { issueKey } from '#services/keys.js';
 import { serving } from '../cli/process.js';
 
 /** Whether the long form is asked for: `npm run soak`. */
-export const IS_SOAK = process.env['SOAK'] !== undefined;
 
 export interface Answer<T> {
   readonly status: number;

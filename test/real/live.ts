@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { API } from '#contract/api.js';
-import { openApiDocument, type OpenApiDocument } from '#contract/openapi.js';
+import type { OpenApiDocument } from '#contract/openapi.js';
 import type { Route } from '#contract/route.js';
 import { createLog } from '#cli/log.js';
 import { start, stop } from '#cli/serve.js';
@@ -20,6 +20,8 @@ export interface Answer<T> {
 export interface LiveService {
   readonly url: string;
   readonly folder: string;
+  /** The contract that the service publishes. */
+  readonly document: OpenApiDocument;
   ask<T = unknown>(method: string, path: string, body?: unknown): Promise<Answer<T>>;
   /** The JSON of an answer that must be a success. */
   ok<T = unknown>(method: string, path: string, body?: unknown): Promise<T>;
@@ -30,10 +32,11 @@ export interface LiveService {
 
 export async function liveService(words: readonly string[] = []): Promise<LiveService> {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-live-'));
-  const { settings } = readSettings(['--home', join(folder, 'home'), '--port', '0', '--drain-ms', '0', '--data-roots', folder, ...words], {});
+  const { settings } = readSettings(['--home', join(folder, 'home'), '--port', '0', '--drain-ms', '0', '--warm-up', 'off', '--data-roots', folder, ...words], {});
   const running = await start(settings, createLog('error'));
   const { url } = running.server;
-  const document: OpenApiDocument = openApiDocument(API, '0.0.0');
+  // As it is served: the build has made it, and making it again takes half a second.
+  const document = (await (await fetch(new URL('/openapi.json', url))).json()) as OpenApiDocument;
   const conforms = createConformity(document);
 
   async function ask<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
@@ -61,6 +64,7 @@ export async function liveService(words: readonly string[] = []): Promise<LiveSe
   return {
     url,
     folder,
+    document,
     ask,
     ok,
     async job<T>(path: string, body?: unknown) {

@@ -26,7 +26,7 @@ beforeAll(async () => {
   await client.run('generateSynthetic', { body: { store_id: 'market', seed: 5, assets: 60, start: '2018-01-02', end: '2022-12-30' } });
   await client.call('putIndex', { params: { index_id: 'PLAIN' }, body: { ...common, id: 'PLAIN', name: 'Plain', pipeline: { selection: largest(30), treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } } } });
   await client.call('putIndex', { params: { index_id: 'CAPPED' }, body: { ...common, id: 'CAPPED', name: 'Capped', pipeline: { selection: largest(25), weighting: { type: 'MarketCapWeight', cap: 0.06 } } } });
-  await client.call('optimiseIndex', { params: { index_id: 'CAPPED' }, body: { id: 'DERIVED', name: 'Derived', constraints: [{ type: 'Cardinality', params: { maximum: 12 } }] } });
+  await client.call('optimiseIndex', { params: { index_id: 'CAPPED' }, body: { id: 'DERIVED', name: 'Derived', constraints: [{ type: 'PositionBounds', params: { upper: 0.05 } }] } });
   const run = (index_id: string) => client.run('startBacktest', { params: { index_id }, body: { transaction_cost_bps: 8 } });
   for (const index_id of ['PLAIN', 'CAPPED', 'DERIVED']) await run(index_id);
   const { weights } = await client.call('getWeights', { params: { index_id: 'CAPPED' } });

@@ -16,7 +16,7 @@ import { cut, expectSameReads, extend, filesAfter, keptResult, opened, resultAft
 import { randomMarketOver } from '../random-market.js';
 import { CALENDARS, runOn, type RunRequest } from '../random-run.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 80);
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 40);
 
 /** Long enough for a covariance of 21 returns behind every day that is added. */
 const randomMarket = randomMarketOver(fc.integer({ min: 60, max: 80 }));

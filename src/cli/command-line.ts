@@ -31,7 +31,7 @@ export interface CommandLine {
   readonly words: readonly string[];
   readonly flags: FlagValues;
   /** What every job command takes. */
-  readonly common: { readonly url?: string | undefined; readonly home?: string | undefined; readonly out?: string | undefined; readonly json: boolean };
+  readonly common: { readonly url?: string | undefined; readonly home?: string | undefined; readonly dataRoots?: string | undefined; readonly out?: string | undefined; readonly json: boolean };
 }
 
 const COMMON_OPTIONS = { ...CONNECTION_OPTIONS, out: { type: 'string' }, json: { type: 'boolean', default: false } } as const;
@@ -57,7 +57,7 @@ export function readCommandLine(name: string, { words, flags }: Grammar, argv: r
       number: (flag) => (values[flag] === undefined ? undefined : Number(values[flag])),
       isSet: (flag) => (values[flag] === undefined ? undefined : values[flag] === true),
     },
-    common: { url: text('url'), home: text('home'), out: text('out'), json: values['json'] === true },
+    common: { url: text('url'), home: text('home'), dataRoots: text('data-roots'), out: text('out'), json: values['json'] === true },
   };
 }
 

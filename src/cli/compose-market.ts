@@ -1,6 +1,5 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { JobEngine } from '#jobs/job-engine.js';
-import { isLoopbackName } from '#http/authentication.js';
 import { createDatabasePlaces } from '#market/databases/database-place.js';
 import { createLocations } from '#market/locations.js';
 import { createManagedFolders } from '#market/managed-folder.js';
@@ -35,21 +34,14 @@ export function composeMarket(rooms: {
 }): MarketRooms {
   const { home, settings, documents, jobs, calendars, onServe } = rooms;
   const timestamp = () => formatTimestamp(Date.now());
-  const roots = settings.dataRoots.length > 0 ? settings.dataRoots : [home.path, process.cwd()];
-  const locations = createLocations([...roots, home.stores]);
+  const locations = createLocations([...settings.dataRoots, home.stores]);
   const folders = createManagedFolders(home.stores);
   const markets = createServedMarkets(onServe);
-  const databases = createDatabasePlaces({ locations, hosts: databaseHosts(settings) });
+  const databases = createDatabasePlaces({ locations, hosts: settings.databaseHosts });
   const inUse = () => calendarsInUse(documents);
   const loading = createStoreLoading({ locations, databases, calendarsInUse: inUse, timestamp });
   const kinds = createStoreJobs({ documents, markets, loading, folders, calendars, calendarsInUse: inUse, timestamp });
   const stores = createStores({ documents, jobs, kinds, markets, loading, locations, databases, folders, calendars, calendarsInUse: inUse, timestamp });
   const data = createData({ markets, jobs, served: () => stores.servedStore(), now: Date.now });
   return { markets, stores, data, jobKinds: kinds };
-}
-
-/** Hosts that databases may be on: those the operator names; else loopback, while the service itself listens there only. */
-function databaseHosts({ databaseHosts: named, host }: Settings): readonly string[] {
-  if (named.length > 0) return named;
-  return isLoopbackName(host) ? ['localhost', '127.0.0.1', '::1'] : [];
 }

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createDivisorClient, DivisorError, UnreachableError, type DivisorClient } from '#clients/typescript/divisor.js';
+import type { Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
 
 /** Exit statuses that scripts branch on; those of sysexits.h where it has one. */
@@ -13,7 +14,7 @@ export const EXIT = {
   unreachable: 69,
   /** The service failed by a defect of its own. */
   defect: 70,
-  /** The service is full, draining or without data, or the key has asked too much: try again. */
+  /** The service is full, draining or without data, at work on the same thing, or the key has asked too much: try again. */
   tryAgain: 75,
   /** The key is missing, wrong or lacks the scope. */
   noPermission: 77,
@@ -25,13 +26,16 @@ export const EXIT = {
 export interface ConnectionFlags {
   readonly url?: string | undefined;
   readonly home?: string | undefined;
+  /** Folders that data of a home opened here may lie below, as the setting has them. */
+  readonly dataRoots?: string | undefined;
 }
 
-export const CONNECTION_OPTIONS = { url: { type: 'string' }, home: { type: 'string' } } as const;
+export const CONNECTION_OPTIONS = { url: { type: 'string' }, home: { type: 'string' }, 'data-roots': { type: 'string' } } as const;
 
 export const CONNECTION_HELP: readonly (readonly [string, string])[] = [
   ['--url URL', 'A running service; DIVISOR_URL otherwise. Its key is read from DIVISOR_API_KEY.'],
   ['--home FOLDER', 'Without a URL: open this home in this process; DIVISOR_HOME otherwise.'],
+  ['--data-roots FOLDERS', 'With a home: folders that data may lie below; DIVISOR_DATA_ROOTS, or the home and the working folder, otherwise.'],
 ];
 
 const HOW_TO_REACH = 'Start one with `divisor serve`, or leave --url and DIVISOR_URL out to work on a home.';
@@ -39,12 +43,17 @@ const HOW_TO_REACH = 'Start one with `divisor serve`, or leave --url and DIVISOR
 /** Calls `use` with a client of the service the flags name, and turns what it throws into an exit status and one sentence. */
 export async function connected(flags: ConnectionFlags, environment: NodeJS.ProcessEnv, use: (client: DivisorClient) => Promise<number>): Promise<number> {
   const url = addressOf(flags, environment);
+  if (url !== undefined && flags.dataRoots !== undefined) throw new UsageError('--data-roots is for a home opened by the command; a service has its own');
+  const here: { settings?: Settings } = {};
   try {
     if (url !== undefined) return await use(createDivisorClient({ url, key: environment['DIVISOR_API_KEY'] }));
-    return await inProcess(flags, environment, use);
+    return await inProcess(flags, environment, (client, settings) => {
+      here.settings = settings;
+      return use(client);
+    });
   } catch (failure) {
     if (failure instanceof UnreachableError) return say(EXIT.unreachable, `${failure.message} ${url === undefined ? '' : HOW_TO_REACH}`.trim());
-    if (failure instanceof DivisorError) return say(statusOf(failure), explain(failure));
+    if (failure instanceof DivisorError) return say(statusOf(failure), explain(failure, here.settings));
     throw failure;
   }
 }
@@ -57,32 +66,50 @@ function addressOf({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): st
 }
 
 /** Serves the home in this process to itself alone, with a key made for the occasion. */
-async function inProcess({ home }: ConnectionFlags, environment: NodeJS.ProcessEnv, use: (client: DivisorClient) => Promise<number>): Promise<number> {
+async function inProcess(
+  { home, dataRoots }: ConnectionFlags,
+  environment: NodeJS.ProcessEnv,
+  use: (client: DivisorClient, settings: Settings) => Promise<number>,
+): Promise<number> {
   const [{ start, stop }, { readSettings }, { createLog }] = await Promise.all([import('./serve.js'), import('./settings.js'), import('./log.js')]);
   const id = randomBytes(6).toString('hex');
   const secret = randomBytes(32).toString('base64url');
   const sha256 = createHash('sha256').update(secret).digest('hex');
   const { HOST: _host, PORT: _port, ...rest } = environment;
-  const { settings } = readSettings(['--port', '0', ...(home === undefined ? [] : ['--home', home])], { ...rest, DIVISOR_API_KEYS: `command-line:${id}:${sha256}:admin` });
+  const flags = [...(home === undefined ? [] : ['--home', home]), ...(dataRoots === undefined ? [] : ['--data-roots', dataRoots])];
+  const { settings } = readSettings(['--port', '0', ...flags], { ...rest, DIVISOR_API_KEYS: `command-line:${id}:${sha256}:admin` });
   const running = await start(settings, createLog('error'));
   try {
     await running.service.resumed;
-    return await use(createDivisorClient({ url: running.server.url, key: `dvs_${id}_${secret}` }));
+    return await use(createDivisorClient({ url: running.server.url, key: `dvs_${id}_${secret}` }), settings);
   } finally {
     await stop({ ...running, drainMs: 0 });
   }
 }
 
-function statusOf({ status }: DivisorError): number {
+/** Refusals that end by themselves: a job of the same id, or work on the same store, is under way. */
+const BUSY: ReadonlySet<string> = new Set<DivisorError['code']>(['JOB_RUNNING', 'STORE_LOADING', 'STORE_REFRESHING']);
+
+function statusOf({ code, status }: DivisorError): number {
   if (status === null) return EXIT.jobFailed;
+  if (BUSY.has(code)) return EXIT.tryAgain;
   if (status === 401 || status === 403) return EXIT.noPermission;
   if (status === 503 || status === 429) return EXIT.tryAgain;
   return status >= 500 ? EXIT.defect : EXIT.refused;
 }
 
-/** The sentence of the error, and one line per finding below it. */
-function explain({ message, findings }: DivisorError): string {
-  return [message, ...findings.map((finding) => `  ${finding.severity} ${finding.code} ${finding.path}: ${finding.message}`)].join('\n');
+/** The sentence of the error, one line per finding below it, and what only this machine may say about them. */
+function explain({ message, findings }: DivisorError, settings: Settings | undefined): string {
+  const lines = findings.map((finding) => `  ${finding.severity} ${finding.code} ${finding.path}: ${finding.message}`);
+  const isAboutPlace = findings.some(({ code }) => code === 'LOCATION_NOT_ALLOWED');
+  return [message, ...lines, ...(isAboutPlace ? [`  ${allowedPlaces(settings)}`] : [])].join('\n');
+}
+
+/** An answer over HTTP never holds a path; whoever runs the command on the home may know them. */
+function allowedPlaces(settings: Settings | undefined): string {
+  if (settings === undefined) return 'Run `divisor config` where the service runs: it shows the folders and hosts it allows.';
+  const hosts = settings.databaseHosts.length === 0 ? 'no host' : settings.databaseHosts.join(', ');
+  return `Allowed are folders below ${settings.dataRoots.join(', ')} (--data-roots, DIVISOR_DATA_ROOTS) and databases on ${hosts} (DIVISOR_DATABASE_HOSTS).`;
 }
 
 function say(status: number, sentence: string): number {

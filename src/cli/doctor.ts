@@ -162,11 +162,12 @@ const LOOKS: Readonly<Record<string, Look>> = {
     return ok('The reader of Parquet and CSV works.');
   },
   calendars: async () => ok(`${openCalendars().list().length} exchange calendars.`),
-  'data roots': async ({ dataRoots }) => {
-    if (dataRoots.length === 0) return ok('Folder stores may lie below the home and the working folder; DIVISOR_DATA_ROOTS says otherwise.');
+  'data roots': async ({ dataRoots, home }) => {
     const absent: string[] = [];
-    for (const root of dataRoots) if (!(await canRead(root))) absent.push(root);
-    return absent.length === 0 ? ok(`Folder stores may lie below ${dataRoots.join(', ')}.`) : warning(`Folder stores may lie below ${dataRoots.join(', ')}, of which cannot be read: ${absent.join(', ')}.`);
+    // A home that is absent is made at the first start, and has a line of its own.
+    for (const root of dataRoots) if (root !== home && !(await canRead(root))) absent.push(root);
+    const says = `Folder stores and file databases may lie below ${dataRoots.join(', ')}; --data-roots or DIVISOR_DATA_ROOTS names others.`;
+    return absent.length === 0 ? ok(says) : warning(`${says} Of these cannot be read: ${absent.join(', ')}.`);
   },
 };
 

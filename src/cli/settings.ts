@@ -3,6 +3,7 @@ import { delimiter, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { SCOPES, type Scope } from '#contract/route.js';
+import { isLoopbackName } from '#http/authentication.js';
 import type { KeyRecord } from '#services/keys.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { UsageError } from './usage-error.js';
@@ -13,6 +14,8 @@ interface Setting<S extends z.ZodType> {
   readonly variable: string;
   /** Text used when neither flag nor variable is given. */
   readonly otherwise: () => string;
+  /** What the help says of a default that depends on other settings. */
+  readonly otherwiseHelp?: string;
   readonly help: string;
   readonly schema: S;
   /** Shown as a count, never as text. */
@@ -79,13 +82,15 @@ export const SETTINGS = {
     flag: 'data-roots',
     variable: 'DIVISOR_DATA_ROOTS',
     otherwise: () => '',
-    help: `Folders, separated by "${delimiter}", below which folder stores may lie.`,
+    otherwiseHelp: 'home, working folder',
+    help: `Folders, separated by "${delimiter}", below which folder stores and file databases may lie.`,
     schema: list(delimiter).transform((paths) => paths.map((path) => resolve(path))),
   }),
   databaseHosts: declare({
     flag: 'database-hosts',
     variable: 'DIVISOR_DATABASE_HOSTS',
     otherwise: () => '',
+    otherwiseHelp: 'loopback',
     help: 'Hosts, separated by commas, that database stores may connect to.',
     schema: list(','),
   }),
@@ -138,7 +143,7 @@ export interface Effective {
 export function readSettings(argv: readonly string[], environment: NodeJS.ProcessEnv): Effective {
   const flags = readFlags(argv);
   const values: Partial<Record<SettingName, unknown>> = {};
-  const rows: Effective['rows'][number][] = [];
+  const sources: Partial<Record<SettingName, string>> = {};
   for (const [name, setting] of entries()) {
     const { text, source } = textOf(setting, flags, environment);
     const parsed = setting.schema.safeParse(text);
@@ -147,11 +152,28 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
       throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${source}${shown} ${clauseOf(parsed.error)}.`);
     }
     values[name] = parsed.data;
-    rows.push({ name, value: shownValue(setting, parsed.data), source, help: setting.help });
+    sources[name] = source;
   }
   // Every name of the table was parsed by its own schema just above.
-  return { settings: values as Settings, rows };
+  const settings = withDependentDefaults(values as Settings);
+  const rows = entries().map(([name, setting]) => ({ name, value: shownValue(setting, settings[name]), source: sources[name]!, help: setting.help }));
+  return { settings, rows };
 }
+
+/**
+ * Fills in the places that data may come from, where none is given: folders below the home and the working folder, and databases
+ * of this machine while the service itself listens there only.
+ */
+function withDependentDefaults(settings: Settings): Settings {
+  const { dataRoots, databaseHosts, home, host } = settings;
+  return {
+    ...settings,
+    dataRoots: dataRoots.length > 0 ? dataRoots : [home, process.cwd()],
+    databaseHosts: databaseHosts.length > 0 || !isLoopbackName(host) ? databaseHosts : LOOPBACK_HOSTS,
+  };
+}
+
+const LOOPBACK_HOSTS = ['localhost', '127.0.0.1', '::1'];
 
 /** What node says of a command line, without its advice on how to escape. */
 export function firstSentence(failure: unknown): string {
@@ -196,7 +218,7 @@ function shownValue({ isSecret }: Setting<z.ZodType>, value: unknown): string {
 
 /** The flags of the service as the command line explains them. */
 export function settingsHelp(): string {
-  const rows = entries().map(([, { flag, variable, otherwise, help }]) => [flag === undefined ? '' : `--${flag}`, variable, otherwise() || 'none', help]);
+  const rows = entries().map(([, { flag, variable, otherwise, otherwiseHelp = 'none', help }]) => [flag === undefined ? '' : `--${flag}`, variable, otherwise() || otherwiseHelp, help]);
   const widths = [0, 1, 2].map((i) => Math.max(...rows.map((row) => row[i]!.length)));
   return rows.map((row) => `  ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ').trimEnd()}\n`).join('');
 }

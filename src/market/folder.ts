@@ -98,7 +98,7 @@ async function datasetFiles(path: string, dataset: Dataset, { field, locations, 
     const where = depth === 0 ? field : label;
     const real = await realPathOfAbsent(place);
     if (!(await locations.allows(real))) {
-      problems.error({ code: 'LOCATION_NOT_ALLOWED', path: where, message: 'The name, or a link, leads out of the folders the operator allows (DIVISOR_DATA_ROOTS).' });
+      problems.error({ code: 'LOCATION_NOT_ALLOWED', path: where, message: 'The name, or a link, leads out of the folders the operator allows (--data-roots, DIVISOR_DATA_ROOTS).' });
       return;
     }
     const status = await stat(real, { bigint: true }).catch(() => undefined);

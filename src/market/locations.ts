@@ -23,7 +23,7 @@ export function createLocations(roots: readonly string[]): Locations {
   return {
     allows,
     async resolve(location, kind) {
-      const notAllowed = { problem: { code: 'LOCATION_NOT_ALLOWED' as const, path: 'location', message: 'The location does not lie below one of the folders the operator allows (DIVISOR_DATA_ROOTS).' } };
+      const notAllowed = { problem: { code: 'LOCATION_NOT_ALLOWED' as const, path: 'location', message: 'The location does not lie below one of the folders the operator allows (--data-roots, DIVISOR_DATA_ROOTS).' } };
       if (!isAbsolute(location) || location.includes('\0')) return notAllowed;
       const path = await realPathOfAbsent(resolve(location));
       if (!(await allows(path))) return notAllowed;

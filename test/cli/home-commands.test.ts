@@ -292,6 +292,20 @@ describe('the doctor', () => {
     expect(found['documents']).toEqual(['ok', expect.stringContaining('every checksum holds')]);
   });
 
+  test.each([
+    ['their defaults', []],
+    ['those given', ['--data-roots', '/usr:/absent/place']],
+  ])('names the allowed folders as the settings show them: %s', async (_, flags) => {
+    const folder = await newFolder();
+    const shown = (await finished(['config', '--home', folder, ...flags])).out.split('\n').find((line) => line.startsWith('dataRoots'))!;
+    const value = shown.split(/ {2,}/)[1]!;
+    expect(value).toBe(flags.length === 0 ? `${folder}, ${process.cwd()}` : '/usr, /absent/place');
+    const { out } = await finished(['doctor', '--home', folder, '--port', '0', ...flags]);
+    const found = lines(out).find(({ subject }) => subject === 'data roots')!;
+    expect(found['says']).toContain(`Folder stores and file databases may lie below ${value}; --data-roots or DIVISOR_DATA_ROOTS names others.`);
+    expect(found['state']).toBe(flags.length === 0 ? 'ok' : 'warning');
+  });
+
   test('ends with 1 for what has to be mended, each in a sentence', async () => {
     const folder = await newFolder();
     await writeFile(join(folder, 'format'), '7\n');

@@ -99,6 +99,22 @@ describe('on a pipe and a home', () => {
     expect([optimised.status, linesOf(optimised.out).at(-1)]).toMatchObject([0, { result: { converged: true } }]);
   });
 
+  test('a folder outside the allowed ones is refused with their names and the flag, which allows it', async () => {
+    const elsewhere = await mkdtemp(join(tmpdir(), 'divisor-elsewhere-'));
+    try {
+      await writeFile(join(elsewhere, 'market.csv'), 'date,identifier,CLOSE\n2020-01-02,A,1\n2020-01-03,A,2\n');
+      const refused = await onHome(['import', elsewhere, '--id', 'elsewhere']);
+      expect([refused.status, refused.err.split('\n').at(-2)]).toEqual([
+        2,
+        `  Allowed are folders below ${folder} (--data-roots, DIVISOR_DATA_ROOTS) and databases on localhost, 127.0.0.1, ::1 (DIVISOR_DATABASE_HOSTS).`,
+      ]);
+      const allowed = await onHome(['import', elsewhere, '--id', 'elsewhere', '--data-roots', elsewhere]);
+      expect([allowed.status, allowed.err]).toEqual([0, '']);
+    } finally {
+      await rm(elsewhere, { recursive: true });
+    }
+  });
+
   test('a home that a service has is left to it, in one sentence', async () => {
     const service = await serving(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0'], { DIVISOR_DATA_ROOTS: folder });
     try {
@@ -179,6 +195,25 @@ describe('against a service', () => {
     expect([status, err]).toEqual([1, expect.stringMatching(/^divisor: RISK_INSUFFICIENT_DATA: /)]);
   });
 
+  test('a job of the same id with another request ends with 75', async () => {
+    await writeFile(file('slow.json'), JSON.stringify({ '/request/transaction_cost_bps': Array.from({ length: 1500 }, (_, i) => i / 10) }));
+    const slow = divisor(['sweep', file('slow.json'), '--index', 'EVEN', '--id', 'slow'], { DIVISOR_URL: service.url, DIVISOR_API_KEY: key });
+    await new Promise<void>((running) => slow.child.stdout.on('data', () => slow.out().includes('"running"') && running()));
+    const { status, err } = await asked(['sweep', file('grid.json'), '--index', 'EVEN', '--id', 'slow']);
+    expect([status, err]).toEqual([75, 'divisor: JOB_RUNNING: The job sweep:slow runs with a different request.\n']);
+    slow.child.kill('SIGINT');
+    expect(await slow.ended).toBe(130);
+  });
+
+  test('a folder outside the allowed ones is refused without a path, and where to see them is said', async () => {
+    const key = (await finished(['keys', 'create', '--home', home, '--name', 'data', '--scopes', 'read,data'])).out.trim();
+    const { status, err } = await asked(['import', '/', '--name', 'Root'], { DIVISOR_API_KEY: key });
+    expect([status, err.split('\n').at(-2)]).toEqual([2, '  Run `divisor config` where the service runs: it shows the folders and hosts it allows.']);
+    expect(err).toContain('error LOCATION_NOT_ALLOWED location: ');
+    expect(err).toContain('(--data-roots, DIVISOR_DATA_ROOTS)');
+    expect(err).not.toContain(folder);
+  });
+
   test('Ctrl-C cancels the job and ends with 130', async () => {
     const costs = Array.from({ length: 1500 }, (_, i) => i / 10);
     await writeFile(file('many.json'), JSON.stringify({ '/request/transaction_cost_bps': costs }));
@@ -232,6 +267,7 @@ describe('without a service', () => {
     [['sweep', 'nowhere.json', '--index', 'X'], 'nowhere.json cannot be read as JSON'],
     [['bench', '--url', 'http://127.0.0.1:1'], 'divisor bench needs --index'],
     [['bench', '--years', '1'], '--years must be at least 2'],
+    [['import', '/', '--url', 'http://127.0.0.1:1', '--data-roots', '/'], '--data-roots is for a home opened by the command'],
   ])('%j is explained and ends with 64', async (words, message) => {
     const { status, out, err } = await finished([...words], { DIVISOR_HOME: file('unused') });
     expect([status, out, err]).toEqual([64, '', expect.stringContaining(message)]);

@@ -19,6 +19,14 @@ test('lists and paths are read into what the service uses', () => {
   expect([settings.home.endsWith('/y'), settings.dataRoots, settings.databaseHosts]).toEqual([true, ['/a', '/c'], ['db1', 'db2:5432']]);
 });
 
+test('where data may come from is shown as it is in force: the home, the working folder, and this machine while the service listens there only', () => {
+  const { settings, rows } = readSettings(['--home', '/srv/x'], {});
+  expect([settings.dataRoots, settings.databaseHosts]).toEqual([['/srv/x', process.cwd()], ['localhost', '127.0.0.1', '::1']]);
+  expect(rows.find(({ name }) => name === 'dataRoots')).toMatchObject({ value: `/srv/x, ${process.cwd()}`, source: 'default' });
+  expect(row(['--host', '0.0.0.0'], {}, 'databaseHosts')).toMatchObject({ value: 'none', source: 'default' });
+  expect(row(['--host', '0.0.0.0', '--database-hosts', 'db1'], {}, 'databaseHosts')).toMatchObject({ value: 'db1', source: '--database-hosts' });
+});
+
 test('keys of the environment are read, and only counted when shown', () => {
   const environment = { DIVISOR_API_KEYS: `ci:abcdefghijkl:${'0f'.repeat(32)}:read+run` };
   const { settings, rows } = readSettings([], environment);

@@ -58,7 +58,7 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
       return EXIT.done;
     });
   }
-  if (common.url !== undefined || common.home !== undefined) throw new UsageError('divisor bench needs --index with --url or --home: it says what to run there. See divisor bench --help');
+  if (common.url !== undefined || common.home !== undefined || common.dataRoots !== undefined) throw new UsageError('divisor bench needs --index with --url or --home: it says what to run there. See divisor bench --help');
   const size = { assets: flags.number('assets') ?? SIZE.assets, years: flags.number('years') ?? SIZE.years };
   if (!(size.years >= YEARS_MIN)) throw new UsageError(`--years must be at least ${YEARS_MIN}: a year of history, and a year to run`);
   telling.machine(await measureLimits());

@@ -42,7 +42,7 @@ export function createDatabasePlaces({ locations, hosts }: { readonly locations:
 
   async function postgresql(url: URL): Promise<{ readonly place: DatabasePlace } | { readonly problem: Problem }> {
     const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
-    if (!allowed.has(host)) return notAllowed('The host is none of those the operator allows (DIVISOR_DATABASE_HOSTS).');
+    if (!allowed.has(host)) return notAllowed('The host is none of those the operator allows (--database-hosts, DIVISOR_DATABASE_HOSTS).');
     const unknown = [...url.searchParams.keys()].filter((name) => !PARAMETERS.has(name));
     if (unknown.length > 0) return malformed(`The parameter ${unknown[0]} of the URL is not accepted; the accepted set is ${[...PARAMETERS].join(', ')}.`);
     const mode = url.searchParams.get('sslmode') ?? 'disable';

@@ -254,7 +254,7 @@ export function beginStretch(state: BookState, session: number): void {
 
 /** Columns and slots both ascend, and slots are never further apart than columns. */
 function isOneRunOf(heldColumns: Int32Array, count: number): boolean {
-  return count > 0 && heldColumns[count - 1]! - (heldColumns[0]!) === count - 1;
+  return count > 0 && count - 1 === heldColumns[count - 1]! - heldColumns[0]!;
 }
 
 /** Adds the slot behind all that are held. */

@@ -1,0 +1,21 @@
+// A rule for oxlint: a function has at most so many lines of its own; those of functions inside it are theirs.
+const ownLines = {
+  meta: { schema: [{ type: 'integer', minimum: 1 }] },
+  create(context) {
+    const [most] = context.options;
+    /** Lines that belong to inner functions, for each function around this place. */
+    const within = [];
+    const enter = () => within.push(0);
+    const leave = (node) => {
+      const lines = node.loc.end.line - node.loc.start.line + 1;
+      const own = lines - within.pop();
+      // The line an inner function begins on belongs to both.
+      if (within.length > 0) within[within.length - 1] += lines - 1;
+      if (own > most) context.report({ node, message: `The function has ${own} lines of its own; at most ${most} are allowed.` });
+    };
+    const kinds = ['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'];
+    return Object.fromEntries(kinds.flatMap((kind) => [[kind, enter], [`${kind}:exit`, leave]]));
+  },
+};
+
+export default { meta: { name: 'sizes' }, rules: { 'own-lines': ownLines } };

@@ -1,0 +1,50 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+/** What the limits of size say of these files, by the file at fault. */
+function problemsOf(files: Readonly<Record<string, string>>): readonly string[] {
+  for (const [file, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    writeFileSync(join(folder, file), text);
+  }
+  const words = ['-c', '.sizes.oxlintrc.json', '--format=unix', ...Object.keys(files)];
+  const { stdout } = spawnSync(join(folder, 'node_modules/.bin/oxlint'), words, { cwd: folder, encoding: 'utf8' });
+  return stdout.split('\n').flatMap((line) => /^([^:]+):.*?: (.*) \[/.exec(line)?.slice(1, 3).join(': ') ?? []).toSorted();
+}
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'divisor-sizes-'));
+  mkdirSync(join(folder, 'test'));
+  for (const path of ['node_modules', '.sizes.oxlintrc.json', 'test/own-lines.mjs']) symlinkSync(resolve(path), join(folder, path));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A function of so many lines, with these among them. */
+const lines = (count: number, within = '') => {
+  const inner = within === '' ? 0 : within.split('\n').length;
+  return `export function f() {\n${within}${within === '' ? '' : '\n'}${'  g();\n'.repeat(count - 2 - inner)}}`;
+};
+
+test('a function has sixty lines at most, those of a function inside it not counted', () => {
+  const inner = lines(40).replace('export function f', 'const h = function');
+  expect(problemsOf({ 'src/a.ts': lines(60), 'src/b.ts': lines(61), 'src/c.ts': lines(60 + 39, inner), 'src/d.ts': lines(61 + 39, inner) })).toEqual([
+    'src/b.ts: The function has 61 lines of its own; at most 60 are allowed.',
+    'src/d.ts: The function has 61 lines of its own; at most 60 are allowed.',
+  ]);
+});
+
+test('a kernel may be as long as it has to be', () => {
+  expect(problemsOf({ 'kernels/a.ts': lines(200) })).toEqual([]);
+});
+
+test('a file has 350 lines at most, a kernel too', () => {
+  const short = `${'g();\n'.repeat(350)}`;
+  expect(problemsOf({ 'src/e.ts': short, 'src/f.ts': `${short}g();\n`, 'kernels/g.ts': `${short}g();\n` })).toEqual([
+    'kernels/g.ts: File has too many lines (351).',
+    'src/f.ts: File has too many lines (351).',
+  ]);
+});

@@ -77,7 +77,8 @@ async function inProcess(
   const sha256 = createHash('sha256').update(secret).digest('hex');
   const { HOST: _host, PORT: _port, ...rest } = environment;
   const flags = [...(home === undefined ? [] : ['--home', home]), ...(dataRoots === undefined ? [] : ['--data-roots', dataRoots])];
-  const { settings } = readSettings(['--port', '0', ...flags], { ...rest, DIVISOR_API_KEYS: `command-line:${id}:${sha256}:admin` });
+  // One job is done here and then it ends: nothing is made ready for views that nobody will ask for.
+  const { settings } = readSettings(['--port', '0', '--warm-up', 'off', ...flags], { ...rest, DIVISOR_API_KEYS: `command-line:${id}:${sha256}:admin` });
   const running = await start(settings, createLog('error'));
   try {
     await running.service.resumed;

@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
+import { canonicalJson } from '#domain/canonical-json.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { runVariants } from '#domain/sweeps/run-variants.js';
+import { planOfVariant, runVariants } from '#domain/sweeps/run-variants.js';
 import { sweepTable } from '#domain/sweeps/sweep-table.js';
 import { applyPatch, type Patch, type SweepBase, type Variant } from '#domain/sweeps/variants.js';
 import type { Task } from '#jobs/tasks.js';
@@ -13,16 +15,18 @@ import { openedCalendars } from './opened-calendars.js';
 
 /** Runs some variants of a sweep. */
 export const sweepPart: Task<'sweep-part'> = ({ market, base, documents, patches }, control) =>
-  onEngine((engine) => ({
-    outcomes: runVariants({
+  onEngine((engine) => {
+    const variants = patches.map((patch) => variantOf(base, patch));
+    const outcomes = runVariants({
       market: openedMarket(market),
       calendars: openedCalendars(),
-      variants: patches.map((patch) => variantOf(base, patch)),
+      variants,
       documents,
       createDecider: indexDeciders(engine),
       report: (fraction) => control.report(fraction, 'running variants'),
-    }),
-  }));
+    });
+    return { outcomes, plans: variants.map((variant) => createHash('sha256').update(canonicalJson(planOfVariant(variant, documents))).digest('hex')) };
+  });
 
 /** A variant that was checked before the job was queued. */
 function variantOf(base: SweepBase, patch: Patch): Variant {
@@ -33,8 +37,8 @@ function variantOf(base: SweepBase, patch: Patch): Variant {
 }
 
 /** A SweepView of all variants as JSON. */
-export const sumSweep: Task<'sum-sweep'> = ({ sweepId, indexId, rankBy, partitions, patches, outcomes, market, engineVersion }, control) => {
-  const table = sweepTable({ outcomes, rankBy, partitions, tick: (fraction) => control.report(fraction, 'weighing the choice') });
+export const sumSweep: Task<'sum-sweep'> = ({ sweepId, indexId, rankBy, partitions, patches, outcomes, plans, market, engineVersion }, control) => {
+  const table = sweepTable({ outcomes, plans, rankBy, partitions, tick: (fraction) => control.report(fraction, 'weighing the choice') });
   const json = createJsonWriter();
   json.value(sweepView({ sweepId, indexId, rankBy, patches, table, storeContentHash: openedMarket(market).contentHash, engineVersion }));
   return outputBytes(json.bytes());

@@ -402,5 +402,5 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   rank_by: 'Metric of the ranking.',
   partitions: 'Blocks of time.',
   skewness: 'Of its returns.',
-  deflated_sharpe_ratio: 'Probability that the true Sharpe ratio exceeds what the best of all variants would show without skill.',
+  deflated_sharpe_ratio: 'Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero.',
 };

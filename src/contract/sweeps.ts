@@ -17,20 +17,20 @@ export const SweepRow = z
     start: z.string().nullable(),
     end: z.string().nullable(),
     observations: z.int().nullable().meta({ description: 'Dates of the run.' }),
-    deflated_sharpe_ratio: probability('Probability that the true Sharpe ratio exceeds what the best of all variants would show without skill.').nullable(),
+    deflated_sharpe_ratio: probability('Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero.').nullable(),
     error: ErrorDetail.nullable().meta({ description: 'Why the variant was refused, as its single run would be.' }),
   })
   .meta({ id: 'SweepRow' });
 
 export const SweepSelection = z
   .strictObject({
-    trials: z.int().meta({ description: 'Variants that ran. They count as independent, which makes the deflation strict where they are alike.' }),
+    trials: z.int().meta({ description: 'Plans that ran: variants of one plan count once. Trials count as independent, which makes the deflation strict where they are alike.' }),
     sharpe_ratio: z.number().meta({ description: 'Of the variant ranked first; of a session, as all ratios here.' }),
     skewness: z.number(),
     kurtosis: z.number().meta({ description: '3 for normal returns.' }),
     observations: z.int().meta({ description: 'Its returns.' }),
-    sharpe_variance: z.number().meta({ description: 'Variance of the Sharpe ratios of the variants.' }),
-    expected_maximum_sharpe_ratio: z.number().meta({ description: 'What the best of as many variants without skill is expected to show.' }),
+    sharpe_variance: z.number().meta({ description: 'Variance of the Sharpe ratios of the trials.' }),
+    expected_maximum_sharpe_ratio: z.number().meta({ description: 'What the best of as many trials with a true Sharpe ratio of zero is expected to show.' }),
     deflated_sharpe_ratio: probability('Bailey and López de Prado (2014): probability that the true Sharpe ratio exceeds it.').nullable(),
   })
   .meta({ id: 'SweepSelection' });
@@ -55,7 +55,9 @@ export const SweepView = z
     rank_by: z.enum(Object.keys(RANKINGS) as [RankingName, ...RankingName[]]),
     rows: z.array(SweepRow).meta({ description: 'By rank, those that were refused last.' }),
     selection: SweepSelection.nullable().meta({ description: 'Null when every variant was refused.' }),
-    overfitting: SweepOverfitting.nullable().meta({ description: 'Null with fewer than two variants, or fewer than two returns a block.' }),
+    overfitting: SweepOverfitting.nullable().meta({ description: 'Null with fewer than two trials, or fewer than two returns a block.' }),
+    identical_variants: z.array(z.array(z.int().min(0))).optional().meta({ description: 'Positions of variants of one plan, a list for each plan that several have; each counts as one trial. Absent in sweeps of earlier versions.' }),
+    verdict: z.array(z.string()).optional().meta({ description: 'What the figures come to, a sentence each. Absent in sweeps of earlier versions.' }),
     store_content_hash: z.string(),
     engine_version: z.string(),
   })

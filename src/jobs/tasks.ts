@@ -29,7 +29,7 @@ export interface Tasks {
   /** A stored run made again and laid beside what is stored: a ReplayView as JSON. */
   replay: { input: ReplayInput; output: OutputBytes };
   /** Some variants of a sweep. */
-  'sweep-part': { input: SweepPartInput; output: { readonly outcomes: readonly VariantOutcome[] } };
+  'sweep-part': { input: SweepPartInput; output: SweepPartOutput };
   /** All variants of a sweep ranked: a SweepView as JSON. */
   'sum-sweep': { input: SumSweepInput; output: OutputBytes };
   /** A view of stored runs as JSON. */
@@ -392,6 +392,12 @@ export interface SweepPartInput {
   readonly patches: readonly Patch[];
 }
 
+export interface SweepPartOutput {
+  readonly outcomes: readonly VariantOutcome[];
+  /** SHA-256 of the plan of each. */
+  readonly plans: readonly string[];
+}
+
 export interface SumSweepInput {
   readonly market: MarketHandle;
   readonly sweepId: string;
@@ -401,6 +407,7 @@ export interface SumSweepInput {
   /** By variant, as the outcomes are. */
   readonly patches: readonly Patch[];
   readonly outcomes: readonly VariantOutcome[];
+  readonly plans: readonly string[];
   readonly engineVersion: string;
 }
 

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { BacktestRecordCollection, BacktestRequest } from '#contract/analytics.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import type { Finding } from '#domain/findings.js';
@@ -114,6 +115,9 @@ export interface Analytics {
 /** Overviews read and checked before they are answered: those of 25 years, as much as the answer of a larger one holds at a time. */
 const CHECKED_BYTES_MAX = 256 * 1024;
 
+/** Runs whose definitions are compared in a turn of the event loop: 20 ms at worst. */
+const ROWS_PER_TURN = 32;
+
 export function createAnalytics(dependencies: AnalyticsDependencies): Analytics {
   const { documents, artifacts, jobs, kind, markets, calendars, views, states, engineVersion } = dependencies;
 
@@ -133,6 +137,16 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
 
   /** A market for a view that tells less without it: none where it is of another store than the run. */
   const ownMarket = async (run: RunDocument, market: ServedMarket | undefined): Promise<ServedMarket | undefined> => ((await states.isOtherStore(run, market)) ? undefined : market);
+
+  /** Rows of a listing. After a change of definitions those of many runs are compared again: others have their turn in between. */
+  async function rowsOf(runs: readonly RunDocument[]): Promise<BacktestRecordCollection['backtests']> {
+    const rows: BacktestRecordCollection['backtests'] = [];
+    for (const run of runs) {
+      rows.push(await rowOf(run));
+      if (rows.length % ROWS_PER_TURN === 0) await setImmediate();
+    }
+    return rows;
+  }
 
   async function rowOf(run: RunDocument): Promise<BacktestRecordCollection['backtests'][number]> {
     const { run_id, run_at } = run;
@@ -175,7 +189,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     async list({ limit, after }) {
       const { documents: runs, skipped, skipped_causes } = await documents.list('run', readRun);
       const rows = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
-      return { backtests: await Promise.all(rows.map(rowOf)), skipped, skipped_causes };
+      return { backtests: await rowsOf(rows), skipped, skipped_causes };
     },
 
     async record(runId) {

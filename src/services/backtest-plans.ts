@@ -22,7 +22,7 @@ export interface BacktestPlans {
   benchmarkDocuments(benchmarkId: string): Promise<Record<string, IndexDocument>>;
 }
 
-export function createBacktestPlans(documents: DocumentStore): BacktestPlans {
+export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): BacktestPlans {
   const indexOf = (indexId: string) => findIndex(documents, indexId);
 
   /** What is run, with every document it reaches: an index, or a strategy on its own terms, of which the request overrides some. */

@@ -11,7 +11,7 @@ import type { MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Markets, ServedMarket } from '#market/markets.js';
 import type { ArtifactStore } from '#store/artifacts.js';
-import type { DocumentKind, DocumentStore } from '#store/documents.js';
+import type { DocumentKind, DocumentStore, FoundDocument } from '#store/documents.js';
 import { createBacktestPlans } from './backtest-plans.js';
 import { readStore } from './store-documents.js';
 import { storedPlan, withDefaults } from './stored-plans.js';
@@ -49,37 +49,60 @@ interface KnownStores {
   readonly contents: readonly (MarketIdentity & { readonly isActive: boolean })[];
 }
 
+/** What is read of a document: its etag, its absence, or why it cannot be. */
+interface DocumentRead {
+  readonly kind: DocumentKind;
+  readonly id: string;
+  readonly found: string;
+}
+
 interface Compared {
-  /** Of the documents, when they were compared. */
-  readonly revision: string;
-  readonly reasons: Promise<readonly string[]>;
+  /** Of the documents, when they were found to be as they were compared. */
+  revision: string;
+  readonly reads: readonly DocumentRead[];
+  readonly reasons: readonly string[];
 }
 
 export function createRunStates({ documents, artifacts, markets, engineVersion }: RunStatesDependencies): RunStates {
-  const plans = createBacktestPlans(documents);
+  const { planOf } = createBacktestPlans(documents);
   /** By run, the one compared longest ago first. */
   const compared = new Map<string, Compared>();
 
-  function planNow({ run_id: runId, asked, request }: RunDocument): Promise<BacktestPlan> {
-    return plans.planOf(runId, (asked ?? request) as BacktestRequest); // Read when it was sent.
-  }
+  const planNow = (run: RunDocument): Promise<BacktestPlan> => planOf(run.run_id, askedOf(run));
 
   async function definitionReasons(run: RunDocument): Promise<readonly string[]> {
     const key = `${run.run_id} ${run.run_hash} ${run.run_at}`;
     const revision = (await Promise.all(DEFINING.map((kind) => documents.revision(kind)))).join(' ');
     const known = compared.get(key);
-    if (known?.revision === revision) return known.reasons;
-    const reasons = compareDefinitions(run);
+    if (known !== undefined && (known.revision === revision || (await areUnchanged(known.reads)))) {
+      known.revision = revision;
+      return known.reasons;
+    }
+    const reads: DocumentRead[] = [];
+    const reasons = await compareDefinitions(run, reads);
     compared.delete(key);
-    compared.set(key, { revision, reasons });
+    compared.set(key, { revision, reads, reasons });
     if (compared.size > REMEMBERED_MAX) compared.delete(compared.keys().next().value!);
     return reasons;
   }
 
-  async function compareDefinitions(run: RunDocument): Promise<readonly string[]> {
+  async function areUnchanged(reads: readonly DocumentRead[]): Promise<boolean> {
+    for (const { kind, id, found } of reads) if (foundOf(await documents.get(kind, id)) !== found) return false;
+    return true;
+  }
+
+  /** @param reads takes what is read of documents */
+  async function compareDefinitions(run: RunDocument, reads: DocumentRead[]): Promise<readonly string[]> {
+    const recording = createBacktestPlans({
+      async get(kind, id) {
+        const document = await documents.get(kind, id);
+        reads.push({ kind, id, found: foundOf(document) });
+        return document;
+      },
+    });
     let now: BacktestPlan;
     try {
-      now = await planNow(run);
+      now = await recording.planOf(run.run_id, askedOf(run));
     } catch (refusal) {
       if (refusal instanceof Refusal) return [`It cannot be run any more: ${sentencesOf(refusal)}`];
       throw refusal;
@@ -174,6 +197,16 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
       return market !== undefined && runStore !== undefined && runStore !== market.handle.storeId;
     },
   };
+}
+
+/** The request of a run as it was sent, or as it was filled in where that was not remembered. */
+function askedOf({ asked, request }: RunDocument): BacktestRequest {
+  return (asked ?? request) as BacktestRequest; // Read when it was sent.
+}
+
+function foundOf(document: FoundDocument): string {
+  if (document === undefined) return 'absent';
+  return 'unreadable' in document ? document.unreadable : document.etag;
 }
 
 function hashOf(plan: BacktestPlan): string {

@@ -2,6 +2,7 @@ import type { SweepView } from '#contract/sweeps.js';
 import { formatDay } from '#domain/days.js';
 import type { RankingName } from '#domain/sweeps/sweep-request.js';
 import type { SweepTable } from '#domain/sweeps/sweep-table.js';
+import { verdictOf } from '#domain/sweeps/verdict.js';
 import type { Patch } from '#domain/sweeps/variants.js';
 
 export interface SweepViewInput {
@@ -16,7 +17,7 @@ export interface SweepViewInput {
 }
 
 export function sweepView({ sweepId, indexId, rankBy, patches, table, storeContentHash, engineVersion }: SweepViewInput): SweepView {
-  const { rows, selection, overfitting } = table;
+  const { rows, selection, overfitting, identical } = table;
   return {
     sweep_id: sweepId,
     index_id: indexId,
@@ -53,6 +54,8 @@ export function sweepView({ sweepId, indexId, rankBy, patches, table, storeConte
       partitions: overfitting.partitions,
       observations: overfitting.observations,
     },
+    identical_variants: identical.map((group) => [...group]),
+    verdict: verdictOf(table),
     store_content_hash: storeContentHash,
     engine_version: engineVersion,
   };

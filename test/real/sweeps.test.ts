@@ -90,6 +90,19 @@ describe('sweeps over HTTP', () => {
     expect(byVariant[1]!.metrics!.volatility).toBeLessThan(byVariant[0]!.metrics!.volatility);
   });
 
+  test('variants of one plan count as one trial, are named, and have one figure', async () => {
+    const cap = { '/document/pipeline/weighting/cap': 0.15 };
+    const patches = [{}, cap, { '/request/transaction_cost_bps': 0 }, { '/strategy/exposure': 0.4 }, { ...cap, '/document/rebalance/frequency': 'quarterly' }];
+    const { result } = await service.job<SweepView>('/analytics/sweeps', { sweep_id: 'alike', index_id: 'TEN', patches, partitions: 8 });
+    const distinct = await service.job<SweepView>('/analytics/sweeps', { sweep_id: 'unlike', index_id: 'TEN', patches: [patches[0], patches[1], patches[3]], partitions: 8 });
+    expect([result.variants, result.selection!.trials, result.identical_variants]).toEqual([5, 3, [[0, 2], [1, 4]]]);
+    expect(result.selection).toEqual(distinct.result.selection);
+    expect(result.overfitting).toEqual(distinct.result.overfitting);
+    expect(distinct.result.identical_variants).toEqual([]);
+    expect(result.verdict).toEqual(['Variants of one plan count as one trial: 0 = 2, 1 = 4.', ...distinct.result.verdict!]);
+    expect(result.verdict!.join(' ')).toContain('Tested against a true Sharpe ratio of zero');
+  });
+
   test('a variant that cannot run says why and the others are ranked', async () => {
     const patches = [{}, { '/document/pipeline/selection/0': { id: 'none', type: 'PriceFilter', params: { minimum: 1e9 } } }];
     const { result } = await service.job<SweepView>('/analytics/sweeps', { index_id: 'TEN', patches });

@@ -1,7 +1,7 @@
 import type { SweepRequest, SweepRow, SweepView } from '#clients/typescript/divisor.js';
 import { jsonFile, type FlagValues } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
-import { percent, right, table, whole, type Cell } from '../terminal.js';
+import { percent, right, table, type Cell } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
 import { figure } from './fields.js';
 
@@ -89,9 +89,7 @@ function shortNames(pointers: readonly string[]): string[] {
 }
 
 /** How far to trust the best of them. */
-function verdict({ variants, refused, selection, overfitting }: SweepView): string {
-  const lines = [`${variants} variants${refused === 0 ? '' : `, ${refused} refused`}`];
-  if (selection?.deflated_sharpe_ratio != null) lines.push(`The first has real skill with probability ${percent(selection.deflated_sharpe_ratio)}, after the choice among ${selection.trials}.`);
-  if (overfitting !== null) lines.push(`In ${percent(overfitting.probability)} of ${whole(overfitting.combinations)} splits of time the best of one half was no better than the median of the other.`);
+function verdict({ variants, refused, verdict: sentences = [] }: SweepView): string {
+  const lines = [`${variants} variants${refused === 0 ? '' : `, ${refused} refused`}`, ...sentences];
   return lines.map((line) => `  ${line}\n`).join('');
 }

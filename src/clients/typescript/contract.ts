@@ -4122,14 +4122,14 @@ export interface SweepRow {
   readonly end: string | null;
   /** Dates of the run. */
   readonly observations: number | null;
-  /** Probability that the true Sharpe ratio exceeds what the best of all variants would show without skill. */
+  /** Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero. */
   readonly deflated_sharpe_ratio: number | null;
   /** Why the variant was refused, as its single run would be. */
   readonly error: ErrorDetail | null;
 }
 
 export interface SweepSelection {
-  /** Variants that ran. They count as independent, which makes the deflation strict where they are alike. */
+  /** Plans that ran: variants of one plan count once. Trials count as independent, which makes the deflation strict where they are alike. */
   readonly trials: number;
   /** Of the variant ranked first; of a session, as all ratios here. */
   readonly sharpe_ratio: number;
@@ -4139,11 +4139,11 @@ export interface SweepSelection {
   readonly kurtosis: number;
   /** Its returns. */
   readonly observations: number;
-  /** Variance of the Sharpe ratios of the variants. */
+  /** Variance of the Sharpe ratios of the trials. */
   readonly sharpe_variance: number;
-  /** What the best of as many variants without skill is expected to show. */
+  /** What the best of as many trials with a true Sharpe ratio of zero is expected to show. */
   readonly expected_maximum_sharpe_ratio: number;
-  /** Probability that the true Sharpe ratio exceeds what the best of all variants would show without skill. */
+  /** Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero. */
   readonly deflated_sharpe_ratio: number | null;
 }
 
@@ -4182,8 +4182,12 @@ export interface SweepView {
   readonly rows: readonly SweepRow[];
   /** Null when every variant was refused. */
   readonly selection: SweepSelection | null;
-  /** Null with fewer than two variants, or fewer than two returns a block. */
+  /** Null with fewer than two trials, or fewer than two returns a block. */
   readonly overfitting: SweepOverfitting | null;
+  /** Positions of variants of one plan, a list for each plan that several have; each counts as one trial. Absent in sweeps of earlier versions. */
+  readonly identical_variants?: readonly (readonly number[])[] | undefined;
+  /** What the figures come to, a sentence each. Absent in sweeps of earlier versions. */
+  readonly verdict?: readonly string[] | undefined;
   /** SHA-256 of the content of the store that was read. */
   readonly store_content_hash: string;
   /** Version of the engine that computed it. */

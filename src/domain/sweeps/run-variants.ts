@@ -33,6 +33,18 @@ export interface VariantsInput {
   readonly report: (fraction: number) => void;
 }
 
+/** What a variant comes to: variants of equal plans are one run. */
+export function planOfVariant({ document, request, strategy }: Variant, documents: BacktestPlan['documents']): BacktestPlan {
+  return {
+    runId: document.id,
+    name: document.name,
+    indexId: document.id,
+    documents: { ...documents, [document.id]: document },
+    request,
+    ...(strategy === null ? {} : { strategy }),
+  };
+}
+
 /**
  * Runs variants one after the other, each as a run of its own would go, bit for bit: they share the aligned market and its
  * growth, and those with the same definition up to the same end share its compositions. One that is refused says why.
@@ -40,15 +52,8 @@ export interface VariantsInput {
 export function runVariants({ market, calendars, variants, documents, createDecider, report }: VariantsInput): VariantOutcome[] {
   const composers = new Map<string, Composer>();
   return variants.map((variant, i) => {
-    const { document, request, strategy } = variant;
-    const plan: BacktestPlan = {
-      runId: document.id,
-      name: document.name,
-      indexId: document.id,
-      documents: { ...documents, [document.id]: document },
-      request,
-      ...(strategy === null ? {} : { strategy }),
-    };
+    const { document, request } = variant;
+    const plan = planOfVariant(variant, documents);
     const key = canonicalJson([document, request.end]);
     const known = composers.get(key);
     const tick = (fraction: number): void => report((i + fraction) / variants.length);

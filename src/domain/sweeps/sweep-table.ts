@@ -13,12 +13,13 @@ export interface SweepRow {
   readonly variant: number;
   readonly run: VariantRun | null;
   readonly error: ErrorDetail | null;
-  /** Probability that the true Sharpe ratio is above what the best of all trials shows without skill. */
+  /** Probability that the true Sharpe ratio is above what the best of all trials would show if all true ones were 0. */
   readonly deflatedSharpe: number | null;
 }
 
 /** What choosing one of several variants does to its Sharpe ratio. Ratios are of a session, not annualised. */
 export interface Selection {
+  /** Plans that ran: variants of equal plans are one trial. */
   readonly trials: number;
   readonly sharpeVariance: number;
   readonly expectedMaximumSharpe: number;
@@ -32,23 +33,30 @@ export interface SweepTable {
   readonly rows: readonly SweepRow[];
   /** Null when no variant ran. */
   readonly selection: Selection | null;
-  /** Null with fewer than two variants, or too few dates that all of them have. */
+  /** Null with fewer than two trials, or too few dates that all of them have. */
   readonly overfitting: Overfitting | null;
+  /** Variants of equal plans, by position: a group for each plan that several have. */
+  readonly identical: readonly (readonly number[])[];
 }
 
 export interface SweepTableInput {
   readonly outcomes: readonly VariantOutcome[];
+  /** Hash of each variant's plan; all are different unless given. */
+  readonly plans?: readonly string[];
   readonly rankBy: RankingName;
   readonly partitions: number;
   readonly tick?: (fraction: number) => void;
 }
 
 /** Ranks variants and says what the choice is worth. @cost that of `overfitting` */
-export function sweepTable({ outcomes, rankBy, partitions, tick }: SweepTableInput): SweepTable {
+export function sweepTable({ outcomes, plans, rankBy, partitions, tick }: SweepTableInput): SweepTable {
+  const groups = groupsOf(outcomes, plans);
   const ran = outcomes.flatMap((outcome, variant) => (outcome.kind === 'run' ? [{ variant, run: outcome, sample: sharpeSample(returnsOn(outcome, outcome.days)) }] : []));
-  const sharpes = Float64Array.from(ran, ({ sample }) => sample.sharpe);
+  const firsts = new Set(groups.map(([first]) => first));
+  const trials = ran.filter(({ variant }) => firsts.has(variant));
+  const sharpes = Float64Array.from(trials, ({ sample }) => sample.sharpe);
   const variance = covariance(sharpes, sharpes);
-  const threshold = expectedMaximumSharpe({ trials: ran.length, variance });
+  const threshold = expectedMaximumSharpe({ trials: trials.length, variance });
   const sign = RANKINGS[rankBy] === 'descending' ? -1 : 1;
   const valueOf = ({ metrics }: VariantRun): number => sign * (metrics[rankBy] ?? 0);
   const ranked = ran.toSorted((a, b) => valueOf(a.run) - valueOf(b.run) || a.variant - b.variant);
@@ -59,9 +67,22 @@ export function sweepTable({ outcomes, rankBy, partitions, tick }: SweepTableInp
   const first = ranked[0];
   return {
     rows,
-    selection: first === undefined ? null : { trials: ran.length, sharpeVariance: variance, expectedMaximumSharpe: threshold, best: first.sample, deflatedSharpe: rows[0]!.deflatedSharpe },
-    overfitting: overfittingOf(ran.map(({ run }) => run), partitions, tick) ?? null,
+    selection: first === undefined ? null : { trials: trials.length, sharpeVariance: variance, expectedMaximumSharpe: threshold, best: first.sample, deflatedSharpe: rows[0]!.deflatedSharpe },
+    overfitting: overfittingOf(trials.map(({ run }) => run), partitions, tick) ?? null,
+    identical: groups.filter((group) => group.length > 1),
   };
+}
+
+/** Variants by plan, each group and the groups in the order of the variants. */
+function groupsOf(outcomes: readonly VariantOutcome[], plans: readonly string[] | undefined): number[][] {
+  const groups = new Map<string, number[]>();
+  outcomes.forEach((_, variant) => {
+    const plan = plans?.[variant] ?? `${variant}`;
+    const group = groups.get(plan);
+    if (group) group.push(variant);
+    else groups.set(plan, [variant]);
+  });
+  return [...groups.values()];
 }
 
 /** Overfitting on the dates that all runs have. */

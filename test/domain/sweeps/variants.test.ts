@@ -38,7 +38,7 @@ describe('JSON pointers', () => {
 });
 
 describe('variants', () => {
-  const document = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'XNYS', base_date: '2020-01-02', pipeline: { weighting: { type: 'EqualWeight' } } });
+  const document = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'XNYS', base_date: '2020-01-02', universe: { kind: 'all' }, pipeline: { weighting: { type: 'EqualWeight' } } });
   const base = { document, request: { start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 0 }, strategy: null };
   const check = (body: unknown) => ({ document: readIndex(body), findings: [] });
   const apply = (patch: Patch) => applyPatch(base, patch, { path: 'patches[0]', check });

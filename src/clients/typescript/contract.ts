@@ -479,7 +479,7 @@ export interface CalendarOption {
   readonly coverage: CalendarCoverage;
 }
 
-/** The number of names held lies between two bounds. */
+/** The number of names held, long or short, lies between two bounds. */
 export interface CardinalityParams {
   /** Fewest names held. Unit: names. */
   readonly minimum?: number | undefined;
@@ -2434,7 +2434,7 @@ export interface Methodology {
   }[];
 }
 
-/** A name is held with at least a threshold of weight, or not at all. */
+/** A name is held with at least a threshold of weight, or not at all. Short positions are left alone. */
 export interface MinimumHoldingParams {
   /** Smallest weight of a held name. Unit: fraction. */
   readonly threshold: number;

@@ -6,7 +6,7 @@ import { choiceBound, createMoveCosts, type Moves } from './move-costs.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
 import type { Assembly, Restriction } from './assemble.js';
 import type { Problem } from './problem.js';
-import { HELD_MIN, holds, restrictionOf, supportOf } from './restriction.js';
+import { HELD_MIN, holds, restrictionOf, shortSide, supportOf } from './restriction.js';
 import { solveConvex, type ConvexSolution } from './solve-convex.js';
 
 export interface BranchInput {
@@ -73,6 +73,7 @@ interface Narrowed extends Node {
 export function branchAndBound({ solver, algebra, problem, rows, options, relaxed, incumbent, isAnyEnough }: BranchInput): BranchOutcome {
   const n = problem.index.length;
   const variances = metricDiagonal(problem.metric);
+  const short = shortSide(relaxed.weights);
   const concentrations = rows.filter((row) => row.form === 'concentration');
   const costs = createMoveCosts(algebra, problem.metric);
   const threshold = rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
@@ -156,7 +157,7 @@ export function branchAndBound({ solver, algebra, problem, rows, options, relaxe
     const most = new Float64Array(n).fill(Infinity);
     const sums: { coefficients: Float64Array; upper: number }[] = [];
     for (const row of rows) {
-      if (row.form === 'threshold') names.forEach((decided, i) => decided === IN && (least[i] = Math.max(least[i]!, row.threshold)));
+      if (row.form === 'threshold') names.forEach((decided, i) => decided === IN && short[i] === 0 && (least[i] = Math.max(least[i]!, row.threshold)));
       if (row.form !== 'concentration') continue;
       const set = large[concentrations.indexOf(row)]!;
       const coefficients = new Float64Array(n);
@@ -178,7 +179,7 @@ export function branchAndBound({ solver, algebra, problem, rows, options, relaxe
   function finishOf({ large, names }: Node, { weights }: ConvexSolution): ConvexSolution | undefined {
     const held = supportOf(weights).map((isHeld, i) => (names[i] === IN ? 1 : isHeld));
     if (rows.some((row) => row.form === 'count' && row.members.reduce((count, i) => count + held[i]!, 0) > row.maximum)) return undefined;
-    const choice = { held, large: large.map((set) => set.map((decided) => (decided === IN ? 1 : 0))), isFinal: true };
+    const choice = { held, short, large: large.map((set) => set.map((decided) => (decided === IN ? 1 : 0))), isFinal: true };
     const solution = solveConvex(solver, problem, { ...options, restriction: restrictionOf(rows, choice), effort: 'quick' });
     return solution !== undefined && rows.every((row) => holds(row, solution.weights)) ? solution : undefined;
   }
@@ -198,7 +199,7 @@ export function branchAndBound({ solver, algebra, problem, rows, options, relaxe
       if (row.form === 'count') for (const i of row.members) involved[i] = 1;
       if (row.form === 'threshold') weights.forEach((weight, i) => weight > HELD_MIN && weight < row.threshold && (involved[i] = 1));
     }
-    let i = position((name) => node.names[name] === OPEN && involved[name] === 1 && weights[name]! > HELD_MIN);
+    let i = position((name) => node.names[name] === OPEN && involved[name] === 1 && Math.abs(weights[name]!) > HELD_MIN);
     if (i < 0) i = position((name) => node.names[name] === OPEN && involved[name] === 1);
     // Nothing is left to decide about what does not hold: the decisions that were forced are tried by themselves.
     if (i < 0) return hasChanged(node, weights) ? [node] : [];
@@ -208,7 +209,7 @@ export function branchAndBound({ solver, algebra, problem, rows, options, relaxe
 
 /** Whether a forced decision contradicts the weights that led to it. */
 function hasChanged({ names }: Node, weights: Float64Array): boolean {
-  return names.some((decided, i) => decided === OUT && weights[i]! > HELD_MIN);
+  return names.some((decided, i) => decided === OUT && Math.abs(weights[i]!) > HELD_MIN);
 }
 
 /** The name of largest w^2 times variance among those that pass, the first of equals; -1 when none does. */

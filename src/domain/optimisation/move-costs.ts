@@ -52,7 +52,8 @@ export function createMoveCosts(algebra: DenseAlgebra, metric: Metric): MoveCost
         moves.drop[i] = fall / entries[i]!;
         moves.dropPart[i] = share * variances[i]! * fall;
         const rise = leastWeight - weights[i]!;
-        if (!(rise > 0)) continue;
+        // A short position is held as it is.
+        if (!(rise > 0) || weights[i]! < 0) continue;
         const slope = Math.max(right[i]!, 0) * rise;
         moves.hold[i] = slope + (rise * rise) / entries[i]!;
         moves.holdPart[i] = slope + share * variances[i]! * rise * rise;

@@ -136,7 +136,7 @@ function sidesOf(problem: Problem, placed: PlacedRow, weights: Float64Array, pri
       return [side('lower', row.parameterOf(radius), row.parameterOf(row.limit.value), BINDING_EFFECTIVE_NUMBER)];
     }
     case 'count': {
-      const held = row.members.reduce((count, name) => count + (weights[name]! > 0 ? 1 : 0), 0);
+      const held = row.members.reduce((count, name) => count + (weights[name] !== 0 ? 1 : 0), 0);
       return [side('lower', held, row.minimum, 0), side('upper', held, row.maximum, 0)];
     }
     case 'threshold': {

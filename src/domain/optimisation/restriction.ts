@@ -7,18 +7,20 @@ export interface Choice {
   readonly held: Uint8Array;
   /** One set per concentration row, in their order, [N] each. */
   readonly large: readonly Uint8Array[];
+  /** 1 for the names that are held short where they are held: thresholds are for the others, [N]. */
+  readonly short: Uint8Array;
   /** Whether every held name has to reach its least weight: while names are still being dropped it need not. */
   readonly isFinal: boolean;
 }
 
-/** Weight above which a name counts as held. */
+/** Magnitude of a weight above which a name counts as held. */
 export const HELD_MIN = 1e-9;
 
 /** Least weight of a name that is held to reach a least number of names: well above what counts as none. */
 const PRESENCE = 1e-6;
 
 /** The bounds and sums that make the non-convex rows hold for a choice of names. */
-export function restrictionOf(rows: readonly NonConvexRow[], { held, large, isFinal }: Choice): Restriction {
+export function restrictionOf(rows: readonly NonConvexRow[], { held, large, short, isFinal }: Choice): Restriction {
   const n = held.length;
   const least = new Float64Array(n).fill(-Infinity);
   const most = new Float64Array(n).fill(Infinity);
@@ -31,9 +33,13 @@ export function restrictionOf(rows: readonly NonConvexRow[], { held, large, isFi
   };
   let concentrations = 0;
   for (const row of rows) {
-    if (row.form === 'threshold' && isFinal) held.forEach((isHeld, i) => isHeld === 1 && raise(i, row.threshold));
+    if (row.form === 'threshold' && isFinal) held.forEach((isHeld, i) => isHeld === 1 && short[i] === 0 && raise(i, row.threshold));
     if (row.form === 'count' && isFinal && row.minimum > 0 && countIn(row.members, held) <= row.minimum) {
-      for (const i of row.members) if (held[i] === 1) raise(i, PRESENCE);
+      for (const i of row.members) {
+        if (held[i] === 0) continue;
+        if (short[i] === 1) lower(i, -PRESENCE);
+        else raise(i, PRESENCE);
+      }
     }
     if (row.form === 'concentration') {
       const isLarge = large[concentrations++] ?? new Uint8Array(n);
@@ -67,7 +73,7 @@ export function holds(row: NonConvexRow, weights: Float64Array): boolean {
   switch (row.form) {
     case 'count': {
       let count = 0;
-      for (const i of row.members) if (weights[i]! > HELD_MIN) count++;
+      for (const i of row.members) if (Math.abs(weights[i]!) > HELD_MIN) count++;
       return count >= row.minimum && count <= row.maximum;
     }
     case 'threshold':
@@ -83,7 +89,12 @@ export function holds(row: NonConvexRow, weights: Float64Array): boolean {
   }
 }
 
-/** Names of positive weight, [N]. */
+/** Names with a weight, long or short, [N]. */
 export function supportOf(weights: Float64Array): Uint8Array {
-  return Uint8Array.from(weights, (weight) => (weight > HELD_MIN ? 1 : 0));
+  return Uint8Array.from(weights, (weight) => (Math.abs(weight) > HELD_MIN ? 1 : 0));
+}
+
+/** Names of negative weight, [N]. */
+export function shortSide(weights: Float64Array): Uint8Array {
+  return Uint8Array.from(weights, (weight) => (weight < -HELD_MIN ? 1 : 0));
 }

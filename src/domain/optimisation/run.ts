@@ -19,7 +19,7 @@ import { frontierOf, type Frontier } from './frontier.js';
 import { metricProduct } from './metric-product.js';
 import { createProblem, nonConvexRows, type Problem } from './problem.js';
 import { distanceOf, rowSides, type RowSide } from './report.js';
-import { restrictionOf, supportOf } from './restriction.js';
+import { restrictionOf, shortSide, supportOf } from './restriction.js';
 import { solveProblem, type Solution } from './search.js';
 import { refusalOf } from './unsolved.js';
 
@@ -97,7 +97,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   report(0.8, 'tracing the frontier');
   const rows = nonConvexRows(problem).map(({ row }) => row);
   const isRestricted = rows.length > 0;
-  const restriction = isRestricted ? restrictionOf(rows.filter(({ form }) => form !== 'concentration'), { held: supportOf(solution.weights), large: [], isFinal: true }) : undefined;
+  const restriction = isRestricted ? restrictionOf(rows.filter(({ form }) => form !== 'concentration'), { held: supportOf(solution.weights), short: shortSide(solution.weights), large: [], isFinal: true }) : undefined;
   const frontier = frontierOf({ solver: solvers.solver, problem, means: risk.means, riskFreeRate: input.riskFreeRate, restriction });
   const covered = firstAndLast(sm, columns, window);
   const { assembled, answer } = solution;

@@ -9,7 +9,7 @@ import { branchAndBound } from './branch-and-bound.js';
 import { assembleProgram, type Assembly } from './assemble.js';
 import type { Change } from './change.js';
 import { nonConvexRows, type Origin, type Problem } from './problem.js';
-import { holds, restrictionOf, supportOf, type Choice } from './restriction.js';
+import { holds, restrictionOf, shortSide, supportOf, type Choice } from './restriction.js';
 import { solveConvex, type ConvexSolution } from './solve-convex.js';
 
 export interface Solvers {
@@ -70,11 +70,12 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   if (rows.every((row) => holds(row, relaxed.weights))) return { kind: 'solved', solution: { ...relaxed, isHeuristic: false, bound: relaxed.objective } };
   const base = assembleProgram(problem, options);
   const restricted = { includes: options.includes, changes: options.changes, base };
-  const search = createSearch(solvers, problem, rows, restricted);
+  const search = createSearch(solvers, { problem, rows, options: restricted, short: shortSide(relaxed.weights) });
   const isAnyEnough = options.wanted === 'any';
   const found = search.from(startsOf(problem, rows, relaxed), isAnyEnough);
   if (isAnyEnough && found !== undefined) return { kind: 'solved', solution: { ...found, isHeuristic: true, bound: relaxed.objective } };
-  const eligible = relaxed.assembled.program.upper.reduce((count, bound) => count + (bound > 0 ? 1 : 0), 0);
+  const { lower, upper } = relaxed.assembled.program;
+  const eligible = upper.reduce((count, bound, i) => count + (bound > 0 || lower[i]! < 0 ? 1 : 0), 0);
   if (eligible <= EXACT_NAMES_MAX) {
     const exact = branchAndBound({ ...solvers, problem, rows, options: restricted, relaxed, incumbent: found, isAnyEnough });
     if (exact.isComplete) {
@@ -114,7 +115,15 @@ interface Found {
   readonly solution: ConvexSolution;
 }
 
-function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: readonly NonConvexRow[], options: Pick<Assembly, 'base' | 'includes' | 'changes'>): Search {
+interface SearchInput {
+  readonly problem: Problem;
+  readonly rows: readonly NonConvexRow[];
+  readonly options: Pick<Assembly, 'base' | 'includes' | 'changes'>;
+  /** 1 for the names that the relaxation holds short, [N]. */
+  readonly short: Uint8Array;
+}
+
+function createSearch({ solver, algebra }: Solvers, { problem, rows, options, short }: SearchInput): Search {
   const n = problem.index.length;
   const counts = rows.filter((row): row is CountRow => row.form === 'count');
   const threshold = rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
@@ -160,7 +169,7 @@ function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: read
 
   /** Nothing is large while names are being chosen; every name may be as large as the single limit. */
   function loose(held: Uint8Array): Choice {
-    return { held, large: concentrations.map(() => new Uint8Array(n).fill(1)), isFinal: false };
+    return { held, short, large: concentrations.map(() => new Uint8Array(n).fill(1)), isFinal: false };
   }
 
   /** Solves with concentration sums left out: they would bind every held name while nothing is chosen yet. */
@@ -259,7 +268,7 @@ function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: read
       candidates.push(held);
       const solution = solveLoose(held);
       if (solution === undefined) return candidates;
-      const below = positionsOf(held).filter((i) => solution.weights[i]! < threshold - 1e-12);
+      const below = positionsOf(held).filter((i) => short[i] === 0 && solution.weights[i]! < threshold - 1e-12);
       if (below.length === 0) return candidates;
       const names = positionsOf(supportOf(solution.weights));
       const cost = new Map(Array.from(saliencies(algebra, problem.metric, names, solution.weights), (value, p) => [names[p]!, value]));
@@ -273,7 +282,7 @@ function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: read
 
   /** Chooses which names may exceed each trigger: the largest by weight, as many as pay. */
   function concentrate(held: Uint8Array): Found | undefined {
-    if (concentrations.length === 0) return finish({ held, large: [], isFinal: true });
+    if (concentrations.length === 0) return finish({ held, short, large: [], isFinal: true });
     const solution = solveLoose(held);
     if (solution === undefined) return undefined;
     const order = Array.from(positionsOf(held)).toSorted((a, b) => solution.weights[b]! - solution.weights[a]! || a - b);
@@ -282,7 +291,7 @@ function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: read
     for (let size = 0; size <= most; size++) {
       const large = new Uint8Array(n);
       for (const i of order.slice(0, size)) large[i] = 1;
-      const found = finish({ held, large: concentrations.map(() => large), isFinal: true });
+      const found = finish({ held, short, large: concentrations.map(() => large), isFinal: true });
       if (found !== undefined && (best === undefined || found.solution.value < best.solution.value)) best = found;
     }
     return best;
@@ -334,7 +343,7 @@ function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: read
         const next = held.slice();
         next[swap.out] = 0;
         next[swap.in] = 1;
-        return { held: next, large: large.map((set) => swapped(set, swap.out, swap.in)), isFinal: true };
+        return { held: next, short, large: large.map((set) => swapped(set, swap.out, swap.in)), isFinal: true };
       })
       .filter((next) => counts.every((row) => countHeld(row, next.held) <= row.maximum));
   }
@@ -344,7 +353,7 @@ function createSearch({ solver, algebra }: Solvers, problem: Problem, rows: read
     return large.flatMap((set, position) => {
       const inside = order.filter((i) => set[i] === 1).toReversed().slice(0, SWAP_CANDIDATES);
       const outside = order.filter((i) => set[i] === 0).slice(0, SWAP_CANDIDATES);
-      return inside.flatMap((a) => outside.map((b) => ({ held, large: large.map((other, q) => (q === position ? swapped(other, a, b) : other)), isFinal: true })));
+      return inside.flatMap((a) => outside.map((b) => ({ held, short, large: large.map((other, q) => (q === position ? swapped(other, a, b) : other)), isFinal: true })));
     });
   }
 }

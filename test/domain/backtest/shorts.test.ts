@@ -4,7 +4,8 @@ import type { Book } from '#domain/backtest/simulate/book.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
-import { IndexDocument } from '#domain/documents/index-document.js';
+import type { StrategyTerms } from '#domain/backtest/plan.js';
+import { IndexDocument, type IndexDocument as Definition } from '#domain/documents/index-document.js';
 import { assetView } from '#views/asset-view.js';
 import { attributionView } from '#views/attribution-view.js';
 import { groupsView } from '#views/groups-view.js';
@@ -12,7 +13,7 @@ import { reconcileView } from '#views/reconcile/reconcile-view.js';
 import { runOverviewJson } from '#views/run-json.js';
 import { heldWeights, weightsView } from '#views/weights-view.js';
 import { buildMarket } from './market-builder.js';
-import { runOn } from './random-run.js';
+import { runOn, type RunRequest } from './random-run.js';
 import { CALENDARS, holding, simulateSigned, WEEK, type Treatment, type Weights } from './signed-case.js';
 import { portfolioTransactionsOf } from './transactions.js';
 
@@ -66,6 +67,36 @@ describe('a derived index with a short position', () => {
     const both = run([{ type: 'WeightSum', params: { lower: 0.2, upper: 0.6 } }, { type: 'PositionBounds', params: { lower: -0.3, upper: -0.1, identifiers: ['X'] } }]);
     expect(cash.index.book.cash[0]).toBeCloseTo(0.4, 6);
     for (const found of [short, cash, both]) expect(reconcileView(columnsOf(found), () => [], null).checks.filter(({ holds }) => !holds)).toEqual([]);
+  });
+});
+
+describe('an index that is made from one with a short position', () => {
+  const prices = { A: [100, 110, 121, 121, 121, 121], B: [50, 50, 50, 55, 55, 55], X: [20, 22, 22, 22, 11, 11] };
+  const common = { calendar: 'MAIN', base_date: WEEK[0], rebalance: { frequency: 'none' } };
+  const parent = IndexDocument.parse({ ...common, id: 'P', name: 'P', pipeline: { weighting: { type: 'EqualWeight' } } });
+  const derive = (id: string, from: string, constraints: { type: string; params: Record<string, unknown> }[]) =>
+    IndexDocument.parse({ ...common, id, name: id, derivation: { source_index_id: from, constraints: constraints.map((row, i) => ({ id: `r${i}`, ...row })) } });
+  const short = derive('S', 'P', [{ type: 'PositionBounds', params: { lower: -0.2, upper: -0.2, identifiers: ['X'] } }]);
+  const run = (document: Definition, request: RunRequest = {}) =>
+    runOn(CALENDARS, buildMarket({ dates: WEEK, close: prices }), document, { documents: { P: parent, S: short }, createDecider: indexDecider, ...request });
+
+  test('by optimising it holds multiples of its short weights', () => {
+    const rows = [{ type: 'PositionBounds', params: { lower: -1 } }, { type: 'RelativePositionBounds', params: { lower: 1.5, upper: 2, identifiers: ['X'] } }];
+    const found = run(derive('D', 'S', rows));
+    expect(heldOn(found.index.book, 0)['X']).toBeCloseTo(-0.3, 8);
+    expect(reconcileView(columnsOf(found), () => [], null).checks.filter(({ holds }) => !holds)).toEqual([]);
+  });
+
+  test('by its universe has the short names to choose from', () => {
+    const child = IndexDocument.parse({ ...common, id: 'C', name: 'C', universe: { kind: 'index', id: 'S' }, pipeline: { weighting: { type: 'EqualWeight' } } });
+    closeTo(heldOn(run(child).index.book, 0), { A: 1 / 3, B: 1 / 3, X: 1 / 3 });
+  });
+
+  test('is followed by a strategy, short as far as it is invested and under limits of its own', () => {
+    const followed = (strategy: StrategyTerms) => heldOn(run(short, { strategy }).portfolio, 0);
+    closeTo(followed({ rebalance: null, drift_tolerance: null, exposure: 0.5 }), { A: 0.3, B: 0.3, X: -0.1 });
+    const limits = [{ id: '', type: 'PositionBounds', params: { lower: -0.05, upper: 1 } }];
+    closeTo(followed({ rebalance: null, drift_tolerance: 0.01, exposure: 1, constraints: limits }), { A: 0.525, B: 0.525, X: -0.05 });
   });
 });
 

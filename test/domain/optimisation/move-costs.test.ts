@@ -17,7 +17,7 @@ describe('createMoveCosts', () => {
       let informative = 0;
       for (let i = 0; i < 12; i++) {
         const decided = (least: number, most: number) => {
-          const restriction = { ...restrictionOf([], { held: new Uint8Array(12).fill(1), large: [], isFinal: false }) };
+          const restriction = { ...restrictionOf([], { held: new Uint8Array(12).fill(1), short: new Uint8Array(12), large: [], isFinal: false }) };
           restriction.least[i] = least;
           restriction.most[i] = most;
           return solveConvex(solvers.solver, problem, { restriction })?.value ?? Infinity;

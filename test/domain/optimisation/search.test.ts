@@ -16,7 +16,7 @@ const found = (problem: Problem) => {
   return outcome.solution;
 };
 
-const held = (weights: Float64Array) => weights.reduce((count, weight) => count + (weight > 1e-9 ? 1 : 0), 0);
+const held = (weights: Float64Array) => weights.reduce((count, weight) => count + (Math.abs(weight) > 1e-9 ? 1 : 0), 0);
 
 /** The least value over every choice of `size` names, each solved by itself. */
 function byEnumeration(problem: Problem, size: number): number {
@@ -24,7 +24,7 @@ function byEnumeration(problem: Problem, size: number): number {
   let best = Infinity;
   const choose = (from: number, chosen: number[]): void => {
     if (chosen.length === size) {
-      const choice = { held: Uint8Array.from({ length: n }, (_, i) => (chosen.includes(i) ? 1 : 0)), large: [], isFinal: false };
+      const choice = { held: Uint8Array.from({ length: n }, (_, i) => (chosen.includes(i) ? 1 : 0)), short: new Uint8Array(n), large: [], isFinal: false };
       best = Math.min(best, solveConvex(solvers.solver, problem, { restriction: restrictionOf([], choice), effort: 'quick' })?.value ?? Infinity);
       return;
     }
@@ -89,6 +89,26 @@ describe('a number of names', () => {
     }
   });
 
+  test('a name that is held short is one of them, as enumeration has it', () => {
+    for (let seed = 1; seed <= 4; seed++) {
+      const shorts = ['N002', 'N007'];
+      const rows = [{ type: 'Cardinality', params: { minimum: 4, maximum: 5 } }, { type: 'PositionBounds', params: { lower: -0.1, upper: -0.05, identifiers: shorts } }];
+      const problem = smallProblem({ names: 10, seed, rows });
+      const solution = found(problem);
+      expect(held(solution.weights)).toBeLessThanOrEqual(5);
+      for (const place of [2, 7]) expect(solution.weights[place]).toBeLessThanOrEqual(-0.05 + 1e-9);
+      expect(solution.isHeuristic).toBe(false);
+      expect(solution.value / Math.min(byEnumeration(problem, 4), byEnumeration(problem, 5))).toBeCloseTo(1, 7);
+    }
+  });
+
+  test('a threshold of held names leaves short ones alone', () => {
+    const rows = [{ type: 'MinimumHolding', params: { threshold: 0.12 } }, { type: 'PositionBounds', params: { lower: -0.1, upper: -0.02, identifiers: ['N003'] } }];
+    const { weights } = found(smallProblem({ names: 11, seed: 4, rows }));
+    expect(weights[3]).toBeLessThanOrEqual(-0.02 + 1e-9);
+    expect(weights.every((weight, i) => i === 3 || weight < 1e-9 || weight > 0.12 - 1e-9)).toBe(true);
+  });
+
   test('many names are chosen better than by keeping the largest, and honestly', () => {
     const problem = smallProblem({ names: 120, seed: 5, rows: [{ type: 'Cardinality', params: { maximum: 25 } }] });
     const solution = found(problem);
@@ -96,7 +116,7 @@ describe('a number of names', () => {
     expect(held(solution.weights)).toBeLessThanOrEqual(25);
     expect(solution.bound).toBeLessThanOrEqual(solution.objective);
     const largest = Array.from(problem.index.keys()).toSorted((a, b) => problem.index[b]! - problem.index[a]!).slice(0, 25);
-    const choice = { held: Uint8Array.from(problem.index, (_, i) => (largest.includes(i) ? 1 : 0)), large: [], isFinal: false };
+    const choice = { held: Uint8Array.from(problem.index, (_, i) => (largest.includes(i) ? 1 : 0)), short: new Uint8Array(120), large: [], isFinal: false };
     const kept = solveConvex(solvers.solver, problem, { restriction: restrictionOf([], choice) })!;
     expect(Math.sqrt(solution.objective)).toBeLessThan(0.95 * Math.sqrt(kept.objective));
   });

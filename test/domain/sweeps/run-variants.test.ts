@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { StrategyTerms } from '#domain/backtest/plan.js';
+import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
 import { assertReturns } from '#domain/backtest/run-summary.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { runVariants, type VariantOutcome } from '#domain/sweeps/run-variants.js';
@@ -87,4 +88,24 @@ test('a variant that loses everything is refused by itself, with the day', () =>
   const [kept, lost] = outcomesOf(market, [variant('last_price'), variant('zero')]);
   expect(kept).toMatchObject({ kind: 'run', metrics: { total_return: expect.closeTo(0.1, 12) as number } });
   expect(lost).toMatchObject({ kind: 'refused', error: { code: 'NUMERIC_FAILURE', detail: { date: '2024-03-06' } } });
+});
+
+test('a variant whose short position loses more than there was is refused by itself, with the day', () => {
+  const dates = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08'];
+  const market = buildMarket({ dates, close: { A: [100, 100, 100, 100, 100], B: [50, 50, 100, 200, 200] } });
+  const common = { name: 'X', calendar: 'MAIN', base_date: dates[0], rebalance: { frequency: 'none' } };
+  const parent = IndexDocument.parse({ ...common, id: 'P', pipeline: { weighting: { type: 'EqualWeight' } } });
+  const variant = (lower: number): Variant => ({
+    patch: {},
+    document: IndexDocument.parse({
+      ...common, id: 'X',
+      derivation: { source_index_id: 'P', constraints: [{ id: 'short', type: 'PositionBounds', params: { lower, upper: lower, identifiers: ['B'] } }] },
+    }),
+    request: { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 },
+    strategy: null,
+  });
+  const variants = [variant(-0.1), variant(-0.5)];
+  const [kept, lost] = runVariants({ market, calendars: CALENDARS, variants, documents: { P: parent }, createDecider: indexDecider, report: () => {} });
+  expect(kept).toMatchObject({ kind: 'run', metrics: { total_return: expect.closeTo(-0.3, 8) as number } });
+  expect(lost).toMatchObject({ kind: 'refused', error: { code: 'NUMERIC_FAILURE', detail: { date: '2024-03-07' } } });
 });

@@ -5,7 +5,7 @@ import { constraintParams, countNotEmpty } from '../parameters.js';
 export const cardinality = constraintClass({
   type: 'Cardinality',
   label: 'Number of names',
-  help: 'The number of names held lies between two bounds.',
+  help: 'The number of names held, long or short, lies between two bounds.',
   kind: 'ineq',
   unit: 'count',
   convex: false,

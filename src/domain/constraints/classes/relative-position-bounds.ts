@@ -20,12 +20,10 @@ export const relativePositionBounds = constraintClass({
   toRows: ({ lower, upper, identifiers }, context) =>
     namesInScope(identifiers, context).map((name) => {
       const weight = context.index[name]!;
-      return {
-        form: 'name',
-        name,
-        lower: stated(lower * weight, 'lower', weight),
-        upper: stated(upper * weight, 'upper', weight),
-        member: context.identifiers[name]!,
-      };
+      const least = stated(lower * weight, 'lower', weight);
+      const most = stated(upper * weight, 'upper', weight);
+      // The larger multiple of a short position is the lower weight.
+      const [below, above] = weight < 0 ? [most, least] : [least, most];
+      return { form: 'name', name, lower: below, upper: above, member: context.identifiers[name]! };
     }),
 });

@@ -2,7 +2,7 @@ import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { frontierOf } from '#domain/optimisation/frontier.js';
 import { nonConvexRows } from '#domain/optimisation/problem.js';
 import { rowSides } from '#domain/optimisation/report.js';
-import { restrictionOf, supportOf } from '#domain/optimisation/restriction.js';
+import { restrictionOf, shortSide, supportOf } from '#domain/optimisation/restriction.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/kkt.js';
@@ -99,7 +99,7 @@ function costOf(types: readonly string[]): Cost {
     if (outcome.kind !== 'solved') return { solve: (solved - begin) / 1e3, frontier: 0, isSolved: false, isConverged: false, binding: [] };
     const { solution } = outcome;
     const rows = nonConvexRows(problem).map(({ row }) => row).filter(({ form }) => form !== 'concentration');
-    const restriction = nonConvexRows(problem).length === 0 ? undefined : restrictionOf(rows, { held: supportOf(solution.weights), large: [], isFinal: true });
+    const restriction = nonConvexRows(problem).length === 0 ? undefined : restrictionOf(rows, { held: supportOf(solution.weights), short: shortSide(solution.weights), large: [], isFinal: true });
     frontierOf({ solver: solvers.solver, problem, means: family.means, riskFreeRate: 0, restriction });
     const traced = process.cpuUsage().user;
     const bound = new Set(rowSides(problem, solution).filter(({ isBinding, placed }) => isBinding && placed.origin.index !== null).map(({ placed }) => placed.origin.type));

@@ -2,7 +2,7 @@ import { shareMarket } from '#domain/market/handle.js';
 import type { Task } from '#jobs/tasks.js';
 import { applyRepairs } from '#market/audit/apply-repairs.js';
 import { auditMarket as audit } from '#market/audit/audit-market.js';
-import { contentHash } from '#market/content.js';
+import { contentHash, rowsOf } from '#market/content.js';
 import { warnOfMarket } from '#market/market-warnings.js';
 import { createProblems } from '#market/problems.js';
 import { warnOfSessions } from '#market/session-warnings.js';
@@ -21,9 +21,6 @@ export const repairMarket: Task<'repair-market'> = async ({ market, repairs, fol
   warnOfMarket(content, problems);
   warnOfSessions(content, { codes: calendars, open: openedCalendars }, problems);
   const hash = await contentHash(content);
-  const spells = [...content.reference.rows.values()].reduce((sum, rows) => sum + rows.length, 0);
-  let bars = 0;
-  for (const price of content.fields.get('CLOSE')!) if (price === price) bars += 1;
   return {
     handle: shareMarket({ ...content, storeId, adjustment: market.adjustment, currency: market.currency ?? null, contentHash: hash }),
     summary: {
@@ -31,7 +28,7 @@ export const repairMarket: Task<'repair-market'> = async ({ market, repairs, fol
       identifiers: content.identifiers.length,
       start: content.dates[0] ?? null,
       end: content.dates.at(-1) ?? null,
-      rows: { market: bars, reference: spells, corporate_actions: content.actions.length, universes: content.universes.length },
+      rows: rowsOf(content),
       bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
       files,
       warnings: problems.findings(),

@@ -1,11 +1,13 @@
 import { openMarket, shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import { refuseWithFindings } from '#domain/refusal.js';
 import type { Task } from '#jobs/tasks.js';
 import { digestContent, type KnownDigests } from '#market/content.js';
 import type { MarketContent } from '#market/market-content.js';
 import { warnOfMarket } from '#market/market-warnings.js';
 import { createProblems } from '#market/problems.js';
 import { refreshContent } from '#market/refresh-content.js';
+import { tellSharedNames } from '#market/series-rows.js';
 import { warnOfSessions } from '#market/session-warnings.js';
 import { openedCalendars } from './opened-calendars.js';
 import { keepOpen, openedMarket } from './open-markets.js';
@@ -16,13 +18,15 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
   const { content, report, taken } = refreshContent(before, openMarket(fresh), options, held.taken);
   control.report(0.5, 'checking');
   const problems = createProblems();
+  tellSharedNames(content.identifiers, content.series, problems);
+  if (problems.errors > 0) throw refuseWithFindings('data store', problems.findings(), 'STORE_READ_FAILED');
   warnOfMarket(content, problems);
   warnOfSessions(content, { codes: calendars, open: openedCalendars }, problems);
-  const isKept = content.reference === before.reference && content.actions === before.actions && content.universes === before.universes;
+  const isKept = content.reference === before.reference && content.actions === before.actions && content.universes === before.universes && content.series === before.series;
   const { hash, digests } = await digestContent(content, knownDigests({ held, fresh, before, content }, { isAdded: !options.full, isKept }));
   const isSameTables = content.identifiers === before.identifiers && held.digests !== undefined && Buffer.compare(digests.tables, held.digests.tables) === 0;
   const market: MarketData = {
-    ...content, ...(isSameTables ? { reference: before.reference, actions: before.actions, universes: before.universes } : {}),
+    ...content, ...(isSameTables ? { reference: before.reference, actions: before.actions, universes: before.universes, ...(before.series === undefined ? {} : { series: before.series }) } : {}),
     storeId: held.storeId, adjustment: held.adjustment, currency: held.currency ?? null, contentHash: hash,
   };
   keepOpen(market);
@@ -42,7 +46,7 @@ function knownDigests({ held, fresh, before, content }: Versions, { isAdded, isK
   const isSameAxis = before.identifiers.length === content.identifiers.length && before.identifiers.every((identifier, n) => identifier === content.identifiers[n]);
   const isSameFields = before.fields.size === content.fields.size && [...before.fields.keys()].every((name) => content.fields.has(name));
   const isPrefix = isAdded && before.dates.length <= content.dates.length && before.dates.every((day, t) => day === content.dates[t]);
-  const isWhole = content.reference !== before.reference && content.actions !== before.actions && content.universes !== before.universes;
+  const isWhole = content.reference !== before.reference && content.actions !== before.actions && content.universes !== before.universes && (before.series === undefined || content.series !== before.series);
   const tables = isKept ? held.digests?.tables : isWhole ? fresh.digests?.tables : undefined;
   return {
     ...(held.digests !== undefined && isSameAxis && isSameFields && isPrefix ? { blocks: { digests: held.digests.blocks, days: before.dates.length } } : {}),

@@ -3,7 +3,6 @@ import type { FactorRiskInput, GroupsViewInput, ReconcileInput, RunViewInput, Ta
 import { formatDay, type Day } from '#domain/days.js';
 import { referenceAt, type MarketData, type ReferenceValue } from '#domain/market/market-data.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
-import type { Engine } from '#kernels/engines/engine.js';
 import { Refusal } from '#domain/refusal.js';
 import { lastAtMost } from '#domain/search.js';
 import { assetView } from '#views/asset-view.js';
@@ -16,7 +15,8 @@ import { reconcileView, type StoredFile } from '#views/reconcile/reconcile-view.
 import type { MeasuredRisk } from '#views/reconcile/risk-checks.js';
 import { riskDecomposition } from '#views/risk-decomposition.js';
 import { weightsView } from '#views/weights-view.js';
-import { benchmarkBook, benchmarkWeights } from './benchmark-books.js';
+import { benchmarkWeights } from './benchmark-books.js';
+import { comparedWith } from './compared.js';
 import { answerBytes } from './hand-over.js';
 import { sharedHashes } from './hash-files.js';
 import { openedMarket } from './open-markets.js';
@@ -75,10 +75,10 @@ function withRuns<T>(paths: readonly string[], use: (runs: readonly RunColumns[]
 async function showWeights({ columns, asOf, risk, benchmark, market: handle }: WeightsViewInput): Promise<object> {
   const held = withRunFile(columns, (run) => readHeld(run, asOf));
   const market = handle && openedMarket(handle);
-  const weightsOf = (engine: Engine): ReadonlyMap<string, number> | null => benchmark && benchmarkWeights(engine, { ...benchmark, market, day: held.weights.day });
   const { compared, measured } = await onEngine((engine) => {
-    const compared = weightsOf(engine);
-    return { compared, measured: risk ? measureRisk(engine, { held, market: market!, benchmark: benchmark && { id: benchmark.indexId, weights: compared! } }) : null };
+    const other = benchmark && comparedWith(benchmark, requireMarket(market), held.header);
+    const compared = other && other.weightsOn(engine, held.weights.day);
+    return { compared, measured: risk ? measureRisk(engine, { held, market: other?.market ?? market!, benchmark: other && { id: other.id, weights: compared! } }) : null };
   });
   return weightsView({
     runId: held.header.run_id,
@@ -89,6 +89,11 @@ async function showWeights({ columns, asOf, risk, benchmark, market: handle }: W
     risk: measured?.risk ?? null,
     activeRisk: measured?.active ?? null,
   });
+}
+
+function requireMarket(market: MarketData | null): MarketData {
+  if (!market) throw new Refusal('NO_DATA_SOURCE', 'No data store is active to run the benchmark on.');
+  return market;
 }
 
 async function showReconciliation(input: ReconcileInput): Promise<object> {
@@ -119,15 +124,15 @@ async function riskOfLast({ columns, market: handle, benchmark }: ReconcileInput
 
 function showFactorRisk({ columns, asOf, benchmark, market: handle, model, factors }: FactorRiskInput): Promise<object> {
   const held = withRunFile(columns, (run) => readHeld(run, asOf));
-  const market = openedMarket(handle);
+  const other = comparedWith(benchmark, openedMarket(handle), held.header);
   return onEngine((engine) => {
-    const compared = benchmarkWeights(engine, { ...benchmark, market, day: held.weights.day });
+    const compared = other.weightsOn(engine, held.weights.day);
     const own = heldByName(held.weights);
-    const window = riskWindow(held, market);
+    const window = riskWindow(held, other.market);
     const { sm } = window;
     const risk = factorRiskOf(engine, window, { weights: heldPositions(sm, own), benchmark: positionsOf(sm, compared), model, factors });
     return riskDecomposition(risk, {
-      benchmark: benchmark.indexId,
+      benchmark: other.id,
       requested_as_of: asOf,
       as_of: formatDay(held.weights.day),
       uncovered: uncoveredOf(sm, risk, new Set([...own.keys(), ...compared.keys()])),
@@ -140,7 +145,7 @@ function showGroups({ columns, start, end, by, benchmark, market: handle }: Grou
   const market = openedMarket(handle);
   return onEngine((engine) =>
     withRunFile(columns, (run) => {
-      const book = benchmark && benchmarkBook(engine, { ...benchmark, market, day: run.i32('days').at(-1)! });
+      const book = benchmark && comparedWith(benchmark, market, run.header).bookTo(engine, run.i32('days').at(-1)!);
       return groupsView(run, {
         window: { start, end },
         by,

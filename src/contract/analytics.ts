@@ -410,7 +410,7 @@ export const RiskDecomposition = z
     model: z.enum(FACTOR_MODELS),
     factors: z.array(z.string()),
     exposures: z.record(z.string(), z.number()).meta({ description: 'Active exposure to each factor.' }),
-    benchmark: z.string().meta({ description: 'Index compared with.' }),
+    benchmark: z.string().meta({ description: 'Index or identifier compared with.' }),
     requested_as_of: z.string().nullable(),
     as_of: z.string().meta({ description: 'Date of the weights.' }),
     covered_weight: z.number().meta({ description: 'Share of the gross active weight that the figures speak for.' }),
@@ -521,7 +521,7 @@ export const analyticsRoutes = routes({
     params,
     query: z.strictObject({
       by: z.string().min(1).max(64).default('SECTOR').meta({ description: 'Reference column to group by.' }),
-      benchmark: Id.optional().meta({ description: 'Index to compare with.' }),
+      benchmark: AssetIdentifier.optional().meta({ description: 'Index to compare with; else an identifier of the served store, a name or a series, held alone.' }),
       ...window,
     }),
     success: { status: 200, description: 'The groups.', schema: GroupAttributionView },
@@ -557,7 +557,7 @@ export const analyticsRoutes = routes({
     params,
     query: z.strictObject({
       as_of: IsoDate.optional().meta({ description: 'The latest date of the run at or before it; the last by default.' }),
-      benchmark: Id.optional().meta({ description: 'Index to compare weights with, run from its definition.' }),
+      benchmark: AssetIdentifier.optional().meta({ description: 'Index to compare weights with, run from its definition; else an identifier of the served store, a name or a series, held alone.' }),
       risk: z.boolean().default(false).meta({ description: 'Adds risk contributions.' }),
     }),
     success: { status: 200, description: 'The weights.', schema: WeightsView },
@@ -572,7 +572,7 @@ export const analyticsRoutes = routes({
     params,
     query: z.strictObject({
       as_of: IsoDate.optional().meta({ description: 'The latest date of the run at or before it; the last by default.' }),
-      benchmark: Id.meta({ description: 'Index to compare with, run from its definition.' }),
+      benchmark: AssetIdentifier.meta({ description: 'Index to compare with, run from its definition; else an identifier of the served store, a name or a series, held alone.' }),
       model: z.enum(FACTOR_MODELS).default('market_sector').meta({ description: 'Market and sectors, or principal components.' }),
       factors: z.int().min(1).max(20).default(5).meta({ description: 'Components of the statistical model.' }),
     }),

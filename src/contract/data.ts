@@ -130,6 +130,23 @@ export const IdentifierSearch = z
   .meta({ id: 'IdentifierSearch' });
 export type IdentifierSearch = z.infer<typeof IdentifierSearch>;
 
+export const SeriesCollection = z
+  .strictObject({
+    series: z.array(
+      z.strictObject({
+        identifier: z.string(),
+        name: z.string().nullable(),
+        currency: z.string().nullable().meta({ description: 'Currency of the values; null: not said.' }),
+        start: z.string().meta({ description: 'First date with a value.' }),
+        end: z.string().meta({ description: 'Last date with a value.' }),
+        values: z.int().min(1).meta({ description: 'Dates with a value.' }),
+      }),
+    ),
+    next: z.string().nullable().meta({ description: 'Value of after for the next page; null on the last one.' }),
+  })
+  .meta({ id: 'SeriesCollection' });
+export type SeriesCollection = z.infer<typeof SeriesCollection>;
+
 const assetParams = z.strictObject({ identifier: AssetIdentifier.meta({ description: 'Asset identifier, percent-encoded.' }) });
 
 const pricesQuery = z.strictObject({
@@ -170,7 +187,7 @@ export const dataRoutes = routes({
     path: '/data/prices/{identifier}',
     scope: 'read',
     tag: 'data',
-    summary: 'Market data of one name.',
+    summary: 'Market data of one name, or the values of a series.',
     description: 'OPEN is the first, HIGH the largest, LOW the smallest, VOLUME the sum and every other column the last value of a week or month. With `Accept: application/vnd.apache.arrow.stream` an Arrow stream whose schema metadata carries the other fields under `body`.',
     params: assetParams,
     query: pricesQuery,
@@ -226,6 +243,17 @@ export const dataRoutes = routes({
     summary: 'Whether a data source is attached.',
     success: { status: 200, description: 'The data source.', schema: DataSourceStatus },
     errors: [],
+  },
+  listSeries: {
+    method: 'GET',
+    path: '/data/series',
+    scope: 'read',
+    tag: 'data',
+    summary: 'Series of the served store: prices that are never constituents.',
+    description: 'Benchmarks, exchange rates and rates of interest from the dataset series. They are in no universe and in no coverage; GET /data/prices/{identifier} gives their values.',
+    query: searchQuery,
+    success: { status: 200, description: 'Series by identifier.', schema: SeriesCollection },
+    errors: ['NO_DATA_SOURCE'],
   },
   searchIdentifiers: {
     method: 'GET',

@@ -33,7 +33,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   params: 'Arguments of the class, by name.',
   document: 'The definition.',
   'BenchmarkRef.id': 'Index id, or market-data identifier.',
-  'BenchmarkRef.kind': '`index`: a stored definition. `identifier`: a series of the market.',
+  'BenchmarkRef.kind': '`index`: a stored definition. `identifier`: a name of the market, or one of the series.',
   price_column: 'Column of the market; ignored when kind is `index`.',
 
   // Dates
@@ -340,6 +340,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   'ImportResult.identifiers': 'Distinct identifiers.',
   'DatasetCoverage.identifiers': 'Distinct identifiers.',
   'IdentifierSearch.identifiers': 'Matching names.',
+  'SeriesCollection.series': 'Series by identifier.',
   'IdentifierSearch.name': 'Display name, when reference data has one.',
   'DataStore.kind': 'Where its data came from.',
   'DataStore.label': 'Name of the file.',

@@ -90,7 +90,7 @@ export const ImportRequest = ImportHeader.extend({
     .record(z.string(), TableFrame)
     .nullable()
     .default(null)
-    .meta({ description: 'Inline tables instead of content: market, reference, corporate_actions, universes.' }),
+    .meta({ description: 'Inline tables instead of content: market, reference, corporate_actions, universes, series.' }),
 }).meta({ id: 'ImportRequest' });
 
 export const ImportResult = z
@@ -235,7 +235,7 @@ export const storeRoutes = routes({
     scope: 'data',
     tag: 'stores',
     summary: 'Registers a folder or database after reading it in full.',
-    description: 'Files are called market, reference, corporate_actions and universes with the ending .parquet, .csv, .csv.gz, .jsonl or .jsonl.gz, or are folders of such files; only market is needed. Every problem is one finding, and nothing is registered then.',
+    description: 'Files are called market, reference, corporate_actions, universes and series with the ending .parquet, .csv, .csv.gz, .jsonl or .jsonl.gz, or are folders of such files; only market is needed. Every problem is one finding, and nothing is registered then.',
     body: {
       schema: DataStoreCreate,
       example: { name: 'US large caps', kind: 'folder', location: '/data/us-large', activate: true },

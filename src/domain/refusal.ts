@@ -14,7 +14,7 @@ export const ERRORS = {
   INDEX_NOT_FOUND: { status: 404, help: 'No index (or strategy) is stored under the id.' },
   RUN_NOT_FOUND: { status: 404, help: 'The index has no stored run.' },
   ASSET_NOT_IN_RUN: { status: 404, help: 'The stored run never held the name.' },
-  BENCHMARK_NOT_FOUND: { status: 404, help: 'The benchmark is neither a stored index nor a series of the served store.' },
+  BENCHMARK_NOT_FOUND: { status: 404, help: 'The benchmark is neither a stored index nor an identifier of the served store: a name of its market or a series.' },
   CONSTRAINT_SET_NOT_FOUND: { status: 404, help: 'No constraint set is stored under the id.' },
   RISK_MODEL_NOT_FOUND: { status: 404, help: 'No risk model is stored under the id.' },
   STRATEGY_NOT_FOUND: { status: 404, help: 'No strategy is stored under the id.' },

@@ -476,13 +476,18 @@ export interface GroupsViewInput {
   readonly market: MarketHandle;
 }
 
+/** An index that a run is compared with, and every document it reaches; without its own document an identifier: a name of the market or a series. */
+export interface ComparedWith {
+  readonly indexId: string;
+  readonly documents: BacktestPlan['documents'];
+}
+
 export interface WeightsViewInput {
   readonly view: 'weights';
   readonly columns: string;
   readonly asOf: string | null;
   readonly risk: boolean;
-  /** Index compared with, and every document it reaches. */
-  readonly benchmark: { readonly indexId: string; readonly documents: BacktestPlan['documents'] } | null;
+  readonly benchmark: ComparedWith | null;
   /** The served market, null when there is none. */
   readonly market: MarketHandle | null;
 }

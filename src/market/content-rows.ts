@@ -1,6 +1,7 @@
 import { createActionRows } from './action-rows.js';
 import type { Cell } from './cells.js';
-import type { MarketContent } from './market-content.js';
+import type { SeriesTable } from '#domain/market/series.js';
+import type { ContentTables, MarketContent } from './market-content.js';
 import type { CsvRecord } from './csv.js';
 import { marketRecords, raggedRow, textCells } from './csv.js';
 import type { Dataset } from './datasets.js';
@@ -8,6 +9,7 @@ import { createMarketRows, type MarketFile, type MarketRows } from './market-row
 import type { Panels } from './panels.js';
 import { cellPath, type Problems } from './problems.js';
 import { createReferenceRows } from './reference-rows.js';
+import { createSeriesRows, tellSharedNames } from './series-rows.js';
 import type { TableRows } from './table-rows.js';
 import { createUniverseRows } from './universe-rows.js';
 
@@ -24,14 +26,14 @@ export interface ContentRows {
   beginMarket(label: string, columns: readonly string[]): { readonly file: MarketFile; readonly market: MarketRows } | undefined;
   rowsOf(dataset: Dataset): number;
   /** The tables beside the market. */
-  toTables(): Omit<MarketContent, keyof Panels>;
+  toTables(): ContentTables;
   /** The content; undefined when anything was wrong. */
   toContent(): MarketContent | undefined;
 }
 
 export function createContentRows(problems: Problems): ContentRows {
   const market = createMarketRows(problems);
-  const tables = { reference: createReferenceRows(problems), corporate_actions: createActionRows(problems), universes: createUniverseRows(problems) };
+  const tables = { reference: createReferenceRows(problems), corporate_actions: createActionRows(problems), universes: createUniverseRows(problems), series: createSeriesRows(problems) };
 
   function beginCells(dataset: Dataset, label: string, columns: readonly string[]): RowSink {
     if (dataset !== 'market') return tables[dataset].beginFile(label, columns);
@@ -39,7 +41,9 @@ export function createContentRows(problems: Problems): ContentRows {
     return file && ((cells) => market.addCells(file, cells));
   }
 
-  const toTables = () => ({ reference: tables.reference.toTable(), actions: tables.corporate_actions.toTable(), universes: tables.universes.toTable() });
+  const toTables = (): ContentTables => ({
+    reference: tables.reference.toTable(), actions: tables.corporate_actions.toTable(), universes: tables.universes.toTable(), ...seriesIn(tables.series.toTable()),
+  });
 
   return {
     beginCells,
@@ -55,9 +59,21 @@ export function createContentRows(problems: Problems): ContentRows {
     toContent() {
       const held = toTables();
       const panels = market.toPanels();
-      return panels && problems.errors === 0 ? { ...panels, ...held } : undefined;
+      const content = panels && withTables(panels, held, problems);
+      return problems.errors === 0 ? content : undefined;
     },
   };
+}
+
+/** The series of a content, if there are any. */
+export function seriesIn(series: SeriesTable): Pick<MarketContent, 'series'> {
+  return series.size === 0 ? {} : { series };
+}
+
+/** Panels and tables as one content; undefined, and told, when a name is in both market and series. */
+export function withTables(panels: Panels, tables: ContentTables, problems: Problems): MarketContent | undefined {
+  tellSharedNames(panels.identifiers, tables.series, problems);
+  return problems.errors > 0 ? undefined : { ...panels, ...tables };
 }
 
 /** What to do with the records of a CSV file of a table. */

@@ -5,9 +5,10 @@ import { compareText } from '#domain/findings.js';
 import type { ContentDigests } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { canonicalTables } from './canonical-tables.js';
+import { datasetRows, type Dataset, type DatasetRows } from './datasets.js';
 import { BLOCK_DAYS, blockDigests, DIGEST_BYTES, type KnownBlocks, type MadeBlocks } from './day-blocks.js';
 import { historyDigests } from './history.js';
-import type { MarketContent } from './market-content.js';
+import type { ContentTables, MarketContent } from './market-content.js';
 
 /** Version of the canonical form: a change of it changes every content hash. */
 const FORMAT = 2;
@@ -38,7 +39,7 @@ export async function contentHash(content: MarketContent): Promise<string> {
  * @cost one pass over the panels of the other days, about 1.5 GB/s; other work of the thread goes on between blocks.
  */
 export async function digestContent(content: MarketContent, known: KnownDigests = {}): Promise<{ readonly hash: string; readonly digests: ContentDigests }> {
-  const { identifiers, dates, fields, reference, actions, universes } = content;
+  const { identifiers, dates, fields } = content;
   const names = [...fields.keys()].toSorted(compareText);
   const digestOf = blockDigests(content);
   const made = known.made?.fields === fields ? known.made.digests : undefined;
@@ -55,13 +56,35 @@ export async function digestContent(content: MarketContent, known: KnownDigests 
     hashed = 0;
     await setImmediate();
   }
-  const tables = known.tables ?? createHash('sha256').update(canonicalTables({ reference, actions, universes })).digest();
+  const tables = known.tables ?? tablesDigest(content);
   const hash = createHash('sha256').update(canonicalJson({ format: FORMAT, days: dates.length, identifiers, fields: names })).update(blocks).update(tables).digest('hex');
   return { hash, digests: { blocks, tables, history: historyDigests(content, known.history) } };
 }
 
+/** A store without series has the digest that it had before there were any. */
+function tablesDigest({ reference, actions, universes, series }: ContentTables): Uint8Array {
+  const hash = createHash('sha256').update(canonicalTables({ reference, actions, universes }));
+  for (const { identifier, currency, name, days, closes } of series?.values() ?? []) hash.update(canonicalJson({ currency, identifier, name, values: days.length })).update(days).update(closes);
+  return hash.digest();
+}
+
 /** Bytes hashed between two rests of the thread: some ten milliseconds. */
 const RESTING_BYTES = 16 << 20;
+
+/** Rows that a content has as tables. @cost one pass over CLOSE */
+export function rowsOf({ fields, reference, actions, universes, series }: MarketContent): DatasetRows {
+  const close = fields.get('CLOSE')!;
+  let market = 0;
+  for (let cell = 0; cell < close.length; cell++) if (close[cell] === close[cell]) market += 1;
+  const rows: Record<Dataset, number> = {
+    market,
+    reference: [...reference.rows.values()].reduce((sum, spells) => sum + spells.length, 0),
+    corporate_actions: actions.length,
+    universes: universes.length,
+    series: [...(series?.values() ?? [])].reduce((sum, { days }) => sum + days.length, 0),
+  };
+  return datasetRows((dataset) => rows[dataset]);
+}
 
 /** Days of the first and the last bar; null for a store without any. */
 export function datesHeld({ dates }: Pick<MarketData, 'dates'>): { readonly start: number; readonly end: number } | null {

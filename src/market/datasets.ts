@@ -4,12 +4,23 @@ import { STORE_DATASETS } from '#domain/documents/store-document.js';
 export const DATASETS = STORE_DATASETS;
 export type Dataset = (typeof DATASETS)[number];
 
+/** Rows of each dataset; those of series are left out where there are none, as most stores have none. */
+export type DatasetRows = Readonly<Record<Exclude<Dataset, 'series'>, number>> & { readonly series?: number };
+
+export function datasetRows(rowsOf: (dataset: Dataset) => number): DatasetRows {
+  const series = rowsOf('series');
+  return {
+    market: rowsOf('market'), reference: rowsOf('reference'), corporate_actions: rowsOf('corporate_actions'), universes: rowsOf('universes'), ...(series === 0 ? {} : { series }),
+  };
+}
+
 /** Columns a dataset cannot do without. */
 export const REQUIRED_COLUMNS: Record<Dataset, readonly string[]> = {
   market: ['identifier', 'date', 'CLOSE'],
   reference: ['identifier'],
   corporate_actions: ['identifier', 'type', 'value', 'ex_date'],
   universes: ['universe', 'identifier'],
+  series: ['identifier', 'date', 'CLOSE'],
 };
 
 /** Columns whose meaning the service knows; they are matched whatever their case and carried under this spelling. */
@@ -18,6 +29,7 @@ export const KNOWN_COLUMNS: Record<Dataset, readonly string[]> = {
   reference: ['identifier', 'valid_from', 'NAME', 'CURRENCY', 'EXCHANGE', 'COUNTRY', 'SECTOR', 'INDUSTRY', 'ISSUER', 'LISTED', 'DELISTED'],
   corporate_actions: ['identifier', 'type', 'value', 'ex_date', 'pay_date', 'status', 'announced', 'related', 'subscription_price'],
   universes: ['universe', 'identifier', 'start', 'end'],
+  series: ['identifier', 'date', 'CLOSE', 'CURRENCY', 'NAME'],
 };
 
 /** Datasets that hold any column besides those that are known. */
@@ -40,6 +52,7 @@ const SPELLING: Record<Dataset, ReadonlyMap<string, string>> = {
   reference: spellings('reference'),
   corporate_actions: spellings('corporate_actions'),
   universes: spellings('universes'),
+  series: spellings('series'),
 };
 
 /** The name under which a column is carried: known columns in their own spelling, any other as it was written. */

@@ -48,7 +48,7 @@ const ENDINGS: readonly { readonly ending: string; readonly as: Pick<SourceFile,
  * @param tables names of files or folders of datasets that are called otherwise.
  */
 export async function folderFiles(folder: string, tables: Readonly<Partial<Record<Dataset, string>>>, locations: Locations, problems: Problems): Promise<DatasetFiles> {
-  const files: Record<Dataset, SourceFile[]> = { market: [], reference: [], corporate_actions: [], universes: [] };
+  const files: Record<Dataset, SourceFile[]> = { market: [], reference: [], corporate_actions: [], universes: [], series: [] };
   const names = await readdir(folder).catch(() => []);
   for (const dataset of DATASETS) {
     const given = tables[dataset];

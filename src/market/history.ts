@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { compareText } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { firstAtLeast } from '#domain/search.js';
+import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import { BLOCK_DAYS, DIGEST_BYTES, type KnownBlocks } from './day-blocks.js';
 
 /** What the tables of a store tell of one day: an action, reference values that begin to hold, a membership that begins or ends. */
@@ -11,7 +11,7 @@ interface Told {
   readonly text: string;
 }
 
-type Tables = Pick<MarketData, 'dates' | 'reference' | 'actions' | 'universes'>;
+type Tables = Pick<MarketData, 'dates' | 'reference' | 'actions' | 'universes' | 'series'>;
 
 /**
  * SHA-256 for each block of days over what the tables tell of the days after the block before up to its last one: two stores with
@@ -28,6 +28,7 @@ export function historyDigests({ dates, ...tables }: Tables, known?: KnownBlocks
   const ends = Int32Array.from({ length: blocks }, (_, block) => dates[Math.min(dates.length, (block + 1) * BLOCK_DAYS) - 1]!);
   const hashes = Array.from({ length: blocks }, () => createHash('sha256'));
   for (const { day, text } of toldBy(tables, { after: whole === 0 ? undefined : after, to: ends.at(-1) ?? -Infinity })) hashes[firstAtLeast(ends, day)]!.update(text);
+  ends.forEach((to, block) => hashSeries(hashes[block]!, tables, { after: block === 0 ? undefined : ends[block - 1]!, to }));
   const digests = new Uint8Array(blocks * DIGEST_BYTES);
   hashes.forEach((hash, block) => digests.set(hash.digest(), block * DIGEST_BYTES));
   if (known !== undefined) digests.set(known.digests.subarray(0, whole * DIGEST_BYTES));
@@ -38,7 +39,16 @@ export function historyDigests({ dates, ...tables }: Tables, known?: KnownBlocks
 export function historyDigest(tables: Omit<Tables, 'dates'>, span: Span): Uint8Array {
   const hash = createHash('sha256');
   for (const { text } of toldBy(tables, span)) hash.update(text);
+  hashSeries(hash, tables, span);
   return hash.digest();
+}
+
+/** Adds the values of series within a span, each with what is said of the series as a whole. */
+function hashSeries(hash: Hash, { series }: Pick<Tables, 'series'>, { after, to }: Span): void {
+  for (const { identifier, currency, name, days, closes } of series?.values() ?? []) {
+    const [first, last] = [after === undefined ? 0 : lastAtMost(days, after) + 1, lastAtMost(days, to) + 1];
+    if (first < last) hash.update(JSON.stringify([identifier, currency, name, last - first])).update(days.subarray(first, last)).update(closes.subarray(first, last));
+  }
 }
 
 interface Span {

@@ -23,6 +23,10 @@ const EXAMPLES: Readonly<Record<Dataset, Rows>> = {
     ['universe', 'identifier', 'start', 'end'],
     ['EXAMPLE', 'EXMPL', '2024-01-02', null],
   ],
+  series: [
+    ['identifier', 'date', 'CLOSE', 'CURRENCY', 'NAME'],
+    ['EXMPL-INDEX', '2024-01-02', 4742.83, 'USD', 'Example index'],
+  ],
 };
 
 export type TemplateFormat = 'xlsx' | 'csv';

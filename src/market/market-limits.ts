@@ -7,6 +7,9 @@ export const ROWS_MAX = 200_000_000;
 /** Identifiers of one store: twice the largest universe a client may name. */
 export const IDENTIFIERS_MAX = 50_000;
 
+/** Rows of the dataset series: a thousand of them over twenty years of days. */
+export const SERIES_ROWS_MAX = 5_000_000;
+
 /** A market of more rows than are read. */
 export class RowsFault extends Error {
   override readonly name = 'RowsFault';

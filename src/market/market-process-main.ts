@@ -3,7 +3,7 @@ import type { ImportHeader } from '#domain/documents/import-request.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ImportAnswer, MarketTaskReport, MarketTaskRequest } from './market-tasks.js';
 import type { Dataset } from './datasets.js';
-import { digestContent } from './content.js';
+import { digestContent, rowsOf } from './content.js';
 import type { MarketContent } from './market-content.js';
 import { createProblems, type Problems } from './problems.js';
 import type { FileDigest } from './digest-file.js';
@@ -131,15 +131,6 @@ async function perform({ task, input, options }: MarketTaskRequest, problems: Pr
       return { content, rows: rowsOf(content), files: written(input.folder, content) };
     }
   }
-}
-
-/** Rows that a content has as tables. */
-function rowsOf({ fields, reference, actions, universes }: MarketContent): SourceRead['rows'] {
-  const close = fields.get('CLOSE')!;
-  let bars = 0;
-  for (let cell = 0; cell < close.length; cell++) if (close[cell] === close[cell]) bars += 1;
-  const spells = [...reference.rows.values()].reduce((sum, rows) => sum + rows.length, 0);
-  return { market: bars, reference: spells, corporate_actions: actions.length, universes: universes.length };
 }
 
 function onProgress(fraction: number, message: string): void {

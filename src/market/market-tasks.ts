@@ -1,7 +1,7 @@
 import type { Finding } from '#domain/findings.js';
 import type { DatabasePlace } from './databases/database-place.js';
 import type { TableNames } from './databases/tables-to-read.js';
-import type { Dataset } from './datasets.js';
+import type { Dataset, DatasetRows } from './datasets.js';
 import type { DatasetFiles } from './folder.js';
 import type { Day } from '#domain/days.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
@@ -57,7 +57,7 @@ export interface ContentSummary {
   /** First and last day of the market dataset; null when no file of it was read. */
   readonly start: Day | null;
   readonly end: Day | null;
-  readonly rows: Readonly<Record<Dataset, number>>;
+  readonly rows: DatasetRows;
   /** Bytes of the files it was read from or written to. */
   readonly bytes: number;
   readonly files: readonly FileDigest[];

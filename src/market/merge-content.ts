@@ -1,7 +1,9 @@
 import { formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { CorporateAction, Membership, ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
+import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
 import { compareActions } from './action-rows.js';
+import { seriesIn, withTables } from './content-rows.js';
 import type { MarketContent } from './market-content.js';
 import { refuseSize } from './market-limits.js';
 import { emptyPanel, type Panels } from './panels.js';
@@ -19,8 +21,33 @@ export function mergeContents(held: MarketContent, added: MarketContent, problem
     reference: mergeReference(held.reference, added.reference, problems),
     actions: mergeActions(held.actions, added.actions),
     universes: mergeUniverses(held.universes, added.universes, problems),
+    ...seriesIn(mergeSeries(held.series, added.series, problems)),
   };
-  return panels === undefined || problems.errors > 0 ? undefined : { ...panels, ...merged };
+  return panels === undefined || problems.errors > 0 ? undefined : withTables(panels, merged, problems);
+}
+
+function mergeSeries(held: SeriesTable = new Map(), added: SeriesTable = new Map(), problems: Problems): SeriesTable {
+  const merged = [...new Set([...held.keys(), ...added.keys()])].toSorted(compareText).map((identifier) => mergeOne(identifier, [held.get(identifier), added.get(identifier)], problems));
+  return new Map(merged.map((series) => [series.identifier, series]));
+}
+
+function mergeOne(identifier: string, [held, added]: readonly [PriceSeries | undefined, PriceSeries | undefined], problems: Problems): PriceSeries {
+  if (held === undefined || added === undefined) return (held ?? added)!; // one of them has it
+  for (const key of ['currency', 'name'] as const) {
+    if (held[key] !== null && added[key] !== null && held[key] !== added[key]) {
+      problems.error({ code: 'DUPLICATE_KEY', path: `series[${identifier}]`, message: `The store holds the ${key.toUpperCase()} ${held[key]} of ${identifier}; ${added[key]} came.`, value: added[key] });
+    }
+  }
+  const closes = new Map([...held.days].map((day, i) => [day, held.closes[i]!]));
+  added.days.forEach((day, i) => {
+    const [before, value] = [closes.get(day), added.closes[i]!];
+    if (before !== undefined && before !== value) {
+      problems.error({ code: 'DUPLICATE_KEY', path: `series[${identifier} ${formatDay(day)}].CLOSE`, message: `The store holds ${before} there already; ${value} came.`, value });
+    }
+    closes.set(day, value);
+  });
+  const days = Int32Array.from(closes.keys()).sort();
+  return { identifier, name: held.name ?? added.name, currency: held.currency ?? added.currency, days, closes: Float64Array.from(days, (day) => closes.get(day)!) };
 }
 
 function mergePanels(held: Panels, added: Panels, problems: Problems): Panels | undefined {

@@ -2,7 +2,7 @@ import { didYouMean } from '#domain/nearest-name.js';
 import type { MarketContent } from './market-content.js';
 import { createContentRows, type ContentRows } from './content-rows.js';
 import { CsvFault, readCsv } from './csv.js';
-import { DATASETS, type Dataset } from './datasets.js';
+import { DATASETS, datasetRows, type Dataset } from './datasets.js';
 import { readFrames, type Frame } from './frames.js';
 import { cellPath, type Problem, type Problems } from './problems.js';
 import type { SourceRead } from './read-source.js';
@@ -32,8 +32,7 @@ export async function readImport(source: ImportSource, problems: Problems): Prom
   }
   const content = rows.toContent();
   if (content === undefined || problems.errors > 0) return undefined;
-  const [market, reference, corporate_actions, universes] = DATASETS.map(rows.rowsOf) as [number, number, number, number]; // one a dataset
-  return { content, rows: { market, reference, corporate_actions, universes } };
+  return { content, rows: datasetRows(rows.rowsOf) };
 }
 
 async function readSheets(bytes: Uint8Array, rows: ContentRows, problems: Problems): Promise<void> {

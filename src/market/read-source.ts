@@ -5,12 +5,13 @@ import { open } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
+import type { SeriesTable } from '#domain/market/series.js';
 import { createActionRows } from './action-rows.js';
 import type { Cell } from './cells.js';
 import type { MarketContent } from './market-content.js';
-import { tableRecords } from './content-rows.js';
+import { seriesIn, tableRecords, withTables } from './content-rows.js';
 import { CsvFault, marketRecords, readCsv } from './csv.js';
-import { DATASETS, type Dataset } from './datasets.js';
+import { DATASETS, datasetRows, type Dataset, type DatasetRows } from './datasets.js';
 import { digestFile, digestMemory, type FileDigest } from './digest-file.js';
 import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName, type DuckDb } from './duckdb.js';
 import { identityOfFile, type DatasetFiles, type SourceFile } from './folder.js';
@@ -25,13 +26,14 @@ import { readTypedMarket, type MarketRead } from './read-typed-market.js';
 import { cellPath, type Problems } from './problems.js';
 import { createReferenceRows } from './reference-rows.js';
 import type { DayFollower } from './scatter-rows.js';
+import { createSeriesRows } from './series-rows.js';
 import type { TableRows } from './table-rows.js';
 import { createUniverseRows } from './universe-rows.js';
 
 /** What a source holds, before anything is made of it. */
 export interface SourceRead {
   readonly content: MarketContent;
-  readonly rows: Readonly<Record<Dataset, number>>;
+  readonly rows: DatasetRows;
   readonly files: readonly FileDigest[];
   /** Tables that were not read, for their files are those that were known. */
   readonly kept?: readonly Dataset[];
@@ -69,11 +71,15 @@ export async function readSource(files: DatasetFiles, problems: Problems, onProg
     const reference = await readTable('reference', files.reference, createReferenceRows(problems), reading);
     const actions = await readTable('corporate_actions', files.corporate_actions, createActionRows(problems), reading);
     const universes = await readTable('universes', files.universes, createUniverseRows(problems), reading);
+    const series = await readTable('series', files.series, createSeriesRows(problems), reading);
     for (const { label } of await changedFiles(files)) problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file changed while it was read.' });
     if (problems.errors > 0 || market === undefined) return undefined;
+    const content = withTables(market.panels, { reference: reference.table, actions: actions.table, universes: universes.table, ...seriesIn(series.table) }, problems);
+    if (content === undefined) return undefined;
+    const rows: Record<Dataset, number> = { market: market.rows, reference: reference.rows, corporate_actions: actions.rows, universes: universes.rows, series: series.rows };
     return {
-      content: { ...market.panels, reference: reference.table, actions: actions.table, universes: universes.table },
-      rows: { market: market.rows, reference: reference.rows, corporate_actions: actions.rows, universes: universes.rows },
+      content,
+      rows: datasetRows((dataset) => rows[dataset]),
       files: reading.digests,
       kept: reading.kept,
     };
@@ -122,7 +128,7 @@ async function readMarket(files: readonly SourceFile[], reading: Reading, isPart
   return panels && { panels, rows: rows.rows };
 }
 
-async function readTable<T extends ReferenceTable | readonly CorporateAction[] | readonly Membership[]>(
+async function readTable<T extends ReferenceTable | readonly CorporateAction[] | readonly Membership[] | SeriesTable>(
   dataset: Dataset, files: readonly SourceFile[], rows: TableRows<T>, reading: Reading,
 ): Promise<{ readonly table: T; readonly rows: number }> {
   if (await isAsKnown(dataset, files, reading)) reading.kept.push(dataset);

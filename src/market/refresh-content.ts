@@ -21,13 +21,17 @@ export interface Refreshed {
  */
 export function refreshContent(held: MarketContent, fresh: MarketContent, options: RefreshOptions, taken?: SharedArrayBuffer): Refreshed {
   const { kept = [] } = options;
-  const tables = {
+  const { series } = kept.includes('series') ? held : fresh;
+  const { panels, ...rest } = options.full ? restatedPanels(held, fresh, options) : grownPanels(held, fresh, options, taken);
+  const content: MarketContent = {
+    identifiers: panels.identifiers,
+    dates: panels.dates,
+    fields: panels.fields,
     reference: kept.includes('reference') ? held.reference : fresh.reference,
     actions: kept.includes('corporate_actions') ? held.actions : fresh.actions,
     universes: kept.includes('universes') ? held.universes : fresh.universes,
+    ...(series === undefined ? {} : { series }),
   };
-  const { panels, ...rest } = options.full ? restatedPanels(held, fresh, options) : grownPanels(held, fresh, options, taken);
-  const content = { ...panels, ...tables };
   return { content, report: refreshReport({ held, fresh, content }, options), taken: rest.taken };
 }
 

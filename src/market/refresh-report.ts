@@ -70,7 +70,9 @@ export function refreshReport({ held, fresh, content }: Versions, { full, isWhol
   return {
     rows_added: sum(all, ({ added }) => added),
     rows_changed: sum(all, ({ changed, removed }) => changed + removed),
-    datasets: { market: countsOf(taken), reference: countsOf(tables.reference), corporate_actions: countsOf(tables.corporate_actions), universes: countsOf(tables.universes) },
+    datasets: {
+      market: countsOf(taken), reference: countsOf(tables.reference), corporate_actions: countsOf(tables.corporate_actions), universes: countsOf(tables.universes), series: countsOf(tables.series),
+    },
     dates_added: content.dates.reduce((count, day) => (oldDays.has(day) ? count : count + 1), 0),
     identifiers_added: content.identifiers.reduce((count, identifier) => (known.has(identifier) ? count : count + 1), 0),
     start: formatDay(content.dates[0]!),

@@ -1,5 +1,5 @@
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { formatDay, type Day } from '#domain/days.js';
+import { formatDay, weekdayOf, type Day } from '#domain/days.js';
 import type { MarketContent } from './market-content.js';
 import type { Problems } from './problems.js';
 
@@ -9,10 +9,8 @@ const DAYS_MAX = 20;
 /** Names and days listed in one finding. */
 const LISTED_MAX = 3;
 
-const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
-
-/** The first day since 1970 was a Thursday. */
-const weekdayOf = (day: Day): string => WEEKDAYS[(((day + 4) % 7) + 7) % 7]!;
+/** By number, Monday first. */
+const WEEKDAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 
 /**
  * Warns of bars on days that are no session of any calendar in use: NOT_A_SESSION. In use are the calendars of the stored indices, and
@@ -36,7 +34,7 @@ export function warnOfSessions(content: MarketContent, { codes, open }: { readon
   }
   for (const { day, names } of days) {
     const listed = names.length > LISTED_MAX ? `${names.slice(0, LISTED_MAX).join(', ')} and more` : names.join(', ');
-    const message = `${names.length} ${names.length === 1 ? 'bar is' : 'bars are'} of ${formatDay(day)}, a ${weekdayOf(day)}, which is no session of ${inUse}: ${listed}. No index on such a calendar sees ${names.length === 1 ? 'it' : 'them'}.`;
+    const message = `${names.length} ${names.length === 1 ? 'bar is' : 'bars are'} of ${formatDay(day)}, a ${WEEKDAYS[weekdayOf(day)]}, which is no session of ${inUse}: ${listed}. No index on such a calendar sees ${names.length === 1 ? 'it' : 'them'}.`;
     problems.warning({ code: 'NOT_A_SESSION', path: `market[${formatDay(day)}]`, message });
   }
 }

@@ -1,9 +1,10 @@
 import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { CorporateAction, Membership, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
-import type { MarketContent } from './market-content.js';
+import type { ContentTables } from './market-content.js';
 import type { Dataset } from './datasets.js';
 import { createRestatements, type RowChanges, type RowCounts } from './restatements.js';
+import { compareSeries } from './series-changes.js';
 
 export type TableDataset = Exclude<Dataset, 'market'>;
 
@@ -27,13 +28,14 @@ interface TableRow {
 /** Rows by what they are found by: two versions of a row have the same key. */
 type Rows = ReadonlyMap<string, readonly TableRow[]>;
 
-const ROWS: Record<TableDataset, (content: Tables) => Rows> = {
+/** Tables that are compared row by row. */
+type RowDataset = Exclude<TableDataset, 'series'>;
+
+const ROWS: Record<RowDataset, (content: ContentTables) => Rows> = {
   reference: ({ reference }) => referenceRows(reference),
   corporate_actions: ({ actions }) => actionRows(actions),
   universes: ({ universes }) => membershipRows(universes),
 };
-
-type Tables = Pick<MarketContent, 'reference' | 'actions' | 'universes'>;
 
 export interface HeldBars {
   /** Names that have bars. */
@@ -46,17 +48,18 @@ export interface HeldBars {
  * One version of the tables against another. What is told of a name without any bar held is no history.
  * @cost a few microseconds a row of both
  */
-export function compareTables(before: Tables, after: Tables, held: HeldBars): Record<TableDataset, TableChanges> {
+export function compareTables(before: ContentTables, after: ContentTables, held: HeldBars): Record<TableDataset, TableChanges> {
   const names = new Set(held.identifiers);
   const rules: Rules = {
     isHistory: (rows) => names.has(rows[0]!.identifier) && firstDay(rows) <= held.lastDay,
     isContinued: (was, is) => (was.end === Infinity && is.end !== undefined && is.end > held.lastDay) || isPaidSince(was, is),
   };
-  const changesOf = (dataset: TableDataset): TableChanges => compareRows(dataset, ROWS[dataset](before), ROWS[dataset](after), rules);
+  const changesOf = (dataset: RowDataset): TableChanges => compareRows(dataset, ROWS[dataset](before), ROWS[dataset](after), rules);
   return {
     reference: before.reference === after.reference ? NO_CHANGES : changesOf('reference'),
     corporate_actions: before.actions === after.actions ? NO_CHANGES : changesOf('corporate_actions'),
     universes: before.universes === after.universes ? NO_CHANGES : changesOf('universes'),
+    series: before.series === after.series ? NO_CHANGES : compareSeries(before.series, after.series),
   };
 }
 
@@ -75,7 +78,7 @@ interface Rules {
   isContinued(was: TableRow, is: TableRow): boolean;
 }
 
-function compareRows(dataset: TableDataset, before: Rows, after: Rows, rules: Rules): TableChanges {
+function compareRows(dataset: RowDataset, before: Rows, after: Rows, rules: Rules): TableChanges {
   const restated = createRestatements();
   const counts = { added: 0, changed: 0, removed: 0 };
   const history = { added: 0, changed: 0, removed: 0 };

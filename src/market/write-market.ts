@@ -1,6 +1,7 @@
 import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ReferenceValue } from '#domain/market/market-data.js';
+import type { SeriesTable } from '#domain/market/series.js';
 import type { MarketContent } from './market-content.js';
 import type { FileDigest } from './digest-file.js';
 import { writeParquet, type ParquetColumn, type RowGroup } from './write-parquet.js';
@@ -22,6 +23,7 @@ export async function writeMarket(folder: string, content: MarketContent, onProg
   if (content.reference.rows.size > 0) await write('reference', [referenceGroup(content)]);
   if (content.actions.length > 0) await write('corporate_actions', [actionGroup(content)]);
   if (content.universes.length > 0) await write('universes', [universeGroup(content)]);
+  if (content.series !== undefined) await write('series', seriesGroups(content.series));
   await syncFolder(folder);
   return files;
 }
@@ -105,4 +107,21 @@ function universeGroup({ universes }: MarketContent): RowGroup {
       { name: 'end', kind: 'day', values: universes.map(({ end }) => end) },
     ],
   };
+}
+
+/** A row group a series. */
+function* seriesGroups(series: SeriesTable): Generator<RowGroup> {
+  for (const { identifier, currency, name, days, closes } of series.values()) {
+    const repeated = (text: string | null): (string | null)[] => Array.from(days, () => text);
+    yield {
+      rows: days.length,
+      columns: [
+        { name: 'identifier', kind: 'text', values: repeated(identifier) },
+        { name: 'date', kind: 'day', values: [...days] },
+        { name: 'CLOSE', kind: 'double', values: closes },
+        { name: 'CURRENCY', kind: 'text', values: repeated(currency) },
+        { name: 'NAME', kind: 'text', values: repeated(name) },
+      ],
+    };
+  }
 }

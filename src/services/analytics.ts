@@ -14,7 +14,7 @@ import { newHashCells } from '#jobs/hash-cells.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
-import type { AnswerBytes, RunLevels, RunViewInput } from '#jobs/tasks.js';
+import type { AnswerBytes, ComparedWith, RunLevels, RunViewInput } from '#jobs/tasks.js';
 import type { Markets, ServedMarket } from '#market/markets.js';
 import { lengthOf, type ArtifactRef, type ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
@@ -135,6 +135,12 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     return { bytes: withHead(await headOf(run), bytes) };
   }
 
+  /** An index, else an identifier of the store that the run is of. */
+  const comparedOf = (run: RunDocument, benchmark: string): Promise<ComparedWith> =>
+    plans.comparedWith(benchmark, async () => {
+      markets.current(); // the store of before a restart may be on its way
+      return (await states.servedMarket(run))?.market;
+    });
   /** A market for a view that tells less without it: none where it is of another store than the run. */
   const ownMarket = async (run: RunDocument, market: ServedMarket | undefined): Promise<ServedMarket | undefined> => ((await states.isOtherStore(run, market)) ? undefined : market);
 
@@ -228,7 +234,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     async groups(runId, { by, benchmark = null, start = null, end = null }, signal) {
       const run = await requireRun(documents, runId);
       assertOrder({ start, end });
-      const compared = benchmark === null ? null : { indexId: benchmark, documents: await plans.benchmarkDocuments(benchmark) };
+      const compared = benchmark === null ? null : await comparedOf(run, benchmark);
       const { handle, market } = await states.requireMarket(run);
       assertReferenceColumn(market, by);
       return stamped(run, held({ view: 'groups', columns: columnsOf(run), start, end, by, benchmark: compared, market: handle }, signal));
@@ -263,13 +269,13 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     },
     async weights(runId, { as_of: asOf = null, benchmark = null, risk }, signal) {
       const run = await requireRun(documents, runId);
-      const compared = benchmark === null ? null : { indexId: benchmark, documents: await plans.benchmarkDocuments(benchmark) };
+      const compared = benchmark === null ? null : await comparedOf(run, benchmark);
       const served = compared || risk ? await states.requireMarket(run) : await ownMarket(run, markets.served());
       return stamped(run, held({ view: 'weights', columns: columnsOf(run), asOf, risk, benchmark: compared, market: served?.handle ?? null }, signal));
     },
     async factorRisk(runId, { as_of: asOf = null, benchmark, model, factors }, signal) {
       const run = await requireRun(documents, runId);
-      const compared = { indexId: benchmark, documents: await plans.benchmarkDocuments(benchmark) };
+      const compared = await comparedOf(run, benchmark);
       const { handle } = await states.requireMarket(run);
       return stamped(run, held({ view: 'factor-risk', columns: columnsOf(run), asOf, benchmark: compared, market: handle, model, factors }, signal));
     },

@@ -9,6 +9,7 @@ import type { StrategyDocument } from '#domain/documents/strategy-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { ComparedWith } from '#jobs/tasks.js';
 import type { DocumentStore } from '#store/documents.js';
 import { reachedBy } from './index-questions.js';
 import { findIndex, requireIndex } from './stored-indices.js';
@@ -20,6 +21,11 @@ export interface BacktestPlans {
   planOf(runId: string, given: BacktestRequest): Promise<BacktestPlan>;
   /** A benchmark index with every document it reaches. @throws Refusal BENCHMARK_NOT_FOUND, DOCUMENT_UNREADABLE */
   benchmarkDocuments(benchmarkId: string): Promise<Record<string, IndexDocument>>;
+  /**
+   * What a view compares a run with: an index, else an identifier of a market, which is asked for only then.
+   * @throws Refusal BENCHMARK_NOT_FOUND, DOCUMENT_UNREADABLE, and what asking for the market refuses
+   */
+  comparedWith(benchmarkId: string, marketOf: () => Promise<MarketData | undefined>): Promise<ComparedWith>;
 }
 
 export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): BacktestPlans {
@@ -63,7 +69,14 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     return reachedBy(documents, (await requireIndex(documents, benchmarkId)).document);
   }
 
-  return { planOf, benchmarkDocuments };
+  async function comparedWith(benchmarkId: string, marketOf: () => Promise<MarketData | undefined>): Promise<ComparedWith> {
+    if (await documents.get('index', benchmarkId) !== undefined) return { indexId: benchmarkId, documents: await benchmarkDocuments(benchmarkId) };
+    const market = await marketOf();
+    if (market?.series?.has(benchmarkId) === true || market?.identifiers.includes(benchmarkId) === true) return { indexId: benchmarkId, documents: {} };
+    throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${benchmarkId} is neither a stored index nor an identifier of the served store.`, { benchmark: benchmarkId });
+  }
+
+  return { planOf, benchmarkDocuments, comparedWith };
 }
 
 /** The terms of a run: as given, else the strategy's, else the defaults. */
@@ -107,11 +120,13 @@ export function assertRunnable({ indexId, documents, request, strategy }: Backte
 function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRequest): void {
   if (benchmark?.kind !== 'identifier') return;
   const { id, price_column: column } = benchmark;
-  if (!market.identifiers.includes(id)) throw new Refusal('BENCHMARK_NOT_FOUND', `The served store holds no identifier ${id}.`, { benchmark: id });
-  if (market.fields.has(column)) return;
-  const accepted = [...market.fields.keys()];
+  const isSeries = market.series?.has(id) === true;
+  if (!isSeries && !market.identifiers.includes(id)) throw new Refusal('BENCHMARK_NOT_FOUND', `The served store holds no identifier ${id}.`, { benchmark: id });
+  const accepted = isSeries ? ['CLOSE'] : [...market.fields.keys()];
+  if (accepted.includes(column)) return;
+  const holder = isSeries ? `series ${id}` : 'served store';
   throw refuseWithFindings('request', [
-    { severity: 'error', code: 'UNKNOWN_FIELD_NAME', message: `The served store has no column ${column}; it has ${accepted.join(', ')}.`, path: 'benchmark.price_column', accepted, value: column },
+    { severity: 'error', code: 'UNKNOWN_FIELD_NAME', message: `The ${holder} has no column ${column}; it has ${accepted.join(', ')}.`, path: 'benchmark.price_column', accepted, value: column },
   ]);
 }
 

@@ -1,11 +1,12 @@
 import type {
   ActionsQuery, BatchQuery, BatchReferenceResponse, CorporateActionsResponse, CoverageResponse, DataSourceStatus, IdentifierSearch, PricesQuery,
-  ReferenceResponse, SearchQuery,
+  ReferenceResponse, SearchQuery, SeriesCollection,
 } from '#contract/data.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
 import type { StoreKind } from '#domain/documents/store-document.js';
 import { LIMITS } from '#domain/limits.js';
 import { ACTION_KINDS, referenceAt, type CorporateAction, type MarketData, type Membership, type ReferenceValue } from '#domain/market/market-data.js';
+import type { PriceSeries } from '#domain/market/series.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { cumulativeRatio, trailingDividend } from '#market/dividends.js';
@@ -43,6 +44,8 @@ export interface Data {
   source(): DataSourceStatus;
   /** @throws Refusal NO_DATA_SOURCE */
   search(query: SearchQuery): IdentifierSearch;
+  /** @throws Refusal NO_DATA_SOURCE */
+  series(query: SearchQuery): SeriesCollection;
 }
 
 /** Four days: a long weekend does not make daily data stale. */
@@ -65,8 +68,9 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
   async function prices(identifier: string, query: PricesQuery, format: 'json' | 'arrow', signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
     const { market, handle } = markets.require();
     const lookup = lookupOf(market);
-    if (!lookup.holds(identifier)) throw unknownIdentifier(identifier, handle.storeId);
-    const held = heldColumns(market);
+    const series = market.series?.get(identifier);
+    if (series === undefined && !lookup.holds(identifier)) throw unknownIdentifier(identifier, handle.storeId);
+    const held = series === undefined ? heldColumns(market) : ['CLOSE'];
     const request: SeriesRequest = {
       ...window(query),
       interval: query.interval,
@@ -74,7 +78,8 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
       adjust: query.adjust,
     };
     assertKnown(request.columns, held, 'columns');
-    const bars = { ...barsOf(market, lookup.positionOf(identifier)), actions: lookup.actionsOf(identifier), adjustment: market.adjustment };
+    const own = series === undefined ? { ...barsOf(market, lookup.positionOf(identifier)), actions: lookup.actionsOf(identifier) } : barsOfSeries(series);
+    const bars = { ...own, adjustment: market.adjustment };
     return (await jobs.query('prices', { identifier, bars, request, format }, signal)).bytes;
   }
 
@@ -172,8 +177,19 @@ export function createData({ markets, jobs, served, now }: DataDependencies): Da
     };
   }
 
+  function series({ q, limit, after }: SearchQuery): SeriesCollection {
+    const wanted = q?.toLowerCase();
+    const isWanted = ({ identifier, name }: PriceSeries): boolean => wanted === undefined || identifier.toLowerCase().includes(wanted) || (name?.toLowerCase().includes(wanted) ?? false);
+    const all = [...(markets.require().market.series?.values() ?? [])].filter((one) => (after === undefined || one.identifier > after) && isWanted(one));
+    const page = all.slice(0, limit);
+    return {
+      series: page.map(({ identifier, name, currency, days }) => ({ identifier, name, currency, start: formatDay(days[0]!), end: formatDay(days.at(-1)!), values: days.length })), // each has a value
+      next: all.length > limit ? page.at(-1)!.identifier : null,
+    };
+  }
+
   return {
-    prices, reference, referenceBatch, corporateActions, coverage, search,
+    prices, reference, referenceBatch, corporateActions, coverage, search, series,
     source() {
       const current: ServedMarket | undefined = markets.current();
       return { configured: current !== undefined, identifiers: current?.market.identifiers.length ?? 0 };
@@ -190,6 +206,11 @@ function barsOf({ dates, fields, identifiers }: MarketData, position: number | u
   const panels = [...fields].map(([name, values]) => ({ name, values }));
   if (position !== undefined) return { dates, fields: panels, names: identifiers.length, position };
   return { dates: new Int32Array(0), fields: panels.map(({ name }) => ({ name, values: new Float64Array(0) })), names: 1, position: 0 };
+}
+
+/** The values of a series as the bars of a market of its own. */
+function barsOfSeries({ days, closes }: PriceSeries): Omit<NameBars, 'adjustment'> {
+  return { dates: days, fields: [{ name: 'CLOSE', values: closes }], names: 1, position: 0, actions: [] };
 }
 
 /** The dates of a window. @throws Refusal INVALID_RANGE */

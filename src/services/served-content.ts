@@ -36,7 +36,7 @@ function changeOf(before: StoreDocument, summary: ContentSummary, { market, hand
   const now = mark === undefined || digests === undefined ? undefined : prefixMark(market, digests, mark.day);
   const hashes = `content_hash ${before.content_hash.slice(0, 12)} before, ${summary.contentHash.slice(0, 12)} now`;
   const rows = DATASETS.flatMap((dataset) => {
-    const [was, is] = [before.rows?.[dataset] ?? 0, summary.rows[dataset]];
+    const [was, is] = [before.rows?.[dataset] ?? 0, summary.rows[dataset] ?? 0];
     return was === is ? [] : [`${dataset} ${was} rows before, ${is} now`];
   });
   const counts = [hashes, ...rows, ...(before.identifiers === summary.identifiers ? [] : [`${before.identifiers ?? 0} identifiers before, ${summary.identifiers} now`])].join('; ');

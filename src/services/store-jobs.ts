@@ -6,7 +6,7 @@ import { StoreDocument } from '#domain/documents/store-document.js';
 import { Refusal } from '#domain/refusal.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import type { Attempt, Completion, JobKind } from '#jobs/job-kind.js';
-import { DATASETS, type Dataset } from '#market/datasets.js';
+import { datasetRows, type Dataset } from '#market/datasets.js';
 import type { ManagedFolders } from '#market/managed-folder.js';
 import { runMarketTask } from '#market/market-process.js';
 import type { RefreshReport } from '#market/refresh-report.js';
@@ -227,8 +227,8 @@ type FreshData = Omit<Addition, 'kind'>;
 /** Rows of each dataset after a refresh: tables that were not read again have those they had. */
 function rowsAfter({ rows }: StoreDocument, { summary, kept }: FreshData, { datasets }: RefreshReport): StoreDocument['rows'] {
   const before = (dataset: Dataset) => rows?.[dataset] ?? 0;
-  const tables = Object.fromEntries(DATASETS.map((dataset) => [dataset, kept.includes(dataset) ? before(dataset) : summary.rows[dataset]]));
-  return { ...tables, market: before('market') + datasets.market.added - datasets.market.removed };
+  const rowsOf = (dataset: Dataset) => (kept.includes(dataset) ? before(dataset) : (summary.rows[dataset] ?? 0));
+  return datasetRows((dataset) => (dataset === 'market' ? before('market') + datasets.market.added - datasets.market.removed : rowsOf(dataset)));
 }
 
 const notServed = (storeId: string) => new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);

@@ -21,7 +21,7 @@ describe('the template', () => {
   test.each(['xlsx', 'csv'] as const)('imports as it is: %s', async (format) => {
     const { read, findings } = await imported({ kind: format, bytes: importTemplate(format) });
     expect(findings).toEqual([]);
-    expect(read?.rows).toEqual({ market: 1, reference: 1, corporate_actions: 1, universes: 1 });
+    expect(read?.rows).toEqual({ market: 1, reference: 1, corporate_actions: 1, universes: 1, series: 1 });
     expect(read?.content.identifiers).toEqual(['EXMPL']);
   });
 

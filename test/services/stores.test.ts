@@ -305,7 +305,7 @@ describe('importing a file', () => {
     expect(response.headers.get('content-disposition')).toMatch(/^attachment; filename="import-template\.(xlsx|zip)"$/);
     const content = Buffer.from(await response.arrayBuffer()).toString('base64');
     const { status, body } = await service.ask<ImportResult>('POST', '/data/import', { store_id: `template-${format}`, name: 'Template', format, content });
-    expect([status, body.rows]).toEqual([201, { market: 1, reference: 1, corporate_actions: 1, universes: 1 }]);
+    expect([status, body.rows]).toEqual([201, { market: 1, reference: 1, corporate_actions: 1, universes: 1, series: 1 }]);
     expect(body.store.content_hash).toBe((await store('template-xlsx')).content_hash);
   });
 

@@ -356,7 +356,7 @@ export interface BatchReferenceResponse {
 export interface BenchmarkRef {
   /** Index id, or market-data identifier. */
   readonly id: string;
-  /** `index`: a stored definition. `identifier`: a series of the market. */
+  /** `index`: a stored definition. `identifier`: a name of the market, or one of the series. */
   readonly kind: 'index' | 'identifier';
   /** Column of the market; ignored when kind is `index`. */
   readonly price_column: string;
@@ -365,7 +365,7 @@ export interface BenchmarkRef {
 export interface BenchmarkRefInput {
   /** Index id, or market-data identifier. */
   readonly id: string;
-  /** `index`: a stored definition. `identifier`: a series of the market. */
+  /** `index`: a stored definition. `identifier`: a name of the market, or one of the series. */
   readonly kind: 'index' | 'identifier';
   /** Column of the market; ignored when kind is `index`. */
   readonly price_column?: string | undefined;
@@ -1973,7 +1973,7 @@ export interface ImportRequest {
   readonly on_exists?: 'refuse' | 'replace' | 'append' | undefined;
   /** The file in base64. */
   readonly content?: string | null | undefined;
-  /** Inline tables instead of content: market, reference, corporate_actions, universes. */
+  /** Inline tables instead of content: market, reference, corporate_actions, universes, series. */
   readonly tables?: Readonly<Record<string, TableFrame>> | null | undefined;
 }
 
@@ -3157,7 +3157,7 @@ export interface RefreshResult {
   /** Changed and removed values, those of the market by date, identifier and column first; at most 1000. A column of an action or a membership is told with its type or universe: DIVIDEND.value. */
   readonly restatements: readonly ({
     /** Which table. */
-    readonly dataset: 'market' | 'reference' | 'corporate_actions' | 'universes';
+    readonly dataset: 'market' | 'reference' | 'corporate_actions' | 'universes' | 'series';
     /** Asset identifier. */
     readonly identifier: string;
     /** The date. */
@@ -3453,7 +3453,7 @@ export interface RiskDecomposition {
   readonly factors: readonly string[];
   /** Active exposure to each factor. */
   readonly exposures: Readonly<Record<string, number>>;
-  /** Index compared with. */
+  /** Index or identifier compared with. */
   readonly benchmark: string;
   /** The query, echoed; null when omitted. */
   readonly requested_as_of: string | null;
@@ -3753,6 +3753,26 @@ export interface SeasoningFilterRule {
   readonly type: 'SeasoningFilter';
   /** Arguments of the class, by name. */
   readonly params?: SeasoningFilterParams | undefined;
+}
+
+export interface SeriesCollection {
+  /** Series by identifier. */
+  readonly series: readonly ({
+    /** Asset identifier. */
+    readonly identifier: string;
+    /** Display name. */
+    readonly name: string | null;
+    /** Currency of the values; null: not said. */
+    readonly currency: string | null;
+    /** First date with a value. */
+    readonly start: string;
+    /** Last date with a value. */
+    readonly end: string;
+    /** Dates with a value. */
+    readonly values: number;
+  })[];
+  /** Value of after for the next page; null on the last one. */
+  readonly next: string | null;
 }
 
 /** A dated series; pd.Series(**payload) works as is. */
@@ -5337,7 +5357,7 @@ export interface Operations {
     request: { readonly body?: GenerateSyntheticRequest | null | undefined };
     answer: GenerateJobStatus;
   };
-  /** Market data of one name. */
+  /** Market data of one name, or the values of a series. */
   getPrices: {
     request: { readonly params: { readonly identifier: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly columns?: readonly string[] | undefined; readonly adjust?: 'none' | 'splits' | 'total' | undefined } | undefined };
     answer: PricesResponse;
@@ -5366,6 +5386,11 @@ export interface Operations {
   getDataSource: {
     request: Readonly<Record<never, never>>;
     answer: DataSourceStatus;
+  };
+  /** Series of the served store: prices that are never constituents. */
+  listSeries: {
+    request: { readonly query?: { readonly q?: string | undefined; readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
+    answer: SeriesCollection;
   };
   /** Names of the served store, searched by identifier or name. */
   searchIdentifiers: {
@@ -5492,6 +5517,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getCorporateActions: 'GET /data/corporate-actions/{identifier}',
   getCoverage: 'GET /data/coverage',
   getDataSource: 'GET /data/source',
+  listSeries: 'GET /data/series',
   searchIdentifiers: 'GET /data/identifiers',
   listWatchlists: 'GET /data/watchlists',
   getWatchlist: 'GET /data/watchlists/{watchlist_id}',

@@ -14,7 +14,7 @@ export const Adjustment = z.enum(['none', 'splits', 'total']).meta({ description
 export const DeclaredCurrency = CurrencyCode.nullable().meta({ description: 'Currency of the prices of names that have no CURRENCY of their own; null for none declared.' });
 
 /** The datasets of a store, in the order in which they are read and reported. */
-export const STORE_DATASETS = ['market', 'reference', 'corporate_actions', 'universes'] as const;
+export const STORE_DATASETS = ['market', 'reference', 'corporate_actions', 'universes', 'series'] as const;
 
 /** Names of the datasets a store may hold elsewhere than under the dataset's own name. */
 export const TableNames = z.partialRecord(z.enum(STORE_DATASETS), z.string().min(1).max(200));

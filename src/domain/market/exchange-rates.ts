@@ -2,6 +2,7 @@ import { lastAtMost } from '../search.js';
 import { Refusal } from '../refusal.js';
 import type { MarketData } from './market-data.js';
 import { isBlank, referenceSpells, spellAt } from './reference-spells.js';
+import { carriedCloses } from './series.js';
 import type { SessionMarket } from './session-market.js';
 
 /** Units of a currency that trade in hundredths of another. */
@@ -31,7 +32,7 @@ export interface ExchangeRates {
 const cached = new WeakMap<SessionMarket, Map<string, ExchangeRates>>();
 
 /**
- * The rates of a market into a currency: CLOSE of `{CCY}{currency}`, else the inverse of the opposite pair, carried forward.
+ * The rates of a market into a currency: CLOSE of `{CCY}{currency}`, a name or a series, else the inverse of the opposite pair, carried forward.
  * A name without CURRENCY is in the currency that the store declares, in the target currency where it declares none; a rate has none.
  * @cost O(S) for each foreign currency, once per market and currency
  */
@@ -107,16 +108,26 @@ function unitOf(code: string): { readonly major: string; readonly scale: number 
   return MINOR_UNITS[code] ?? { major: code, scale: 1 };
 }
 
-/** One unit of `from` in `to` on every session, [S]; undefined when the store holds neither pair. */
-function rateSeries(sm: SessionMarket, from: string, to: string): Float64Array | undefined {
+/** Market identifier or series that gives the price of one currency in another. */
+export function pairOf(from: string, to: string): string {
+  return `${unitOf(from).major}${unitOf(to).major}`;
+}
+
+/** One unit of `from` in `to` on every session, [S]; undefined when the store holds neither pair. @cost O(S) */
+export function rateSeries(sm: SessionMarket, from: string, to: string): Float64Array | undefined {
   const source = unitOf(from);
   const target = unitOf(to);
   const scale = source.scale / target.scale;
   if (source.major === target.major) return new Float64Array(sm.sessions.length).fill(scale);
-  const direct = sm.columnOf(`${source.major}${target.major}`);
-  if (direct >= 0) return carriedSeries(sm, direct, (rate) => rate * scale);
-  const inverse = sm.columnOf(`${target.major}${source.major}`);
-  return inverse < 0 ? undefined : carriedSeries(sm, inverse, (rate) => scale / rate);
+  return pairSeries(sm, `${source.major}${target.major}`, (rate) => rate * scale) ?? pairSeries(sm, `${target.major}${source.major}`, (rate) => scale / rate);
+}
+
+/** A pair of currencies on every session, [S]: a name of the market or a series; undefined when the store holds neither. */
+function pairSeries(sm: SessionMarket, pair: string, convert: (rate: number) => number): Float64Array | undefined {
+  const column = sm.columnOf(pair);
+  if (column >= 0) return carriedSeries(sm, column, convert);
+  const series = sm.market.series?.get(pair);
+  return series && carriedCloses(series, sm.sessions).map(convert);
 }
 
 /** The latest bar at or before each session, on whatever day of the store it lies; NaN before the first. */

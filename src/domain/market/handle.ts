@@ -1,4 +1,5 @@
 import { ACTION_KINDS, type Adjustment, type CorporateAction, type MarketData, type Membership, type ReferenceRow } from './market-data.js';
+import type { PriceSeries } from './series.js';
 
 /**
  * A market as it crosses threads: panels by reference in shared memory, the tables once as UTF-8 JSON in shared memory.
@@ -14,7 +15,7 @@ export interface MarketHandle {
   readonly dates: SharedArrayBuffer;
   /** Float64 panels [T x N], each at the beginning of memory that may have room for days to come. */
   readonly fields: readonly { readonly name: string; readonly values: SharedArrayBuffer }[];
-  /** UTF-8 JSON of identifiers, reference, actions and universes: a line for the axes and one for so many rows of a table. */
+  /** UTF-8 JSON of identifiers, reference, actions, universes and series: a line for the axes and one for so many rows of a table. */
   readonly tables: SharedArrayBuffer;
   /** Where each action lies in the tables: Int32 rows of ex day, 1 when it pays cash, first byte, length, and column of its name or -1, [A x 5]. */
   readonly actionPlaces: SharedArrayBuffer;
@@ -53,7 +54,13 @@ interface Axes {
   readonly columns: string[];
 }
 
-type Line = { readonly rows: [string, ReferenceRow[]][] } | { readonly actions: CorporateAction[] } | { readonly universes: Membership[] };
+type Line = { readonly rows: [string, ReferenceRow[]][] } | { readonly actions: CorporateAction[] } | { readonly universes: Membership[] } | { readonly series: SeriesLine };
+
+/** A series with its days and values as plain lists. */
+interface SeriesLine extends Omit<PriceSeries, 'days' | 'closes'> {
+  readonly days: number[];
+  readonly closes: number[];
+}
 
 /** The tables of a market in shared memory. */
 export type SharedTables = Pick<MarketHandle, 'tables' | 'actionPlaces'>;
@@ -76,8 +83,12 @@ function shareTables(market: MarketData): SharedTables {
   const axes: Axes = { identifiers: [...market.identifiers], columns: [...market.reference.columns] };
   const before = textOf([axes, ...spellLines(market.reference.rows)]);
   const { text: actions, places } = actionLines(market, new TextEncoder().encode(before).length);
-  const tables = before + actions + textOf(inLines(market.universes, (universes) => ({ universes })));
+  const tables = before + actions + textOf([...inLines(market.universes, (universes) => ({ universes })), ...seriesLines(market)]);
   return { tables: sharedBytes(new TextEncoder().encode(tables)), actionPlaces: sharedBytes(places) };
+}
+
+function seriesLines({ series }: Pick<MarketData, 'series'>): Line[] {
+  return [...(series?.values() ?? [])].map(({ days, closes, ...about }) => ({ series: { ...about, days: [...days], closes: [...closes] } }));
 }
 
 function textOf(lines: readonly (Axes | Line)[]): string {
@@ -215,6 +226,7 @@ function* openings(handle: MarketHandle): Generator<void, MarketData> {
   const rows = new Map<string, readonly ReferenceRow[]>();
   const actions: CorporateAction[] = [];
   const universes: Membership[] = [];
+  const series = new Map<string, PriceSeries>();
   let axes: Axes | undefined;
   for (let from = 0; from < bytes.length;) {
     const end = bytes.indexOf(NEWLINE, from);
@@ -223,12 +235,13 @@ function* openings(handle: MarketHandle): Generator<void, MarketData> {
     if ('rows' in line) for (const [identifier, spells] of line.rows) rows.set(identifier, spells);
     else if ('actions' in line) for (const action of line.actions) actions.push(action);
     else if ('universes' in line) for (const spell of line.universes) universes.push(spell);
+    else if ('series' in line) series.set(line.series.identifier, { ...line.series, days: Int32Array.from(line.series.days), closes: Float64Array.from(line.series.closes) });
     else axes = line;
     from = to + 1;
     yield;
   }
   const { identifiers, columns } = axes!; // the first line
-  return { ...openPanels(handle, identifiers), reference: { columns, rows }, actions, universes };
+  return { ...openPanels(handle, identifiers), reference: { columns, rows }, actions, universes, ...(series.size === 0 ? {} : { series }) };
 }
 
 type PanelsOfMarket = Pick<MarketData, 'storeId' | 'contentHash' | 'adjustment' | 'currency' | 'identifiers' | 'dates' | 'fields'>;
@@ -241,8 +254,8 @@ function openPanels(handle: MarketHandle, identifiers: readonly string[]): Panel
 }
 
 /** The market of a handle whose identifiers and tables are those of a market that is open. */
-export function reopenMarket(handle: MarketHandle, { identifiers, reference, actions, universes }: MarketData): MarketData {
-  return { ...openPanels(handle, identifiers), reference, actions, universes };
+export function reopenMarket(handle: MarketHandle, { identifiers, reference, actions, universes, series }: MarketData): MarketData {
+  return { ...openPanels(handle, identifiers), reference, actions, universes, ...(series === undefined ? {} : { series }) };
 }
 
 /** JSON writes a line break inside a text as an escape. */

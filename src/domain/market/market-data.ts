@@ -1,4 +1,5 @@
 import type { Day } from '../days.js';
+import type { SeriesTable } from './series.js';
 
 /** Price basis of CLOSE in a store: as traded, divided by later splits, or by splits and dividends. */
 export type Adjustment = 'none' | 'splits' | 'total';
@@ -33,6 +34,8 @@ export interface MarketData {
   readonly settledCash?: boolean;
   /** In the order of universe, identifier, start. */
   readonly universes: readonly Membership[];
+  /** Prices that are never constituents; absent where the store has none. None of them is a name of the market. */
+  readonly series?: SeriesTable;
 }
 
 export type ReferenceValue = string | number | boolean | null;

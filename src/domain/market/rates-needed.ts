@@ -9,7 +9,7 @@ import { isBlank, referenceSpells, type ReferenceSpell } from './reference-spell
  */
 export function missingRates(market: MarketData, { currency, universe }: IndexDocument): string[] {
   const listed = universe?.kind === 'list' ? new Set(universe.identifiers) : undefined;
-  const held = new Set(market.identifiers);
+  const held = new Set([...market.identifiers, ...(market.series?.keys() ?? [])]);
   const to = majorUnit(currency);
   const missing = new Set<string>();
   for (const [code, names] of namesByCurrency(market)) {

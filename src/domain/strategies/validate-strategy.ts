@@ -54,7 +54,7 @@ export function strategyProblems(strategy: Raw, { indexOf, isConstraintSet, mark
   const { id, kind } = benchmark as { readonly id?: unknown; readonly kind?: unknown };
   if (typeof id !== 'string') return findings;
   if (kind === 'index' && indexOf(id) === undefined) findings.push(unknownIndex(id, 'benchmark.id'));
-  if (kind === 'identifier' && market !== undefined && !market.identifiers.includes(id)) {
+  if (kind === 'identifier' && market !== undefined && !market.identifiers.includes(id) && market.series?.has(id) !== true) {
     findings.push({ severity: 'warning', code: 'UNKNOWN_IDENTIFIER', path: 'benchmark.id', message: `The served store does not hold ${id}.`, value: id });
   }
   return findings;

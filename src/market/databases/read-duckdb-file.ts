@@ -1,7 +1,7 @@
-import { DATASETS } from '../datasets.js';
+import { DATASETS, datasetRows } from '../datasets.js';
 import { digestFile } from '../digest-file.js';
 import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName } from '../duckdb.js';
-import { createContentRows } from '../content-rows.js';
+import { createContentRows, withTables } from '../content-rows.js';
 import { columnsOf, marketColumns } from '../parquet.js';
 import { tellMarketProblems } from '../parquet-problems.js';
 import type { Problems } from '../problems.js';
@@ -46,15 +46,16 @@ export async function readDuckDbFile(path: string, named: TableNames, problems: 
       rows.toTables();
       return undefined;
     }
-    const others = { reference: rows.rowsOf('reference'), corporate_actions: rows.rowsOf('corporate_actions'), universes: rows.rowsOf('universes') };
     if (columns.kind === 'cells') {
       await cells('market');
       const content = rows.toContent();
-      return content && { content, rows: { market: rows.rowsOf('market'), ...others }, files: [await digesting] };
+      return content && { content, rows: datasetRows(rows.rowsOf), files: [await digesting] };
     }
     const market = await readTypedMarket(duck, { files: [], scan, numberedScan, columns }, problems, (fraction) => onProgress(0.2 + 0.7 * fraction, 'reading market'), follower);
     const beside = rows.toTables();
-    return market && problems.errors === 0 ? { content: { ...market.panels, ...beside }, rows: { market: market.rows, ...others }, files: [await digesting] } : undefined;
+    const content = market && withTables(market.panels, beside, problems);
+    if (content === undefined || problems.errors > 0) return undefined;
+    return { content, rows: datasetRows((dataset) => (dataset === 'market' ? market.rows : rows.rowsOf(dataset))), files: [await digesting] };
   } catch (error) {
     problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${reasonOf(error)}` });
     return undefined;

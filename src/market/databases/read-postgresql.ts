@@ -4,7 +4,7 @@ import type { Day } from '#domain/days.js';
 import { createByteTexts } from '../byte-texts.js';
 import type { Cell } from '../cells.js';
 import { createContentRows, type ContentRows } from '../content-rows.js';
-import { columnName, DATASETS, type Dataset } from '../datasets.js';
+import { columnName, DATASETS, datasetRows, type Dataset } from '../datasets.js';
 import type { Problems } from '../problems.js';
 import type { SourceRead } from '../read-source.js';
 import { createCopyDecoder } from './copy-decoder.js';
@@ -51,7 +51,7 @@ export async function readPostgresql(place: Place, named: TableNames, problems: 
     await client.query('COMMIT');
     const content = rows.toContent();
     if (content === undefined || problems.errors > 0) return undefined;
-    return { content, rows: Object.fromEntries(DATASETS.map((dataset) => [dataset, rows.rowsOf(dataset)])) as SourceRead['rows'], files: [] }; // one a dataset
+    return { content, rows: datasetRows(rows.rowsOf), files: [] };
   } catch (error) {
     problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${sentence(error, place)}` });
     return undefined;

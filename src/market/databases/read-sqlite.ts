@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import sqlite from 'node-sqlite3-wasm';
 import type { Cell } from '../cells.js';
 import { createContentRows, type ContentRows } from '../content-rows.js';
-import { DATASETS } from '../datasets.js';
+import { DATASETS, datasetRows } from '../datasets.js';
 import { digestFile } from '../digest-file.js';
 import type { Problems } from '../problems.js';
 import type { SourceRead } from '../read-source.js';
@@ -41,8 +41,7 @@ export async function readSqlite(path: string, named: TableNames, problems: Prob
     readTables(copy, named, rows, problems, onProgress);
     const content = rows.toContent();
     if (content === undefined || problems.errors > 0) return undefined;
-    const counts = Object.fromEntries(DATASETS.map((dataset) => [dataset, rows.rowsOf(dataset)])) as SourceRead['rows']; // one a dataset
-    return { content, rows: counts, files: [digest] };
+    return { content, rows: datasetRows(rows.rowsOf), files: [digest] };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -27,12 +27,15 @@ const TABLES = [
   "INSERT INTO corporate_actions VALUES ('A', 'DIVIDEND', 0.25, '2024-01-03', 'paid')",
   'CREATE TABLE universes (universe text, identifier text, "start" date, "end" date)',
   "INSERT INTO universes VALUES ('ALL', 'A', '2024-01-01', NULL)",
+  'CREATE TABLE series (identifier text, date date, "CLOSE" double precision, "CURRENCY" text)',
+  "INSERT INTO series VALUES ('INDEX', '2024-01-03', 4704.81, 'USD'), ('INDEX', '2024-01-02', 4742.83, 'USD')",
 ];
 const FILES = {
   'market.csv': 'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10.5,100\nB,2024-01-02,20.25,\nA,2024-01-03,11.5,9007199254740991\n',
   'reference.csv': 'identifier,NAME,SCORE\nA,Alpha,1.5\nB,Beta,\n',
   'corporate_actions.csv': 'identifier,type,value,ex_date,status\nA,DIVIDEND,0.25,2024-01-03,paid\n',
   'universes.csv': 'universe,identifier,start,end\nALL,A,2024-01-01,\n',
+  'series.csv': 'identifier,date,CLOSE,CURRENCY\nINDEX,2024-01-02,4742.83,USD\nINDEX,2024-01-03,4704.81,USD\n',
 };
 
 async function expectedHash(): Promise<string> {
@@ -61,7 +64,7 @@ describe('a SQLite file', () => {
     const { found, findings } = await read({ kind: 'sqlite', path });
     expect(findings).toEqual([]);
     expect(await contentHash(found!.content)).toBe(await expectedHash());
-    expect(found!.rows).toEqual({ market: 3, reference: 2, corporate_actions: 1, universes: 1 });
+    expect(found!.rows).toEqual({ market: 3, reference: 2, corporate_actions: 1, universes: 1, series: 2 });
     expect(readdirSync(join(path, '..'))).toEqual(['market.db']);
   });
 
@@ -152,7 +155,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     const { found, findings } = await read(place());
     expect(findings).toEqual([]);
     expect(await contentHash(found!.content)).toBe(await expectedHash());
-    expect(found!.rows).toEqual({ market: 3, reference: 2, corporate_actions: 1, universes: 1 });
+    expect(found!.rows).toEqual({ market: 3, reference: 2, corporate_actions: 1, universes: 1, series: 2 });
   });
 
   test.each([

@@ -1,6 +1,8 @@
+import { pairOf, rateSeries } from '../../market/exchange-rates.js';
 import { growthOf } from '../../market/growth.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
+import { closeOn, type PriceSeries } from '../../market/series.js';
 import { panelRow, type SessionMarket } from '../../market/session-market.js';
 import { Refusal } from '../../refusal.js';
 import { relativeMetrics, type DatedSeries, type RelativeMetrics } from '../../analytics/relative.js';
@@ -9,7 +11,7 @@ import type { Composer, Compositions } from './compositions.js';
 import { bookDays, indexBook, indexTerms } from './index-run.js';
 import type { BacktestRequest } from '../plan.js';
 import { lastAtMost } from '../../search.js';
-import type { Day } from '../../days.js';
+import { formatDay, type Day } from '../../days.js';
 import { coverageOf, type CalendarCoverage } from './window.js';
 
 /** An external benchmark over a run. */
@@ -74,6 +76,8 @@ interface SeriesSpan {
 /** A bare level series over a span, rebased to 100 on its first date. @throws Refusal BENCHMARK_NOT_FOUND */
 export function bareSeries(index: Pick<Compositions, 'sm' | 'treatment' | 'document'>, reference: NonNullable<BacktestRequest['benchmark']>, { from, to, begin }: SeriesSpan) {
   const { sm, treatment } = index;
+  const external = reference.kind === 'identifier' ? sm.market.series?.get(reference.id) : undefined;
+  if (external !== undefined) return rebased(sm, { levels: externalLevels(index, external, { from, to }), level: Number.NaN, from, first: begin.first, variant: 'raw' });
   const column = sm.columnOf(reference.id);
   const panel = reference.kind === 'identifier' ? sm.market.fields.get(reference.price_column) : undefined;
   if (reference.kind !== 'identifier' || column < 0 || !panel) {
@@ -82,10 +86,43 @@ export function bareSeries(index: Pick<Compositions, 'sm' | 'treatment' | 'docum
   const isClose = reference.price_column === 'CLOSE';
   const span = { column, from, to };
   const { levels, level } = isClose ? growLevels(sm, growthOf(sm, indexTerms(index)), span, begin.level) : { levels: rawLevels(sm, panel, span), level: Number.NaN };
+  return rebased(sm, { levels, level, from, first: begin.first, variant: isClose ? variantOn(sm.market, treatment.dividends) : 'raw' });
+}
+
+interface Levels {
+  /** NaN on sessions without one, from a session on. */
+  readonly levels: Float64Array;
+  readonly level: number;
+  readonly from: number;
+  /** What its first date is rebased from, NaN where that is among the levels. */
+  readonly first: number;
+  readonly variant: BenchmarkRun['variant'];
+}
+
+function rebased(sm: SessionMarket, { levels, level, from, first: begun, variant }: Levels) {
   const known = [...levels.keys()].filter((at) => levels[at] === levels[at]);
-  const first = begin.first === begin.first ? begin.first : (levels[known[0] ?? 0] ?? Number.NaN);
+  const first = begun === begun ? begun : (levels[known[0] ?? 0] ?? Number.NaN);
   const series: DatedSeries = { days: Int32Array.from(known, (at) => sm.sessions[from + at]!), values: Float64Array.from(known, (at) => (100 * levels[at]!) / first) };
-  return { series, end: { level, first }, variant: isClose ? variantOn(sm.market, treatment.dividends) : ('raw' as const) };
+  return { series, end: { level, first }, variant };
+}
+
+/**
+ * A series of the store in the currency of an index, NaN on sessions without a value of its own, [to - from + 1].
+ * @throws Refusal FX_MISSING, NUMERIC_FAILURE for a value of 0 or less, from which nothing can have grown
+ */
+function externalLevels({ sm, document }: Pick<Compositions, 'sm' | 'document'>, series: PriceSeries, { from, to }: Pick<Span, 'from' | 'to'>): Float64Array {
+  const { identifier } = series;
+  const currency = series.currency ?? sm.market.currency ?? document.currency;
+  const rates = currency === document.currency ? null : rateSeries(sm, currency, document.currency);
+  return Float64Array.from({ length: to - from + 1 }, (_, at) => {
+    const day = sm.sessions[from + at]!;
+    const close = closeOn(series, day);
+    if (close <= 0) throw new Refusal('NUMERIC_FAILURE', `The benchmark ${identifier} is ${close} on ${formatDay(day)}; a level greater than 0 is needed.`);
+    const rate = rates === null || close !== close ? 1 : rates?.[from + at];
+    if (rate !== undefined && rate === rate) return close * rate;
+    const pair = pairOf(currency, document.currency);
+    throw new Refusal('FX_MISSING', `The benchmark ${identifier} needs the exchange rate ${pair}, which the store does not hold on ${formatDay(day)}.`, { identifier, pair });
+  });
 }
 
 interface Span {

@@ -1,0 +1,34 @@
+import type { Day } from '../days.js';
+import { lastAtMost } from '../search.js';
+
+/** Prices of what is never a constituent: an index, an exchange rate, a rate of interest. */
+export interface PriceSeries {
+  readonly identifier: string;
+  readonly name: string | null;
+  /** Currency of the prices, null where it is not said. */
+  readonly currency: string | null;
+  /** Days with a value, ascending, [P]. */
+  readonly days: Int32Array;
+  /** CLOSE of those days, [P]. */
+  readonly closes: Float64Array;
+}
+
+/** The series of a store by identifier, in code-point order. */
+export type SeriesTable = ReadonlyMap<string, PriceSeries>;
+
+/** CLOSE of a day itself, NaN where the series has none. */
+export function closeOn({ days, closes }: PriceSeries, day: Day): number {
+  const at = lastAtMost(days, day);
+  return at >= 0 && days[at] === day ? closes[at]! : Number.NaN;
+}
+
+/** Latest CLOSE at or before each of some ascending days, NaN before the first, [days]. */
+export function carriedCloses({ days, closes }: PriceSeries, on: Int32Array): Float64Array {
+  const carried = new Float64Array(on.length);
+  let at = -1;
+  for (let s = 0; s < on.length; s++) {
+    while (at + 1 < days.length && days[at + 1]! <= on[s]!) at++;
+    carried[s] = at < 0 ? Number.NaN : closes[at]!;
+  }
+  return carried;
+}

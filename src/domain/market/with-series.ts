@@ -1,0 +1,40 @@
+import { compareText } from '../findings.js';
+import { lastAtMost } from '../search.js';
+import type { MarketData } from './market-data.js';
+import type { PriceSeries } from './series.js';
+
+const kept = new WeakMap<MarketData, Map<string, MarketData>>();
+
+/**
+ * A market with one of its series as a name beside the others, for what is asked about a series as if it were held: CLOSE alone, on the
+ * days of the market. The market itself, and whatever is decided on it, has no such name.
+ * @cost a copy of CLOSE, once for a market and series
+ */
+export function withSeries(market: MarketData, series: PriceSeries): MarketData {
+  const known = kept.get(market) ?? new Map<string, MarketData>();
+  kept.set(market, known);
+  const made = known.get(series.identifier) ?? widened(market, series);
+  known.set(series.identifier, made);
+  return made;
+}
+
+function widened(market: MarketData, { identifier, currency, days, closes }: PriceSeries): MarketData {
+  const { dates, reference } = market;
+  const width = market.identifiers.length;
+  const identifiers = [...market.identifiers, identifier].toSorted(compareText);
+  const at = identifiers.indexOf(identifier);
+  const old = market.fields.get('CLOSE')!;
+  const close = new Float64Array(dates.length * (width + 1)).fill(Number.NaN);
+  for (let t = 0; t < dates.length; t++) {
+    const row = t * (width + 1);
+    close.set(old.subarray(t * width, t * width + at), row);
+    close.set(old.subarray(t * width + at, (t + 1) * width), row + at + 1);
+  }
+  days.forEach((day, i) => {
+    const t = lastAtMost(dates, day);
+    if (dates[t] === day) close[t * (width + 1) + at] = closes[i]!;
+  });
+  const columns = reference.columns.includes('CURRENCY') ? reference.columns : [...reference.columns, 'CURRENCY'];
+  const row = { validFrom: null, values: columns.map((column) => (column === 'CURRENCY' ? currency : null)) };
+  return { ...market, identifiers, fields: new Map([['CLOSE', close]]), reference: { columns, rows: new Map([...reference.rows, [identifier, [row]]]) } };
+}

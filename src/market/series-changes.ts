@@ -1,0 +1,51 @@
+import { formatDay } from '#domain/days.js';
+import { compareText } from '#domain/findings.js';
+import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
+import { createRestatements } from './restatements.js';
+import type { TableChanges } from './table-changes.js';
+
+/**
+ * One version of the series against another. Values behind the last day of a series, and those of a new one, are no history.
+ * @cost one pass over the values of both
+ */
+export function compareSeries(before: SeriesTable | undefined, after: SeriesTable | undefined): TableChanges {
+  const restated = createRestatements();
+  const counts = { added: 0, changed: 0, removed: 0 };
+  const history = { added: 0, changed: 0, removed: 0 };
+  const restate = (identifier: string, date: string | null, column: string, [was, is]: readonly [string | number | null, string | number | null]) =>
+    restated.add(() => ({ dataset: 'series', identifier, date, column, before: was, after: is }));
+
+  for (const identifier of [...new Set([...(before?.keys() ?? []), ...(after?.keys() ?? [])])].toSorted(compareText)) {
+    const [old, now] = [before?.get(identifier), after?.get(identifier)];
+    const lastHeld = old?.days.at(-1) ?? -Infinity;
+    for (const [column, was, is] of attributesOf(old, now)) {
+      restate(identifier, null, column, [was, is]);
+      counts.changed += 1;
+      history.changed += 1;
+    }
+    for (const { day, was, is } of inStep(old, now)) {
+      const what = was !== was ? 'added' : is !== is ? 'removed' : 'changed';
+      counts[what] += 1;
+      if (day <= lastHeld) history[what] += 1;
+      if (what !== 'added') restate(identifier, formatDay(day), 'CLOSE', [was, is === is ? is : null]);
+    }
+  }
+  return { ...counts, history, ...restated.made() };
+}
+
+/** What two versions of a series say of it as a whole, and say otherwise. */
+function attributesOf(old: PriceSeries | undefined, now: PriceSeries | undefined): (readonly [string, string | null, string | null])[] {
+  if (old === undefined || now === undefined) return [];
+  return ([['CURRENCY', old.currency, now.currency], ['NAME', old.name, now.name]] as const).filter(([, was, is]) => was !== is);
+}
+
+/** The days on which two versions of a series have other values, ascending; NaN where one has none. */
+function* inStep(old: PriceSeries | undefined, now: PriceSeries | undefined): Generator<{ readonly day: number; readonly was: number; readonly is: number }> {
+  const [oldDays, nowDays] = [old?.days ?? [], now?.days ?? []];
+  for (let i = 0, k = 0; i < oldDays.length || k < nowDays.length;) {
+    const day = Math.min(oldDays[i] ?? Infinity, nowDays[k] ?? Infinity);
+    const was = oldDays[i] === day ? old!.closes[i++]! : Number.NaN; // it has the day
+    const is = nowDays[k] === day ? now!.closes[k++]! : Number.NaN; // as above
+    if (was !== is) yield { day, was, is };
+  }
+}

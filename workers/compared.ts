@@ -1,0 +1,73 @@
+import type { Book } from '#domain/backtest/simulate/book.js';
+import type { RunHeader } from '#domain/backtest/run-file/header.js';
+import { formatDay, type Day } from '#domain/days.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { readIndex } from '#domain/documents/validate-index.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { withSeries } from '#domain/market/with-series.js';
+import { Refusal } from '#domain/refusal.js';
+import { firstAtLeast } from '#domain/search.js';
+import type { ComparedWith } from '#jobs/tasks.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { benchmarkBook, benchmarkWeights } from './benchmark-books.js';
+import { openedCalendars } from './opened-calendars.js';
+
+/** What a run is compared with on a market. */
+export interface Compared {
+  /** As it was asked for. */
+  readonly id: string;
+  /** The market on which both can be looked at: with the series as a name where one is compared with. */
+  readonly market: MarketData;
+  /** What it holds on a day. @throws Refusal NO_DATA_AT_DATE, and what running an index refuses */
+  weightsOn(engine: Engine, day: Day): ReadonlyMap<string, number>;
+  /** It as a book that reaches a day. @throws Refusal as `weightsOn` */
+  bookTo(engine: Engine, day: Day): Book;
+}
+
+/**
+ * An index, or an identifier that is held alone: a name of the market or one of its series.
+ * @param header of the run, whose calendar, currency and treatment an identifier is looked at by
+ */
+export function comparedWith({ indexId, documents }: ComparedWith, market: MarketData, header: RunHeader): Compared {
+  if (documents[indexId] !== undefined) {
+    const input = { indexId, documents, market };
+    return { id: indexId, market, weightsOn: (engine, day) => benchmarkWeights(engine, { ...input, day }), bookTo: (engine, day) => benchmarkBook(engine, { ...input, day }) };
+  }
+  const series = market.series?.get(indexId);
+  const wider = series === undefined ? market : withSeries(market, series);
+  return {
+    id: indexId,
+    market: wider,
+    weightsOn(_engine, day) {
+      const first = firstBar(wider, indexId);
+      if (first === undefined || first > day) throw new Refusal('NO_DATA_AT_DATE', `The benchmark ${indexId} has no price on or before ${formatDay(day)}; its first is of ${first === undefined ? 'no day' : formatDay(first)}.`);
+      return new Map([[indexId, 1]]);
+    },
+    bookTo(engine, day) {
+      const alone = heldAlone(wider, indexId, header);
+      return benchmarkBook(engine, { indexId: alone.id, documents: { [alone.id]: alone }, market: wider, day });
+    },
+  };
+}
+
+/** Day of the first CLOSE of a name, undefined where it has none. */
+function firstBar({ identifiers, dates, fields }: MarketData, identifier: string): Day | undefined {
+  const column = identifiers.indexOf(identifier);
+  const close = fields.get('CLOSE')!;
+  const row = dates.findIndex((_, t) => !Number.isNaN(close[t * identifiers.length + column]!));
+  return dates[row];
+}
+
+/** An index of one name, on the terms of a run, from its first price on. @throws Refusal NO_DATA_AT_DATE */
+function heldAlone(market: MarketData, identifier: string, { calendar: code, currency, treatment, variant }: RunHeader): IndexDocument {
+  const { sessions } = openedCalendars().get(code)!; // the run was made on it
+  const first = firstBar(market, identifier);
+  const base = first === undefined ? undefined : sessions[firstAtLeast(sessions, first)];
+  if (base === undefined) throw new Refusal('NO_DATA_AT_DATE', `The benchmark ${identifier} has no price on a session of ${code}.`);
+  const id = identifier.replaceAll(/[^\w-]/g, '-');
+  const body = {
+    id, name: identifier, calendar: code, currency, base_date: formatDay(base), universe: { kind: 'list', identifiers: [identifier] }, rebalance: { frequency: 'none' },
+    pipeline: { weighting: { type: 'EqualWeight' }, treatment: { ...treatment, dividends: variant } },
+  };
+  return readIndex(body)!; // one that satisfies its schema
+}

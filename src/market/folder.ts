@@ -63,7 +63,7 @@ export async function folderFiles(folder: string, tables: Readonly<Partial<Recor
   const count = Object.values(files).reduce((sum, { length }) => sum + length, 0);
   if (count <= FILES_MAX) return files;
   problems.error({ code: 'OUT_OF_RANGE', path: '', message: `The folder holds ${count} files; at most ${FILES_MAX} are read.` });
-  return { market: [], reference: [], corporate_actions: [], universes: [] };
+  return { market: [], reference: [], corporate_actions: [], universes: [], series: [] };
 }
 
 /** Tells that the market is absent, and what may be a dataset under a misspelt name. */

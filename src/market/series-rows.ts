@@ -30,9 +30,10 @@ export function createSeriesRows(problems: Problems): TableRows<SeriesTable> {
     };
     const [identifierAt, dateAt, closeAt, currencyAt, nameAt] = [at('identifier'), at('date'), at('CLOSE'), at('CURRENCY'), at('NAME')];
 
-    return (cells: readonly (Cell | undefined)[]) => {
+    return (cells: readonly (Cell | undefined)[] | null) => {
       rows += 1;
       fileRow += 1;
+      if (cells === null) return;
       if (rows === SERIES_ROWS_MAX + 1) problems.error({ code: 'OUT_OF_RANGE', path: label, message: `The series have more than ${SERIES_ROWS_MAX} rows, which is the most a store can hold.` });
       if (rows > SERIES_ROWS_MAX) return;
       const identifier = identifierIn(cells[identifierAt.column], identifierAt.path, problems);

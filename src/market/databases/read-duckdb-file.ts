@@ -54,7 +54,7 @@ export async function readDuckDbFile(path: string, named: TableNames, problems: 
     const market = await readTypedMarket(duck, { files: [], scan, numberedScan, columns }, problems, (fraction) => onProgress(0.2 + 0.7 * fraction, 'reading market'), follower);
     const beside = rows.toTables();
     const content = market && withTables(market.panels, beside, problems);
-    if (content === undefined || problems.errors > 0) return undefined;
+    if (market === undefined || content === undefined || problems.errors > 0) return undefined;
     return { content, rows: datasetRows((dataset) => (dataset === 'market' ? market.rows : rows.rowsOf(dataset))), files: [await digesting] };
   } catch (error) {
     problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${reasonOf(error)}` });

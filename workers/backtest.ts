@@ -13,7 +13,7 @@ import { formatDay } from '#domain/days.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
 import type { KeptRun, Task, TaskControl, TaskInput, TaskOutput } from '#jobs/tasks.js';
 import type { RunStamp } from '#views/provenance-json.js';
-import { snapshotsOf, writeOverview, writeResult } from '#views/run-json.js';
+import { snapshotsText, writeOverview, writeResult } from '#views/run-json.js';
 import { outputBytes } from './hand-over.js';
 import { goOnFrom, keepState, snapshotsBehind } from './kept-run.js';
 import { onEngine } from './numerics.js';
@@ -93,7 +93,7 @@ export function runForStore(engine: Engine, { market: handle, plan, engineVersio
   const made = stampOf({ plan, engineVersion, market });
   const stamp = given ?? { ...made, ...extension };
   const columns = runToColumns(run, { contentHash: stamp.storeContentHash, inPlace: true });
-  const { text, cells } = snapshotsOf(run);
+  const { text, cells } = snapshotsText(run);
   const summary = summaryOf(run);
   const written = writeResult(summary, stamp, { before: text.length, behind: NO_TEXT, cells, added: [], identifiers: [] });
   return {

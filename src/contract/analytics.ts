@@ -59,6 +59,15 @@ export const RebalancePricingPayload = z
   .meta({ id: 'RebalancePricingPayload' });
 export type RebalancePricingPayload = z.infer<typeof RebalancePricingPayload>;
 
+export const StaleFillPayload = z
+  .strictObject({
+    identifier: z.string(),
+    last_bar: date('Day of the price it was traded at.'),
+    sessions_old: z.int().min(1).meta({ description: 'Sessions of its own exchange since that day.' }),
+  })
+  .meta({ id: 'StaleFillPayload', description: 'A name that a rebalance traded at the price of an earlier session.' });
+export type StaleFillPayload = z.infer<typeof StaleFillPayload>;
+
 export const RebalanceSnapshot = z
   .strictObject({
     date: date('Date the weights took effect.'),
@@ -68,6 +77,7 @@ export const RebalanceSnapshot = z
     cap: z.number().nullable().meta({ description: 'Effective maximum single weight, if one applies.' }),
     capped: z.array(z.string()).meta({ description: 'Names held at the cap.' }),
     redistributed: z.number().meta({ description: 'Weight moved off capped names.' }),
+    stale_fills: z.array(StaleFillPayload).meta({ description: 'Names traded at the price of an earlier session, up to max_stale_sessions old.' }),
     announced: z.string().nullable().meta({ description: 'When the composition was published, if earlier than date.' }),
   })
   .meta({ id: 'RebalanceSnapshot' });

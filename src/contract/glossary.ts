@@ -118,6 +118,7 @@ export const GLOSSARY: Readonly<Record<string, string>> = {
   spin_offs: 'Whether a spun-off name enters, at zero, on its ex-date.',
   missing_prices: 'Carry the last price, leave the name out until the next rebalance, or fail.',
   max_stale_sessions: 'Sessions of its own calendar after which a name without a bar leaves.',
+  stale_targets: 'What a rebalance does with a name that has no bar on its day: trade it at the carried price, or wait for its next bar.',
   field: 'Datapoint or reference column.',
   group: 'The group.',
   groups: 'Groups concerned; null means each one.',

@@ -2,7 +2,7 @@ import type { BacktestRunResult, OverviewView, RelativeMetricsPayload } from '#c
 import { concentration } from '#domain/analytics/concentration.js';
 import { exposureOf, type ExposurePayload } from '#domain/analytics/exposure.js';
 import type { Composition } from '#domain/backtest/simulate/compositions.js';
-import type { Snapshot } from '#domain/backtest/record/schema.js';
+import { snapshotsOf, type Snapshot } from '#domain/backtest/record/schema.js';
 import { assertReturns, summaryOf, type RunSummary } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import { formatDay, formatDayTimestamp } from '#domain/days.js';
@@ -17,7 +17,7 @@ export const SNAPSHOT_CELLS_MAX = 2_000_000;
 
 /** BacktestRunResult: the result of the job. */
 export function runResultJson(run: Run, stamp: RunStamp): Uint8Array<ArrayBuffer> {
-  const { text, cells } = snapshotsOf(run);
+  const { text, cells } = snapshotsText(run);
   const { bytes, snapshots: { from } } = writeResult(summaryOf(run), stamp, { before: text.length, cells, behind: NO_TEXT, added: [], identifiers: [] });
   return withInset(bytes, { at: from, text });
 }
@@ -60,11 +60,11 @@ export interface WrittenResult {
 }
 
 /** The snapshots of a run, the most recent that fit, as text without brackets. */
-export function snapshotsOf({ rebalances, portfolio }: Run): { readonly text: Uint8Array<ArrayBuffer>; readonly cells: number } {
+export function snapshotsText({ rebalances, staleFills, portfolio }: Run): { readonly text: Uint8Array<ArrayBuffer>; readonly cells: number } {
   const served = servedSnapshots(rebalances);
   const cells = cellsOf(served);
   const json = createJsonWriter(snapshotBytes(cells));
-  writeSnapshotList(json, portfolio.sm.identifiers, served);
+  writeSnapshotList(json, portfolio.sm.identifiers, snapshotsOf(served, staleFills));
   return { text: json.bytes(), cells };
 }
 

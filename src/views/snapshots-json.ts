@@ -1,4 +1,4 @@
-import type { RebalanceSnapshot } from '#contract/analytics.js';
+import type { RebalanceSnapshot, StaleFillPayload } from '#contract/analytics.js';
 import type { Snapshot } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/days.js';
 import { jsonObject, numberMember, textMember, valueMember, writtenMember } from './json-object.js';
@@ -34,8 +34,34 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
   cap: valueMember(({ snapshot }) => snapshot.cap),
   capped: valueMember(({ snapshot, identifiers }) => Array.from(snapshot.capped, (column) => identifiers[column]!)),
   redistributed: numberMember(({ snapshot }) => snapshot.redistributed),
+  stale_fills: {
+    write: (json, { snapshot: { staleFills }, identifiers }) => writeStaleFills(json, identifiers, staleFills),
+    // Version 0.1.0 did not look for them.
+    older: () => [],
+  },
   announced: valueMember(({ snapshot: { announced } }) => (announced === null ? null : formatDay(announced))),
 });
+
+interface FillSource {
+  readonly identifier: string;
+  readonly lastBar: number;
+  readonly age: number;
+}
+
+const FILL = jsonObject<StaleFillPayload, FillSource>({
+  identifier: textMember(({ identifier }) => identifier),
+  last_bar: textMember(({ lastBar }) => formatDay(lastBar)),
+  sessions_old: numberMember(({ age }) => age),
+});
+
+function writeStaleFills(json: JsonWriter, identifiers: readonly string[], fills: Snapshot['staleFills']): void {
+  json.raw('[');
+  fills?.columns.forEach((column, i) => {
+    if (i > 0) json.raw(',');
+    FILL.write(json, { identifier: identifiers[column]!, lastBar: fills.lastBars[i]!, age: fills.ages[i]! });
+  });
+  json.raw(']');
+}
 
 export function writeSnapshots(json: JsonWriter, identifiers: readonly string[], rebalances: readonly Snapshot[]): void {
   json.raw('[');

@@ -12,16 +12,17 @@ import { Refusal } from '../refusal.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
 import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf, type BacktestMetrics } from '../analytics/series.js';
 import { runBenchmark, type BenchmarkRun } from './simulate/benchmark.js';
-import type { Book, BookEnd, BookInput, Gap, Targets } from './simulate/book.js';
+import type { Book, BookEnd, BookInput, BriefEnd, Gap, Targets } from './simulate/book.js';
 import { createComposer, hasAnyBar, inForce, marketOn, type Composer, type Composition, type Compositions, type DeciderFactory } from './simulate/compositions.js';
 import type { DecisionMemory } from './simulate/decider.js';
 import { followBook } from './simulate/follow-book.js';
 import { constrainRebalances } from '../strategies/constrained-rebalances.js';
 import { openingOf, ownRebalances } from '../strategies/own-rebalances.js';
-import { bookDays, heldAt, indexBook, indexTerms, isCapped, type IndexRun } from './simulate/index-run.js';
+import { askedAt, bookDays, indexBook, indexTerms, isCapped, type IndexRun } from './simulate/index-run.js';
 import type { BacktestPlan, StrategyTerms } from './plan.js';
 import { roomForColumns } from './run-file/room.js';
 import { simulateBook } from './simulate/simulate-book.js';
+import { countStale, fillsByRebalance, staleFindings, type StaleCount, type StaleFills } from './simulate/stale-fills.js';
 import { tradesOf, type Trades } from './simulate/trades.js';
 import { requestedRange, type CalendarCoverage, type RequestedRange } from './simulate/window.js';
 
@@ -53,6 +54,8 @@ export interface Run {
   /** How many of them took effect in the run. */
   readonly rebalancesWithin: number;
   readonly gaps: readonly Gap[];
+  /** Trades of the portfolio at carried prices, by the session of each of its rebalances. */
+  readonly staleFills: ReadonlyMap<number, StaleFills>;
   readonly findings: readonly Finding[];
   /** Level of the index by return variant, on the dates of the index book; null where the prices of the market cannot tell it. */
   readonly variants: Readonly<Record<ReturnVariant, VariantLevel | null>>;
@@ -71,9 +74,10 @@ export interface VariantLevel {
 /** What is left when a run ends, of what its results do not tell. */
 export interface RunRemains {
   /** Ends of the books that were simulated for their levels alone. */
-  readonly variants: Readonly<Partial<Record<ReturnVariant, BookEnd>>>;
-  readonly uncapped: BookEnd | null;
+  readonly variants: Readonly<Partial<Record<ReturnVariant, BriefEnd>>>;
+  readonly uncapped: BriefEnd | null;
   readonly findings: FindingGroups;
+  readonly stale: StaleCount;
   /** What the solves of a strategy's constraint set left; null without one. */
   readonly solves: DecisionMemory | null;
 }
@@ -115,10 +119,13 @@ export function runBacktest(input: RunInput): Run {
   const benchmark = request.benchmark && runBenchmark({ composer, reference: request.benchmark, compositions, level: { days, values: level }, from, to, range });
   const parent = isDerivedDocument(document) ? parentRun(composer, document.derivation.source_index_id, days.at(-1)!) : null;
   const findings = findingGroups({ decisions: compositions.findings, solves: simulated.warnings, index: index.book, portfolio });
+  const staleFills = fillsByRebalance(portfolio, rebalances);
+  const stale = countStale(staleFills);
+  const assumptions = assumptionFindings({ document, treatment: compositions.treatment, market: input.market });
   const { variants, ends } = variantsOf(index, to);
   const uncapped = isCapped(compositions) ? indexBook({ compositions, to, uncapped: true, isBrief: true }) : null;
   return {
-    plan, document, days, level, indexLevel, portfolio, index, parent, benchmark, rebalances,
+    plan, document, days, level, indexLevel, portfolio, index, parent, benchmark, rebalances, staleFills,
     reached: composer.composed(),
     trades: tradesOf(portfolio),
     returns: returnsOf(level),
@@ -128,10 +135,10 @@ export function runBacktest(input: RunInput): Run {
     totalCosts: simulated.totalCosts,
     rebalancesWithin: rebalances.filter(({ session }) => session >= from).length,
     gaps: gapsWithin([index.book, portfolio], from),
-    findings: toldFindings(findings, assumptionFindings({ document, treatment: compositions.treatment, market: input.market })),
+    findings: toldFindings(findings, [...assumptions, ...staleFindings(stale)]),
     variants,
     uncapped: uncapped && uncapped.value,
-    remains: { variants: ends, uncapped: uncapped && ownEnd(uncapped), findings, solves: simulated.solves },
+    remains: { variants: ends, uncapped: uncapped && briefEnd(uncapped), findings, stale, solves: simulated.solves },
   };
 }
 
@@ -243,9 +250,9 @@ function parentRun(composer: Composer, parentId: string, end: number): IndexRun 
   return runIndex(compositions, { to: lastAtMost(compositions.sm.sessions, end), coverage: null });
 }
 
-/** Targets of a portfolio that follows an index: what the index holds at the first close, then its rebalances. */
+/** Targets of a portfolio that follows an index: what the index holds or waits for at the first close, then its rebalances. */
 function followIndex({ book, compositions }: IndexRun, from: number): Targets[] {
-  return [{ session: from, ...heldAt(book, from), cash: book.cash[from - book.from]! }, ...compositions.list.filter(({ session }) => session > from)];
+  return [{ session: from, ...askedAt(book, from) }, ...compositions.list.filter(({ session }) => session > from)];
 }
 
 /** Whether a strategy does nothing but hold its index. */
@@ -365,12 +372,12 @@ function variantsOf({ compositions, book }: IndexRun, to: number): Variants {
   const { treatment, sm: { market } } = compositions;
   const own = variantOn(market, treatment.dividends);
   const known = new Map<ReturnVariant, VariantLevel>([[own, levelOf(book)]]);
-  const ends: Partial<Record<ReturnVariant, BookEnd>> = {};
+  const ends: Partial<Record<ReturnVariant, BriefEnd>> = {};
   for (const variant of variantsOn(market)) {
     if (known.has(variant)) continue;
     const twin = treatment.withholding_tax === 0 ? known.get(UNTAXED_TWINS[variant]) : undefined;
     const other = twin === undefined ? indexBook({ compositions, to, variant, isBrief: true }) : null;
-    if (other) ends[variant] = ownEnd(other);
+    if (other) ends[variant] = briefEnd(other);
     known.set(variant, twin ?? levelOf(other!)); // one of them is there
   }
   const levelIn = (variant: ReturnVariant): VariantLevel | null => known.get(variant) ?? null;
@@ -379,6 +386,11 @@ function variantsOf({ compositions, book }: IndexRun, to: number): Variants {
 
 function levelOf({ value: level, divisor }: Pick<Book, 'value' | 'divisor'>): VariantLevel {
   return { level, divisor };
+}
+
+/** Where a book stands that is simulated for its levels alone. */
+export function briefEnd(book: Book): BriefEnd {
+  return { end: ownEnd(book), orders: book.unfilled.map((order) => ({ ...order, slot: book.columns[order.slot]! })) };
 }
 
 /** The end of a book that follows no other. */

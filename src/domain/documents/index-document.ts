@@ -46,6 +46,7 @@ export const TreatmentSpec = z.strictObject({
   spin_offs: z.enum(['zero_price', 'ignore']).default('zero_price'),
   missing_prices: z.enum(['carry', 'exclude', 'fail']).default('carry'),
   max_stale_sessions: z.int().min(0).max(60).default(5),
+  stale_targets: z.enum(['carry', 'defer']).default('carry'),
 }).meta({ id: 'TreatmentSpec' });
 export type TreatmentSpec = z.infer<typeof TreatmentSpec>;
 

@@ -108,7 +108,7 @@ function inheritedSentences(adjustment: Adjustment | null): string[] {
 }
 
 function treatmentSentences(treatment: TreatmentSpec, adjustment: Adjustment | null): string[] {
-  const { dividends, withholding_tax, special_dividends, splits, delisting, spin_offs, missing_prices, max_stale_sessions } = treatment;
+  const { dividends, withholding_tax, special_dividends, splits, delisting, spin_offs, missing_prices, max_stale_sessions, stale_targets } = treatment;
   const variant = {
     price: 'Ordinary dividends are not reinvested (price return).',
     total: 'Ordinary dividends are reinvested in full (total return).',
@@ -127,6 +127,6 @@ function treatmentSentences(treatment: TreatmentSpec, adjustment: Adjustment | n
   return [
     adjustment === 'total' ? TOTAL_BASIS : `${variant} Special dividends are ${special_dividends === 'reinvest' ? 'reinvested' : 'ignored'}.`,
     `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are adjusted already' : 'applied'}. Spin-offs ${spin_offs === 'zero_price' && adjustment !== 'total' ? 'enter at a price of zero and leave at the next rebalance unless selected' : 'are ignored'}. ${leaving}`,
-    `${gaps} A name whose latest price is more than ${max_stale_sessions} sessions old cannot be selected.`,
+    `${gaps} A name whose latest price is more than ${max_stale_sessions} sessions old cannot be selected.${stale_targets === 'defer' ? ' A name without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
   ];
 }

@@ -1,5 +1,5 @@
 import { hasAnyBar, type Composition } from '../backtest/simulate/compositions.js';
-import { heldAt, type IndexRun } from '../backtest/simulate/index-run.js';
+import { askedAt, type IndexRun } from '../backtest/simulate/index-run.js';
 import type { Day } from '../days.js';
 import type { RebalanceSpec } from '../documents/index-document.js';
 import { rebalanceDates, type RebalanceDate } from '../schedule/schedule.js';
@@ -58,8 +58,8 @@ export function openingOf({ book }: Pick<IndexRun, 'book'>, from: number): Compo
   return heldComposition(book, [book.sm.sessions[from]!], from);
 }
 
-/** What a book holds, as a composition that nothing was capped in; without what it holds in cash. */
+/** What a book holds or waits to buy, as a composition that nothing was capped in; without what else it has in cash. */
 function heldComposition(book: IndexRun['book'], [date, ...also]: readonly Day[], session: number): Composition {
-  const { columns, weights } = heldAt(book, session);
+  const { columns, weights } = askedAt(book, session);
   return { date: date!, also, session, decision: session, announced: null, columns, weights, uncapped: weights, cap: null, capped: new Int32Array(0), redistributed: 0 };
 }

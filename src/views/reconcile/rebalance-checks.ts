@@ -1,6 +1,6 @@
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { check, furthest, type Check } from './check.js';
+import { check, furthest, type Check, type Furthest } from './check.js';
 
 /** A rebalance of a stored run. */
 interface Applied {
@@ -16,6 +16,8 @@ interface Applied {
   readonly isOfIndex: boolean;
   /** Weights that the index holds at the close, [H]; null of a strategy, or where another rebalance follows on the date. */
   readonly held: Float64Array | null;
+  /** Prices of the session, NaN without a bar, [H]; null where targets do not wait for one. */
+  readonly prices: Float64Array | null;
   /** Cash that the index holds at the close; null where it is not stored. */
   readonly cash: number | null;
 }
@@ -29,9 +31,10 @@ export function rebalanceChecks(columns: RunColumns): Check[] {
 }
 
 function readApplied(columns: RunColumns, { date, at, cap, redistributed }: StoredRebalance, r: number): Applied {
-  const { names, rebalances, has_index_weights: hasIndexWeights, run_id: runId, index_id: indexId } = columns.header;
+  const { names, rebalances, treatment, has_index_weights: hasIndexWeights, run_id: runId, index_id: indexId } = columns.header;
   const H = names.length;
   const isOfIndex = runId === indexId;
+  const defers = treatment.stale_targets === 'defer';
   // What a strategy holds depends on its tolerance and its costs.
   const isHeld = isOfIndex && at >= 0 && rebalances[r + 1]?.at !== at;
   return {
@@ -40,7 +43,9 @@ function readApplied(columns: RunColumns, { date, at, cap, redistributed }: Stor
     uncapped: columns.f64('raw', r * H, (r + 1) * H),
     isCapped: columns.u8('capped', r * H, (r + 1) * H),
     held: isHeld ? columns.f64(hasIndexWeights ? 'indexWeights' : 'weights', at * H, (at + 1) * H) : null,
-    cash: isHeld && !hasIndexWeights ? columns.f64('cash', at, at + 1)[0]! : null,
+    prices: isHeld && defers ? columns.f64('price', at * H, (at + 1) * H) : null,
+    // What is meant for names that wait for a bar is in cash as well.
+    cash: isHeld && !hasIndexWeights && !defers ? columns.f64('cash', at, at + 1)[0]! : null,
   };
 }
 
@@ -78,17 +83,33 @@ function exposureOf({ applied, uncapped, isOfIndex }: Pick<Applied, 'applied' | 
   return isOfIndex || before === 0 ? 1 : applied.reduce((sum, weight) => sum + Math.abs(weight), 0) / before;
 }
 
-function heldCheck({ date, applied, held }: Applied): Check[] {
+function heldCheck({ date, applied, held, prices }: Applied): Check[] {
   if (held === null) return [];
   const furthestHeld = furthest();
-  held.forEach((weight, i) => furthestHeld.note(weight, applied[i]!));
+  noteHeld(furthestHeld, { held, applied, prices });
   return [
     check({
       name: `rebalance ${date}: held`,
-      meaning: 'What the index holds at the close is what was applied; the sides are of the name furthest from it.',
+      meaning: 'What the index holds at the close is what was applied, where no name waits for a bar; the sides are of the name furthest from it.',
       ...furthestHeld.sides(),
     }),
   ];
+}
+
+interface HeldRow {
+  readonly held: Float64Array;
+  readonly applied: Float64Array;
+  readonly prices: Float64Array | null;
+}
+
+/** Names without a bar stay as they were; what they leave to the others is spread by what was applied, beside short positions by what there is. */
+function noteHeld(sides: Furthest, { held, applied, prices }: HeldRow): void {
+  const waits = (i: number): boolean => prices !== null && Number.isNaN(prices[i]!);
+  const isShort = (weights: Float64Array): boolean => weights.some((weight) => weight < 0);
+  if (prices?.some((_, i) => waits(i)) && (isShort(held) || isShort(applied))) return;
+  const traded = (weights: Float64Array): number => weights.reduce((sum, weight, i) => (waits(i) ? sum : sum + weight), 0);
+  const scale = prices === null || traded(applied) === 0 ? 1 : Math.min(1, traded(held) / traded(applied));
+  held.forEach((weight, i) => waits(i) || sides.note(weight, scale * applied[i]!));
 }
 
 function capChecks({ date, cap, applied, uncapped, isCapped, isOfIndex }: Applied): Check[] {

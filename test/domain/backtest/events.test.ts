@@ -275,6 +275,54 @@ describe('the schedule', () => {
   });
 });
 
+describe('a target without a bar on the day of the rebalance', () => {
+  // B has no bar on the 6th, on which the weights of 1/2 are taken again.
+  const close_ = { A: [100, 110, 120, 120, 120, 120], B: [100, 100, null, 130, 130, 130] };
+  const rebalance: Partial<Definition['rebalance']> = { frequency: 'custom', dates: ['2024-03-06'] };
+
+  test('is traded at its carried price, which the rebalance and a warning report', () => {
+    const run = simulate({ close: close_, rebalance });
+    expect(weightsOf(run, 2)).toEqual({ A: 0.5, B: 0.5 });
+    const result = JSON.parse(new TextDecoder().decode(runResultJson(run, STAMP)));
+    expect(result.rebalances.map((snapshot: { stale_fills: unknown }) => snapshot.stale_fills)).toEqual([
+      [], [{ identifier: 'B', last_bar: '2024-03-05', sessions_old: 1 }],
+    ]);
+    expect(run.findings.filter(({ code }) => code === 'STALE_FILL')).toEqual([
+      { severity: 'warning', code: 'STALE_FILL', path: 'pipeline.treatment.stale_targets', value: 1, message: expect.stringContaining('1 trade of 1 rebalance was filled') },
+    ]);
+    // Half of 220 in B at the 100 of the 5th, worth 130 on the 7th.
+    expect(run.index.book.value[3]).toBeCloseTo(run.index.book.value[2]! * (0.5 + 0.5 * 1.3), 12);
+  });
+
+  test('is not traded before its next bar when the treatment defers it, by the index as by the portfolio', () => {
+    const run = simulate({ close: close_, rebalance, treatment: { stale_targets: 'defer' } });
+    // The index stands at 1.1 with A at 6/11 and B at 5/11; A is sold to 1/2, and what is meant for B waits in cash.
+    close(Object.values(weightsOf(run, 2)), [0.5, 5 / 11]);
+    expect(run.index.book.cash[2]).toBeCloseTo(0.5 - 5 / 11, 12);
+    // On the 7th B has gone from 100 to 130; then the cash is spent on it.
+    const grown = 0.5 + (5 / 11) * 1.3 + (0.5 - 5 / 11);
+    expect(run.index.book.value[3]! / run.index.book.value[2]!).toBeCloseTo(grown, 12);
+    close(Object.values(weightsOf(run, 3)), [0.5 / grown, (grown - 0.5) / grown]);
+    expect(run.index.book.cash[3]).toBeCloseTo(0, 12);
+    close(run.level, [...run.indexLevel]);
+    expect(run.portfolio.unfilled).toMatchObject([{ side: 'buy', target: 0.5, reason: 'stale_price', filledAt: 3 }]);
+    expect(run.findings.filter(({ code }) => code === 'STALE_FILL')).toEqual([]);
+  });
+
+  test('is waited for at its whole weight by a portfolio that begins while the index waits', () => {
+    const run = simulate({ close: close_, rebalance, treatment: { stale_targets: 'defer' }, start: '2024-03-06' });
+    expect(run.portfolio.unfilled).toMatchObject([{ side: 'buy', reason: 'stale_price', filledAt: 1 }]);
+    expect(run.portfolio.unfilled[0]!.target).toBeCloseTo(0.5, 12);
+    close([...run.portfolio.weights.slice(2, 4), run.portfolio.cash[1]!], [0.5, 0.5, 0]);
+  });
+
+  test('is not stale where its exchange was closed', () => {
+    const run = simulate({ close: { A: close_.A, B: [100, 100, null, 130, 130, 130] }, rebalance, reference: { B: { EXCHANGE: 'OTHER' } }, treatment: { stale_targets: 'defer' } });
+    expect([weightsOf(run, 2), run.portfolio.unfilled]).toEqual([{ A: 0.5, B: 0.5 }, []]);
+    expect(run.findings.filter(({ code }) => code === 'STALE_FILL')).toEqual([]);
+  });
+});
+
 describe('a portfolio', () => {
   test('pays for its first purchase out of its capital, before the level begins', () => {
     const run = simulate({ close: { A: flat(100) }, costBps: 50 });
@@ -290,7 +338,7 @@ describe('a portfolio', () => {
     });
     // Held 50 and 100 of 150: A lacks 25, which B brings; they wait in cash until A trades again.
     expect(run.portfolio.unfilled).toEqual([
-      { at: 2, slot: 0, side: 'buy', target: 0.5, held: expect.closeTo(1 / 3, 12), notional: expect.closeTo(250_000, 6), reason: 'stale_price', filledAt: 3 },
+      { at: 2, slot: 0, side: 'buy', target: 0.5, held: expect.closeTo(1 / 3, 12), notional: expect.closeTo(250_000, 6), reason: 'stale_price', filledAt: 3, replacedAt: null },
     ]);
     close(run.portfolio.cash, [0, 0, 1 / 6, 0, 0, 0]);
     close([...run.portfolio.weights.subarray(6, 8)], [0.5, 0.5]);

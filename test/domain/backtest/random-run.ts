@@ -33,6 +33,7 @@ export const randomDocument = fc
       spin_offs: fc.constantFrom('zero_price', 'ignore'),
       missing_prices: fc.constantFrom('carry', 'exclude'),
       max_stale_sessions: fc.constantFrom(0, 1, 5),
+      stale_targets: fc.constantFrom('carry', 'carry', 'defer'),
     }),
     weighting: fc.record({ type: fc.constantFrom('EqualWeight', 'MarketCapWeight'), cap: fc.constantFrom(null, 0.3, 0.15) }),
   })

@@ -4,12 +4,12 @@ import { markMarket } from '../../market/growth.js';
 import type { MarketMark } from '../../market/session-market.js';
 import { lastAtMost } from '../../search.js';
 import type { SeriesEnd } from '../simulate/benchmark.js';
-import type { Book, BookEnd, UnfilledOrder } from '../simulate/book.js';
+import type { Book, BriefEnd } from '../simulate/book.js';
 import { inForce, type Composition, type Compositions } from '../simulate/compositions.js';
 import type { DecisionMemory } from '../simulate/decider.js';
 import type { FollowEnd } from '../simulate/follow-book.js';
 import { indexTerms } from '../simulate/index-run.js';
-import { ownEnd, type Run, type RunRemains } from '../run.js';
+import { briefEnd, type Run, type RunRemains } from '../run.js';
 
 /** All that the dates after the last one of a run depend on, besides its stored columns: what it takes to go on from there. */
 export interface RunCheckpoint {
@@ -49,12 +49,10 @@ export interface RecentIndex {
   readonly memory: DecisionMemory | null;
 }
 
-/** A book as it is kept: orders by column, placed from its first session. */
-export interface KeptBook {
-  readonly end: BookEnd;
+/** A book as it is stored: with its first session and its columns. */
+export interface KeptBook extends BriefEnd {
   readonly first: number;
   readonly columns: Int32Array;
-  readonly orders: readonly UnfilledOrder[];
 }
 
 /** @cost a row of each derived panel of the market */
@@ -82,8 +80,7 @@ export function checkpointOf(run: Run): RunCheckpoint {
 }
 
 export function keptBook(book: Book): KeptBook {
-  const { columns, from, unfilled } = book;
-  return { end: ownEnd(book), first: from, columns, orders: unfilled.map((order) => ({ ...order, slot: columns[order.slot]! })) };
+  return { ...briefEnd(book), first: book.from, columns: book.columns };
 }
 
 /** An index up to the last session that was simulated. */

@@ -4,9 +4,10 @@ import { dayFrom, type Day } from '../../days.js';
 import { assumptionFindings } from '../../documents/assumptions.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
-import type { Book, Gap } from '../simulate/book.js';
+import { movedOrder, type Book, type BriefEnd, type Gap } from '../simulate/book.js';
+import { countStale, staleFillsOf, staleFindings, type StaleFills } from '../simulate/stale-fills.js';
 import { CHECKPOINT_FORMAT, keptBook, marksOf, recentOf, sinceOf, type KeptBook, type RunCheckpoint } from './checkpoint.js';
-import type { Composition } from '../simulate/compositions.js';
+import { snapshotsOf, type Snapshot } from '../record/schema.js';
 import { exchangeRates } from '../../market/exchange-rates.js';
 import { isEqual } from '../numbers.js';
 import { unfilledOf } from '../record/rows.js';
@@ -20,7 +21,7 @@ import { extendRecord, type ExtendedRecord } from './extend-record.js';
 import { CannotResume } from './reasons.js';
 import { resumeRun, type Continuation, type ResumeRunInput } from './resume.js';
 import type { RunSummary } from '../run-summary.js';
-import { findingGroups, gapsWithin, ownEnd, toldFindings, type FindingGroups, type RunRemains } from '../run.js';
+import { findingGroups, gapsWithin, toldFindings, type FindingGroups, type RunRemains } from '../run.js';
 import { tradesOf } from '../simulate/trades.js';
 
 export interface ExtendInput extends ResumeRunInput {
@@ -39,7 +40,7 @@ export interface ExtendInput extends ResumeRunInput {
 export interface ExtendedRun {
   readonly summary: RunSummary;
   /** Its rebalances on the new sessions, and whose positions their columns are. */
-  readonly rebalances: readonly Composition[];
+  readonly rebalances: readonly Snapshot[];
   readonly market: readonly string[];
   /** Columns: what is new of them, and where the rest lies. */
   readonly columns: Uint8Array<ArrayBuffer>;
@@ -65,11 +66,13 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   if (plan.strategy === undefined) assertSameWeights(stored, continuation); // Views of a strategy show what it holds itself.
   report(0.5, 'measuring');
   const series = seriesOf(input, continuation);
-  const remains = remainsOf(input, continuation);
+  const staleFills = staleFillsOf(portfolio);
+  const remains = remainsOf(input, continuation, staleFills);
   const next = checkpointAfter(input, continuation, remains);
   const trades = tradesOf(portfolio);
   const metrics = backtestMetrics(series.level, series.relativeIndex);
-  const findings = toldFindings(remains.findings, assumptionFindings({ document: index.document, treatment: index.treatment, market: input.market }));
+  const assumptions = assumptionFindings({ document: index.document, treatment: index.treatment, market: input.market });
+  const findings = toldFindings(remains.findings, [...assumptions, ...staleFindings(remains.stale)]);
   const record = extendRecord({
     stored: storedNumbers(stored),
     description: stored.u8('record'),
@@ -97,7 +100,8 @@ export function extendRun(input: ExtendInput): ExtendedRun {
     },
   });
   return {
-    rebalances, columns, earlierFiles,
+    columns, earlierFiles,
+    rebalances: snapshotsOf(rebalances, staleFills),
     market: index.sm.identifiers,
     checkpoint: next,
     extendedFrom: checkpoint.day,
@@ -200,12 +204,15 @@ function newGaps({ index: { book }, portfolio }: Continuation): Gap[] {
   return gapsWithin([book, portfolio], portfolio.from + 1);
 }
 
-function remainsOf({ checkpoint: { remains: { findings } } }: ExtendInput, { index, portfolio, variants, uncapped, solves }: Continuation): RunRemains {
+function remainsOf({ checkpoint }: ExtendInput, continuation: Continuation, staleFills: ReadonlyMap<number, StaleFills>): RunRemains {
+  const { index, portfolio, variants, uncapped, solves } = continuation;
+  const { findings, stale } = checkpoint.remains;
   const added = findingGroups({ decisions: index.findings, solves: solves.findings, index: index.book, portfolio });
   const groups = Object.fromEntries(Object.entries(findings).map(([group, known]) => [group, [...known, ...added[group as keyof FindingGroups]]]));
   return {
-    variants: Object.fromEntries(Object.entries(variants).map(([variant, book]) => [variant, ownEnd(book)])),
-    uncapped: uncapped && ownEnd(uncapped),
+    variants: Object.fromEntries(Object.entries(variants).map(([variant, book]) => [variant, briefAfter(checkpoint.index, book)])),
+    uncapped: uncapped && briefAfter(checkpoint.index, uncapped),
+    stale: countStale(staleFills, stale),
     solves: solves.memory,
     findings: groups as unknown as FindingGroups, // Object.fromEntries forgets that every group is among the entries.
   };
@@ -234,7 +241,12 @@ function checkpointAfter({ checkpoint }: ExtendInput, { index, portfolio, parent
 function keptAfter(before: KeptBook, book: Book): KeptBook {
   const shift = book.from - before.first;
   const { orders, ...kept } = keptBook(book);
-  return { ...kept, first: before.first, orders: orders.map((order) => ({ ...order, at: order.at + shift, filledAt: order.filledAt === null ? null : order.filledAt + shift })) };
+  return { ...kept, first: before.first, orders: orders.map((order) => movedOrder(order, shift)) };
+}
+
+function briefAfter(before: KeptBook, book: Book): BriefEnd {
+  const { end, orders } = keptAfter(before, book);
+  return { end, orders };
 }
 
 function followEnd({ end }: Book) {

@@ -12,7 +12,7 @@ import { lastAtMost } from '../../search.js';
 import { constrainedDocument, constrainRebalances, type Constrained } from '../../strategies/constrained-rebalances.js';
 import { laterRebalances } from '../../strategies/own-rebalances.js';
 import { bareSeries, type BenchmarkRun, type SeriesEnd } from '../simulate/benchmark.js';
-import type { Book, BookInput, BookResume, Targets } from '../simulate/book.js';
+import { movedOrder, type Book, type BookInput, type BookResume, type Targets } from '../simulate/book.js';
 import type { DatedSeries } from '../../analytics/relative.js';
 import { treatmentOf, type IndexTold, type KeptBook, type KnownIndex, type RunCheckpoint } from './checkpoint.js';
 import type { DecisionMemory } from '../simulate/decider.js';
@@ -89,8 +89,8 @@ export function resumeRun(input: ResumeRunInput): Continuation {
   const series = request.benchmark?.kind === 'identifier' ? bareSeries(index, request.benchmark, { from: index.from + 1, to: index.to, begin: checkpoint.series! }) : null;
   const variants: Partial<Record<ReturnVariant, Book>> = {};
   for (const variant of RETURN_VARIANTS) {
-    const end = checkpoint.remains.variants[variant];
-    if (end) variants[variant] = resumeBook(index, { kept: { ...checkpoint.index, end }, variant });
+    const brief = checkpoint.remains.variants[variant];
+    if (brief) variants[variant] = resumeBook(index, { kept: { ...checkpoint.index, ...brief }, variant });
   }
   const { uncapped } = checkpoint.remains;
   return {
@@ -100,7 +100,7 @@ export function resumeRun(input: ResumeRunInput): Continuation {
     parent: parentId === null ? null : resumeIndex(seen, checkpoint.parent!, parentId),
     benchmark: benchmarkId === null ? null : resumeIndex(seen, checkpoint.benchmark!, benchmarkId),
     series: series && { added: series.series, end: series.end, variant: series.variant },
-    uncapped: uncapped && resumeBook(index, { kept: { ...checkpoint.index, end: uncapped }, isUncapped: true }),
+    uncapped: uncapped && resumeBook(index, { kept: { ...checkpoint.index, ...uncapped }, isUncapped: true }),
   };
 }
 
@@ -288,7 +288,7 @@ function resumeBook(index: Omit<IndexContinuation, 'book'>, { kept, variant, isU
 /** A kept book as one is gone on with from a session, which its orders are placed from. */
 function resumeOf({ end, first, columns, orders }: KeptBook, from: number): BookResume {
   const shift = from - first;
-  return { end, first, columns, orders: orders.map((order) => ({ ...order, at: order.at - shift, filledAt: order.filledAt === null ? null : order.filledAt - shift })) };
+  return { end, first, columns, orders: orders.map((order) => movedOrder(order, -shift)) };
 }
 
 /**

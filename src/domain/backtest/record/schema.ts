@@ -7,6 +7,7 @@ import type { Run } from '../run.js';
 import type { Book } from '../simulate/book.js';
 import type { Composition } from '../simulate/compositions.js';
 import { coverageOf, type CalendarCoverage } from '../simulate/window.js';
+import { staleFillsOf, type StaleFills } from '../simulate/stale-fills.js';
 import type { Trades } from '../simulate/trades.js';
 import { fieldsOf, group, type Field, type WeightsFrame } from './field.js';
 import { FRAME, frameOf, sameFrame, type AddedFrame } from './frame.js';
@@ -20,8 +21,21 @@ import {
  * record, packing, reading, extending and comparing derive from it.
  */
 
+const fill = fieldsOf<StaleFills, never>();
+const STALE_FILLS = group({
+  columns: fill.positions({ whole: ({ columns }) => columns }),
+  /** Days. */
+  lastBars: fill.i32({ whole: ({ lastBars }) => lastBars }),
+  ages: fill.i32({ whole: ({ ages }) => ages }),
+});
+
+/** A composition with the trades to it that had the price of an earlier session. */
+interface ShownComposition extends Composition {
+  readonly staleFills: StaleFills | null;
+}
+
 /** A composition as it is recorded: weights in which nothing was capped are stored once. */
-const composition = fieldsOf<Composition, never>();
+const composition = fieldsOf<ShownComposition, never>();
 const SNAPSHOT = group({
   date: composition.fixed(({ date }) => date),
   announced: composition.fixed(({ announced }) => announced),
@@ -34,8 +48,23 @@ const SNAPSHOT = group({
   uncapped: composition.f64({ whole: ({ weights, uncapped }) => (isEqual(weights, uncapped) ? weights : uncapped) }),
   /** Later dates of the schedule that it was carried out for as well. */
   also: composition.fixed(({ also }) => also),
+  /** Null where every name traded had a bar. */
+  staleFills: composition.optional<Recorded<typeof STALE_FILLS>, StaleFills, never>({ whole: ({ staleFills }) => staleFills, added: never, field: STALE_FILLS }),
 });
 export type Snapshot = Recorded<typeof SNAPSHOT>;
+
+/** Compositions as they are recorded. @param fills by session */
+export function snapshotsOf(compositions: readonly Composition[], fills: ReadonlyMap<number, StaleFills>): Snapshot[] {
+  return compositions.map((one) => SNAPSHOT.whole(shownWith(one, fills)));
+}
+
+function shownWith(one: Composition, fills: ReadonlyMap<number, StaleFills>): ShownComposition {
+  return { ...one, staleFills: fills.get(one.session) ?? null };
+}
+
+function never(): null {
+  return null;
+}
 
 type Recorded<F> = F extends Field<infer T, never, never> ? T : never;
 
@@ -54,7 +83,7 @@ interface AddedBook {
   readonly days: Int32Array;
   readonly levels: Float64Array;
   readonly coverage: CalendarCoverage | null;
-  readonly index: Pick<IndexContinuation, 'composed'> | null;
+  readonly index: Pick<IndexContinuation, 'composed' | 'book'> | null;
   readonly divisor: Float64Array | null;
   readonly frame: AddedFrame | null;
 }
@@ -76,10 +105,22 @@ export const BOOK = group({
     added: ({ divisor }) => divisor,
     field: numbers.f64({ whole: itself, added: itself }),
   }),
-  snapshots: book.latest({ item: SNAPSHOT, whole: served, added: ({ index }) => index?.composed ?? [], max: LIMITS.MAX_REBALANCES }),
+  snapshots: book.latest({
+    item: SNAPSHOT,
+    whole: (shown) => shownOf(shown.index, served(shown)),
+    added: ({ index }) => shownOf(index, index?.composed ?? []),
+    max: LIMITS.MAX_REBALANCES,
+  }),
   rebalancesTotal: book.count({ whole: (shown) => served(shown).length, added: ({ index }) => index?.composed.length ?? 0 }),
 });
 export type RecordedBook = Recorded<typeof BOOK>;
+
+/** Compositions with what an index traded to them at carried prices. */
+function shownOf(index: { readonly book: Book } | null, compositions: readonly Composition[]): ShownComposition[] {
+  if (index === null || compositions.length === 0) return [];
+  const fills = staleFillsOf(index.book);
+  return compositions.map((one) => shownWith(one, fills));
+}
 
 /** Compositions that took effect. */
 function served({ index }: WholeBook): readonly Composition[] {

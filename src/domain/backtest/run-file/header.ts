@@ -23,8 +23,8 @@ export interface RunHeader {
   readonly currency: string;
   /** MIC of the index calendar. */
   readonly calendar: string;
-  /** How the returns of the index are made from prices and actions. */
-  readonly treatment: Pick<TreatmentSpec, 'special_dividends' | 'splits'>;
+  /** How the returns of the index are made from prices and actions, and whether its targets wait for a bar. */
+  readonly treatment: Pick<TreatmentSpec, 'special_dividends' | 'splits'> & { readonly stale_targets?: 'defer' };
   /** Return variant of the index, as the prices of the market have it. */
   readonly variant: ReturnVariant;
   readonly store_content_hash: string;
@@ -100,8 +100,8 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   calendar: { whole: ({ run }) => run.document.calendar, extended: same, compared: 1 },
   treatment: {
     whole({ run }) {
-      const { special_dividends, splits } = run.index.compositions.treatment;
-      return { special_dividends, splits };
+      const { special_dividends, splits, stale_targets } = run.index.compositions.treatment;
+      return { special_dividends, splits, ...(stale_targets === 'defer' ? { stale_targets } : {}) };
     },
     extended: same,
     compared: 3,

@@ -221,6 +221,7 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
   const { kept, scale, bought, raised, cash: left } = isAround ? { ...tradeBeyond(order, unpriced), scale: 1 } : { ...trade(order), bought: 1, raised: 0 };
   assertAffordable(input, session, kept);
   waitFor(state, session === input.from && input.pending ? input.pending : NOTHING);
+  for (const earlier of state.waiting) earlier.replacedAt = at;
   state.waiting = [];
   state.count = 0;
   state.isHeld.fill(0);

@@ -20,20 +20,27 @@ export interface FrozenInput {
   readonly asked: Float64Array;
 }
 
+/** Oldest price that a trade may have, in sessions of the name's own calendar. */
+function staleMax({ fills, treatment }: FrozenInput['input']): number {
+  if (treatment.stale_targets === 'defer') return 0;
+  return fills === 'all' ? Infinity : treatment.max_stale_sessions;
+}
+
 /** Slots that stay as they are held: without a price to trade at, or close enough to their target. */
 export function frozenSlots({ input, columns, session, slots, before, asked }: FrozenInput): Frozen {
-  const { sm, from, fills, treatment } = input;
+  const { sm, from } = input;
+  const oldest = staleMax(input);
   const tolerance = session === from ? undefined : input.tolerance;
   const frozen = new Set<number>();
   const unpriced = new Set<number>();
   const waiting: number[] = [];
-  if (fills === 'all' && tolerance === undefined) return { frozen, unpriced, waiting };
+  if (oldest === Infinity && tolerance === undefined) return { frozen, unpriced, waiting };
   for (let k = 0; k < slots.length; k++) {
     const slot = slots[k]!;
     const column = columns[slot]!;
     const hasBar = sm.lastBar[panelRow(sm, session) + column] === session;
     const distance = Math.abs(asked[slot]! - before[slot]!);
-    if (fills === 'priceable' && !hasBar && !sm.isPriceable(session, column, treatment.max_stale_sessions)) {
+    if (oldest < Infinity && !hasBar && !sm.isPriceable(session, column, oldest)) {
       frozen.add(slot);
       unpriced.add(slot);
       if (distance > (tolerance ?? 0)) waiting.push(slot);
@@ -62,6 +69,7 @@ export function openOrder(state: BookState, { session, slot, target, held }: Ope
     notional: Math.abs(target - held) * value[at]!,
     reason: sm.hasEnded(session, column) ? 'delisted' : bar < 0 ? 'no_price' : 'stale_price',
     filledAt: null,
+    replacedAt: null,
   };
   state.orders.push(order);
   state.waiting.push(order);

@@ -28,7 +28,7 @@ export interface BookInput {
   readonly initialValue: number;
   /** Cost of a unit of traded notional; 0 for an index. */
   readonly costRate: number;
-  /** An index takes every name at its carried price; a portfolio trades what is priceable. */
+  /** An index takes every name at its carried price; a portfolio trades what is priceable. With `stale_targets: "defer"` both wait for a bar. */
   readonly fills: 'all' | 'priceable';
   /** After the first session a name is traded only when its weight is further than this from its target. */
   readonly tolerance?: number;
@@ -80,6 +80,12 @@ export interface PendingNames {
   readonly children: readonly { readonly column: number; readonly since: number; readonly units: number }[];
   /** Held names whose ticker has changed, and into which. */
   readonly renamed: readonly (readonly [column: number, into: number])[];
+}
+
+/** Where a book stands that was simulated for its levels alone. Orders are by column, placed from its first session. */
+export interface BriefEnd {
+  readonly end: BookEnd;
+  readonly orders: readonly UnfilledOrder[];
 }
 
 /** A simulated book: T sessions from `from`, H names. Everything is of the close, after trades. */
@@ -161,6 +167,14 @@ export interface UnfilledOrder {
   readonly reason: 'no_price' | 'stale_price' | 'delisted';
   /** Position of the session it was filled on, null if never. */
   readonly filledAt: number | null;
+  /** Position of the rebalance that took its place, null while none has. */
+  readonly replacedAt: number | null;
+}
+
+/** An order placed from another session: so many positions later. */
+export function movedOrder(order: UnfilledOrder, by: number): UnfilledOrder {
+  const { at, filledAt, replacedAt } = order;
+  return { ...order, at: at + by, filledAt: filledAt === null ? null : filledAt + by, replacedAt: replacedAt === null ? null : replacedAt + by };
 }
 
 /** A name on a session of the market's axis. */

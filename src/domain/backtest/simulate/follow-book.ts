@@ -8,14 +8,15 @@ import { trade } from './trade.js';
 /**
  * The book of a portfolio that holds what a cost-free book holds and only pays for it: no weight is computed a second time, and
  * what comes out is what simulating it gives, bit for bit, when the other book began a stretch at its first session. Undefined as soon as
- * it could not hold the same, because a target has no price to trade at or something is paid for while a spun-off name may wait for its
- * price; it is simulated then.
+ * it could not hold the same: where a target has no price to trade at, the other book itself has waited for one, or something is paid
+ * for while a spun-off name may wait for its price. It is simulated then.
  * @param like a book without costs that takes every target.
  * @param resume where the portfolio stood at the first session, which it then goes on from.
  * @cost O(T + E H)
  */
 export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Book | undefined {
   const { sm, from, to, initialValue, costRate } = input;
+  if (like.unfilled.length > 0) return undefined;
   const length = to - from + 1;
   const shift = from - like.from;
   const names = like.columns.length;

@@ -1,6 +1,6 @@
 import { growthTerms, type GrowthTerms } from '../../market/growth.js';
 import type { ReturnVariant } from '../../market/market-data.js';
-import type { Book } from './book.js';
+import type { Book, Targets } from './book.js';
 import type { Compositions } from './compositions.js';
 import { simulateBook } from './simulate-book.js';
 import type { CalendarCoverage } from './window.js';
@@ -75,4 +75,25 @@ export function heldAt({ from, columns, weights }: Book, session: number): { rea
   const row = (session - from) * columns.length;
   const held = [...columns.keys()].filter((slot) => weights[row + slot] !== 0);
   return { columns: Int32Array.from(held, (slot) => columns[slot]!), weights: Float64Array.from(held, (slot) => weights[row + slot]!) };
+}
+
+/** The same with the names that it waits to buy, as far as its cash goes, and what is left of that where it is known to the last bit. */
+export function askedAt(book: Book, session: number): Omit<Targets, 'session'> {
+  const at = session - book.from;
+  const held = { ...heldAt(book, session), cash: book.cash[at]! };
+  const waiting = book.unfilled.filter((order) => order.side === 'buy' && order.at <= at && !(isPast(order.filledAt, at) || isPast(order.replacedAt, at)));
+  if (waiting.length === 0) return held;
+  const share = ({ notional }: { readonly notional: number }): number => notional / book.value[at]!;
+  const scale = Math.min(1, book.cash[at]! / waiting.reduce((sum, order) => sum + share(order), 0));
+  const asked = new Map(Array.from(held.columns, (column, k) => [column, held.weights[k]!]));
+  for (const order of waiting) {
+    const column = book.columns[order.slot]!;
+    asked.set(column, (asked.get(column) ?? 0) + scale * share(order));
+  }
+  const entries = [...asked].toSorted(([a], [b]) => a - b);
+  return { columns: Int32Array.from(entries, ([column]) => column), weights: Float64Array.from(entries, ([, weight]) => weight) };
+}
+
+function isPast(position: number | null, at: number): boolean {
+  return position !== null && position <= at;
 }

@@ -19,7 +19,7 @@ export interface Trades {
 }
 
 /** Notional below this fraction of the value is rounding, not a trade. */
-const NOTIONAL_MIN = 1e-12;
+export const NOTIONAL_MIN = 1e-12;
 
 /**
  * What holdings changed by beside drift.

@@ -16,7 +16,7 @@ import { actionsOf, openMarketSince, shareMarket } from '#domain/market/handle.j
 import type { MarketData } from '#domain/market/market-data.js';
 import { settledDay } from '#market/prefix.js';
 import { recordJson } from '#views/record-json.js';
-import { snapshotsOf, withInset, writeResult, type WrittenResult } from '#views/run-json.js';
+import { snapshotsText, withInset, writeResult, type WrittenResult } from '#views/run-json.js';
 import { CALENDARS } from '../random-run.js';
 import { plainDecider } from '../test-deciders.js';
 
@@ -79,7 +79,7 @@ export interface KeptResult {
 }
 
 export function keptResult(run: Run): KeptResult {
-  const { text, cells } = snapshotsOf(run);
+  const { text, cells } = snapshotsText(run);
   return { snapshots: text, written: writeResult(summaryOf(run), STAMP, { before: text.length, behind: new Uint8Array(0), cells, added: [], identifiers: [] }) };
 }
 

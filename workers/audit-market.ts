@@ -2,11 +2,11 @@ import { shareMarket } from '#domain/market/handle.js';
 import type { Task } from '#jobs/tasks.js';
 import { applyRepairs } from '#market/audit/apply-repairs.js';
 import { auditMarket as audit } from '#market/audit/audit-market.js';
-import { contentHash, rowsOf } from '#market/content.js';
-import { warnOfMarket } from '#market/market-warnings.js';
-import { createProblems } from '#market/problems.js';
-import { warnOfSessions } from '#market/session-warnings.js';
-import { writeMarket } from '#market/write-market.js';
+import { contentHash, rowsOf } from '#market/content/content.js';
+import { warnOfMarket } from '#market/content/market-warnings.js';
+import { createProblems } from '#market/content/problems.js';
+import { warnOfSessions } from '#market/content/session-warnings.js';
+import { writeMarket } from '#market/content/write-market.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
 

@@ -12,7 +12,7 @@ import { actionsOf, actionsSince, openMarketSince, type MarketHandle } from '#do
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import type { KeptRun, TaskControl } from '#jobs/tasks.js';
-import { prefixDiffers, prefixOf, reachesBack, settledDay, type MarketPrefix } from '#market/prefix.js';
+import { prefixDiffers, prefixOf, reachesBack, settledDay, type MarketPrefix } from '#market/content/prefix.js';
 import { SNAPSHOT_CELLS_MAX, cellsOf, type ResultSnapshots, type SnapshotsPlace, type WrittenResult } from '#views/run-json.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openedMarket } from './open-markets.js';

@@ -1,6 +1,6 @@
 import { marketKey, openMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { weighPanels } from '#market/weight.js';
+import { weighPanels } from '#market/process/gc-pressure.js';
 
 /** Versions of stores that a thread keeps open: the served one, and the one before it while work on it ends. */
 const OPEN_MAX = 2;

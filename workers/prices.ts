@@ -1,4 +1,4 @@
-import { priceSeries, type DatedTable } from '#market/price-series.js';
+import { priceSeries, type DatedTable } from '#market/serving/price-series.js';
 import type { PricesInput, Task } from '#jobs/tasks.js';
 import { encodeArrowTable } from '#views/arrow-table.js';
 import { createJsonWriter } from '#views/json-writer.js';

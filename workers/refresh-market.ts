@@ -2,13 +2,13 @@ import { openMarket, shareMarket, type MarketHandle } from '#domain/market/handl
 import type { MarketData } from '#domain/market/market-data.js';
 import { refuseWithFindings } from '#domain/refusal.js';
 import type { Task } from '#jobs/tasks.js';
-import { digestContent, type KnownDigests } from '#market/content.js';
-import type { MarketContent } from '#market/market-content.js';
-import { warnOfMarket } from '#market/market-warnings.js';
-import { createProblems } from '#market/problems.js';
-import { refreshContent } from '#market/refresh-content.js';
-import { tellSharedNames } from '#market/series-rows.js';
-import { warnOfSessions } from '#market/session-warnings.js';
+import { digestContent, type KnownDigests } from '#market/content/content.js';
+import type { MarketContent } from '#market/content/market-content.js';
+import { warnOfMarket } from '#market/content/market-warnings.js';
+import { createProblems } from '#market/content/problems.js';
+import { refreshContent } from '#market/content/refresh-content.js';
+import { tellSharedNames } from '#market/content/series-rows.js';
+import { warnOfSessions } from '#market/content/session-warnings.js';
 import { openedCalendars } from './opened-calendars.js';
 import { keepOpen, openedMarket } from './open-markets.js';
 

@@ -16,7 +16,7 @@ import { engineLimits } from '#jobs/engine-limits.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import { createPool } from '#jobs/pool.js';
 import type { TaskName } from '#jobs/tasks.js';
-import { createJobsService } from '#services/jobs.js';
+import { createJobsService } from '#services/operations/jobs.js';
 import { openHome } from '#store/home.js';
 import { openStore } from '#store/open-store.js';
 

@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
-import { folderFiles } from '#market/folder.js';
-import { createLocations } from '#market/locations.js';
-import { prepareMarketProcess } from '#market/market-nursery.js';
-import { runMarketTask } from '#market/market-process.js';
-import { createProblems } from '#market/problems.js';
-import { servedMarket } from '#market/served-markets.js';
+import { folderFiles } from '#market/sources/folder.js';
+import { createLocations } from '#market/sources/locations.js';
+import { prepareMarketProcess } from '#market/process/process-pool.js';
+import { runMarketTask } from '#market/process/market-process.js';
+import { createProblems } from '#market/content/problems.js';
+import { servedMarket } from '#market/serving/served-markets.js';
 import { threadMs } from '../thread-time.js';
 import { peakMegabytes } from './peak-memory.js';
 import type { LoadReport } from './read-store.bench.js';

@@ -5,11 +5,11 @@ import { Worker } from 'node:worker_threads';
 import { pino } from 'pino';
 import { start, stop } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
-import { openCalendars } from '#market/calendar-files.js';
-import type { MarketContent } from '#market/market-content.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import type { MarketContent } from '#market/content/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
-import { writeMarket } from '#market/write-market.js';
-import { sessionsBetween } from '#services/store-jobs.js';
+import { writeMarket } from '#market/content/write-market.js';
+import { sessionsBetween } from '#services/datasets/store-jobs.js';
 
 /**
  * A running service over Parquet folders of 500 names and 20 years: how long a refresh takes that appends one day, and what

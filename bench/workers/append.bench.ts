@@ -10,8 +10,8 @@ import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.j
 import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import type { BacktestInput, BacktestOutput, KeptRun } from '#jobs/tasks.js';
-import { openCalendars } from '#market/calendar-files.js';
-import { digestContent } from '#market/content.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { digestContent } from '#market/content/content.js';
 import { backtest } from '#workers/backtest.js';
 import { threadMs } from '../thread-time.js';
 

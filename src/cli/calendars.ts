@@ -7,8 +7,8 @@ import { compareSessions, type SessionComparison, type YearDifference } from '#d
 import { AliasFile, RuleFile } from '#domain/calendars/rule-file.js';
 import { correct, type Corrections, type SessionReference } from '#domain/calendars/session-reference.js';
 import { formatDay, parseDay, type Day } from '#domain/days.js';
-import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/calendar-files.js';
-import { readCorrections, readReferences } from '#market/calendar-references.js';
+import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/serving/calendar-files.js';
+import { readCorrections, readReferences } from '#market/serving/calendar-references.js';
 import { UsageError } from './usage-error.js';
 import { right, table } from './terminal.js';
 

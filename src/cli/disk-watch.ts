@@ -1,4 +1,4 @@
-import type { Check } from '#services/health.js';
+import type { Check } from '#services/operations/health.js';
 import type { FreeSpace } from '#store/free-space.js';
 
 const INTERVAL_MS = 5_000;

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { SCOPES, type Scope } from '#contract/route.js';
-import { createKeys, issueKey, type KeyRecord, type NewKey } from '#services/keys.js';
+import { createKeys, issueKey, type KeyRecord, type NewKey } from '#services/operations/keys.js';
 import { openHome } from '#store/home.js';
 import { openStore } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { describeChoice, openEngine, type EngineSetting } from '#kernels/engines/open-engine.js';
-import type { Check } from '#services/health.js';
+import type { Check } from '#services/operations/health.js';
 
 /**
  * Opens the engine of the setting as every thread of the pool will, to learn what runs and why others do not.

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { SCOPES, type Scope } from '#contract/route.js';
 import { isLoopbackName } from '#http/authentication.js';
-import type { KeyRecord } from '#services/keys.js';
+import type { KeyRecord } from '#services/operations/keys.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { UsageError } from './usage-error.js';
 

@@ -1,6 +1,6 @@
 import { SCOPES } from '#contract/route.js';
 import { Refusal } from '#domain/refusal.js';
-import type { Keys } from '#services/keys.js';
+import type { Keys } from '#services/operations/keys.js';
 import type { Principal } from './handler.js';
 
 /** Who sends a request with these headers. @throws Refusal UNAUTHENTICATED, FORBIDDEN_ORIGIN */

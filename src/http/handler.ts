@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Body, Route, Scope } from '#contract/route.js';
 import type { Origin } from '#jobs/origin.js';
-import type { Precondition } from '#services/preconditions.js';
+import type { Precondition } from '#services/shared/preconditions.js';
 
 /** Who asks: the key, or the keyless loopback client who may do everything. */
 export interface Principal {

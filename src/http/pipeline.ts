@@ -4,7 +4,7 @@ import type { ParsedJson } from '#domain/parse-json.js';
 import { checkShape } from '#domain/shape.js';
 import { isStoreLoading } from '#domain/market/store-loading.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
-import type { Precondition } from '#services/preconditions.js';
+import type { Precondition } from '#services/shared/preconditions.js';
 import { readBody } from './body.js';
 import type { Handler, Principal, Reply, RouteRequest } from './handler.js';
 import { queryReader } from './query.js';

@@ -14,13 +14,13 @@ import type { RiskMemory } from '#domain/analytics/rolling-risk.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { MarketAudit } from '#market/audit/audit-market.js';
 import type { Repair } from '#market/audit/doubt.js';
-import type { ContentSummary } from '#market/market-tasks.js';
+import type { ContentSummary } from '#market/process/market-tasks.js';
 import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
 import type { RankingName } from '#domain/sweeps/sweep-request.js';
 import type { Patch, SweepBase } from '#domain/sweeps/variants.js';
-import type { NameBars, SeriesRequest } from '#market/price-series.js';
-import type { RefreshOptions } from '#market/refresh-report.js';
-import type { RefreshReport } from '#market/refresh-report.js';
+import type { NameBars, SeriesRequest } from '#market/serving/price-series.js';
+import type { RefreshOptions } from '#market/content/refresh-report.js';
+import type { RefreshReport } from '#market/content/refresh-report.js';
 
 /** Every task a worker can run: the one list that services, the pool and `workers/` agree on. */
 export interface Tasks {

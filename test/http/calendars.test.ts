@@ -7,8 +7,8 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { Refusal } from '#domain/refusal.js';
 import { createApp, type App } from '#http/app.js';
 import { calendarHandlers } from '#http/routes/calendars.js';
-import { openCalendars } from '#market/calendar-files.js';
-import { createCalendarViews } from '#services/calendars.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { createCalendarViews } from '#services/indices/calendars.js';
 
 const document = (id: string, rest: object) =>
   IndexDocument.parse({ id, name: id, calendar: 'XNYS', base_date: '2024-01-02', pipeline: { weighting: { type: 'EqualWeight' } }, ...rest });

@@ -6,7 +6,7 @@ import { Id } from '#domain/shape.js';
 import { createApp, type App, type Answered } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
 import type { KeyRates } from '#http/key-rates.js';
-import { assertPrecondition } from '#services/preconditions.js';
+import { assertPrecondition } from '#services/shared/preconditions.js';
 
 /** A small table of routes with everything the pipeline has to tell apart. */
 export const sampleRoutes = routes({

@@ -12,7 +12,7 @@ import { createJobEngine } from '#jobs/engine.js';
 import type { JobEngine } from '#jobs/job-engine.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import { JOB_STATES } from '#jobs/status.js';
-import { createJobsService } from '#services/jobs.js';
+import { createJobsService } from '#services/operations/jobs.js';
 import { openHome } from '#store/home.js';
 import { openStore } from '#store/open-store.js';
 import { temporaryFolders } from '../store/temporary-folder.js';

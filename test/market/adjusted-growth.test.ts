@@ -6,10 +6,10 @@ import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { growthOf, growthTerms } from '#domain/market/growth.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { compareActions } from '#market/action-rows.js';
-import { openCalendars } from '#market/calendar-files.js';
-import { emptyPanel } from '#market/panels.js';
-import { priceSeries } from '#market/price-series.js';
+import { compareActions } from '#market/content/action-rows.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { emptyPanel } from '#market/serving/panels.js';
+import { priceSeries } from '#market/serving/price-series.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 
 const XNYS = openCalendars().get('XNYS')!;

@@ -3,12 +3,12 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Finding } from '#domain/findings.js';
-import { readDatabase } from '#market/databases/read-database.js';
-import { ALIKE_MAX, createProblems, FINDINGS_MAX } from '#market/problems.js';
-import { readImport } from '#market/read-import.js';
-import { writeZip } from '#market/zip-writer.js';
+import { readDatabase } from '#market/sources/databases/read-database.js';
+import { ALIKE_MAX, createProblems, FINDINGS_MAX } from '#market/content/problems.js';
+import { readImport } from '#market/import/read-import.js';
+import { writeZip } from '#market/formats/zip-writer.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
-import { hasPostgresql, startPostgresql, type PostgresqlServer } from './databases/postgresql-server.js';
+import { hasPostgresql, startPostgresql, type PostgresqlServer } from './sources/databases/postgresql-server.js';
 import { places, readFolder, writeFiles } from './store-folder.js';
 
 const folderFor = temporaryFolders();

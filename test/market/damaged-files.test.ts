@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { counterRandom } from '#kernels/random/counter-random.js';
-import { emptyPanel } from '#market/panels.js';
-import { importTemplate } from '#market/import-template.js';
-import { createProblems } from '#market/problems.js';
-import { readImport } from '#market/read-import.js';
-import { writeMarket } from '#market/write-market.js';
+import { emptyPanel } from '#market/serving/panels.js';
+import { importTemplate } from '#market/import/import-template.js';
+import { createProblems } from '#market/content/problems.js';
+import { readImport } from '#market/import/read-import.js';
+import { writeMarket } from '#market/content/write-market.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 import { readFolder, writeFiles } from './store-folder.js';
 

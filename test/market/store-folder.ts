@@ -1,13 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Finding } from '#domain/findings.js';
-import { contentHash } from '#market/content.js';
-import type { MarketContent } from '#market/market-content.js';
-import type { Dataset } from '#market/datasets.js';
-import { folderFiles } from '#market/folder.js';
-import { createLocations } from '#market/locations.js';
-import { createProblems } from '#market/problems.js';
-import { readSource, type SourceRead } from '#market/read-source.js';
+import { contentHash } from '#market/content/content.js';
+import type { MarketContent } from '#market/content/market-content.js';
+import type { Dataset } from '#market/content/datasets.js';
+import { folderFiles } from '#market/sources/folder.js';
+import { createLocations } from '#market/sources/locations.js';
+import { createProblems } from '#market/content/problems.js';
+import { readSource, type SourceRead } from '#market/sources/read-source.js';
 
 /** A folder as the reader finds it: what it holds, or what is wrong with it. */
 export interface FolderRead {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { dayFrom } from '#domain/days.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import { symmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
-import { openCalendars } from '#market/calendar-files.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { SECTORS } from '#market/synthetic/names.js';
 import type { SyntheticSpec } from '#market/synthetic/spec.js';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { openCalendars } from '#market/calendar-files.js';
-import { contentHash } from '#market/content.js';
-import type { MarketContent } from '#market/market-content.js';
-import { warnOfMarket } from '#market/market-warnings.js';
-import { createProblems } from '#market/problems.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { contentHash } from '#market/content/content.js';
+import type { MarketContent } from '#market/content/market-content.js';
+import { warnOfMarket } from '#market/content/market-warnings.js';
+import { createProblems } from '#market/content/problems.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { ticker, TICKERS_MAX } from '#market/synthetic/names.js';
 import type { SyntheticSpec } from '#market/synthetic/spec.js';

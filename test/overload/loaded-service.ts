@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JobStatus } from '#jobs/status.js';
-import { issueKey } from '#services/keys.js';
+import { issueKey } from '#services/operations/keys.js';
 import { serving } from '../cli/process.js';
 
 /** Whether the long form is asked for: `npm run soak`. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { protectedText, unprotectedText } from '#market/formula-text.js';
-import { writeWorkbook } from '#market/workbook-writer.js';
-import { openZip } from '#market/zip-reader.js';
+import { protectedText, unprotectedText } from '#market/formats/formula-text.js';
+import { writeWorkbook } from '#market/formats/workbook-writer.js';
+import { openZip } from '#market/formats/zip-reader.js';
 
 /** What a spreadsheet takes for a formula, and with it for a command. */
 const FORMULAS = ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '\0=1', '＋1', '－1', '＝1', '＠1', '=cmd|\' /C calc\'!A0', '=HYPERLINK("https://example.com")'];

@@ -70,5 +70,5 @@ test.each(patterns)('$place $pattern runs in linear time', ({ pattern }) => {
 test('no pattern is made of what a client sends', () => {
   const made = sources.flatMap((file) => readFileSync(file, 'utf8').split('\n').flatMap((text, i) => (/new RegExp\(|[^.\w]RegExp\(/.test(text) ? [`${file}:${i + 1} ${text.trim()}`] : [])));
   // The kinds of job, and the names of XML attributes, are written in the program.
-  expect(made.map((line) => line.replace(/:\d+ .*/, ''))).toEqual(['src/contract/jobs.ts', 'src/market/xml-tokens.ts']);
+  expect(made.map((line) => line.replace(/:\d+ .*/, ''))).toEqual(['src/contract/jobs.ts', 'src/market/formats/xml-tokens.ts']);
 });

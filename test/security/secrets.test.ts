@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { issueKey } from '#services/keys.js';
+import { issueKey } from '#services/operations/keys.js';
 import { finished, serving, type Run } from '../cli/process.js';
 import { IS_SOAK } from '../soak.js';
 
@@ -93,7 +93,7 @@ test('commands show no secret but the key they make, once', async () => {
 });
 
 test.runIf(IS_SOAK)('an unknown key takes no other time than a wrong one', async () => {
-  const { createKeys } = await import('#services/keys.js');
+  const { createKeys } = await import('#services/operations/keys.js');
   const keys = await createKeys({ documents: { list: () => ({ documents: [] }), ids: () => [] } as never, environment: [given.record], now: Date.now });
   const unknown = `dvs_${'Z'.repeat(12)}_${'w'.repeat(43)}`;
   const medians = [wrong, unknown].map((key) => {

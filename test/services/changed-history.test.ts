@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DataStore } from '#contract/stores.js';
-import type { RefreshReport } from '#market/refresh-report.js';
+import type { RefreshReport } from '#market/content/refresh-report.js';
 import { runService, type RunningService } from './running-service.js';
 
 let service: RunningService;

@@ -5,7 +5,7 @@ import type { Health } from '#contract/health.js';
 import { routes } from '#contract/route.js';
 import type { ErrorDetail } from '#domain/refusal.js';
 import { createApp } from '#http/app.js';
-import { createServedMarkets } from '#market/served-markets.js';
+import { createServedMarkets } from '#market/serving/served-markets.js';
 import { runService, type RunningService } from './running-service.js';
 
 describe('after a restart', () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SeriesCollection } from '#contract/data.js';
 import type { DataStore } from '#contract/stores.js';
 import { formatDay } from '#domain/days.js';
-import { openCalendars } from '#market/calendar-files.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
 import { runService, type RunningService } from './running-service.js';
 
 const DAYS = [...openCalendars().get('XNYS')!.sessions].map(formatDay).filter((day) => day >= '2024-01-02' && day <= '2024-06-28');

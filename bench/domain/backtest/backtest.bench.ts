@@ -12,7 +12,7 @@ import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
-import { openCalendars } from '#market/calendar-files.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
 import { recordJson } from '#views/record-json.js';
 import { processMs, threadMs } from '../../thread-time.js';
 import { runOverviewJson, runResultJson } from '#views/run-json.js';

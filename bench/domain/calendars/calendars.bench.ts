@@ -2,8 +2,8 @@ import { performance } from 'node:perf_hooks';
 import { dayFrom } from '#domain/days.js';
 import { RebalanceSpec } from '#domain/documents/index-document.js';
 import { rebalanceDates } from '#domain/schedule/schedule.js';
-import { openCalendars } from '#market/calendar-files.js';
-import { createCalendarViews } from '#services/calendars.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { createCalendarViews } from '#services/indices/calendars.js';
 
 const LOOK_UPS = 2_000_000;
 const REPEATS = 20;

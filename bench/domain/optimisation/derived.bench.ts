@@ -7,7 +7,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { openblasEngine } from '#kernels/engines/openblas.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
-import { openCalendars } from '#market/calendar-files.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
 
 /**
  * A derived index of 500 names over 20 years: 240 monthly rebalances, each with a covariance of 504 trailing days, sector and

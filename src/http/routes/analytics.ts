@@ -1,6 +1,6 @@
 import type { analyticsRoutes } from '#contract/analytics.js';
-import type { Analytics } from '#services/analytics.js';
-import type { StoredBytes } from '#services/stored-bytes.js';
+import type { Analytics } from '#services/runs/analytics.js';
+import type { StoredBytes } from '#services/runs/stored-bytes.js';
 import type { Handlers, Reply } from '../handler.js';
 import { namesEtag } from '../reply.js';
 

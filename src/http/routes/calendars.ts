@@ -1,5 +1,5 @@
 import type { calendarRoutes } from '#contract/calendars.js';
-import type { CalendarViews } from '#services/calendars.js';
+import type { CalendarViews } from '#services/indices/calendars.js';
 import type { Handlers } from '../handler.js';
 
 export function calendarHandlers(calendars: CalendarViews): Handlers<typeof calendarRoutes> {

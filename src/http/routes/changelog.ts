@@ -1,5 +1,5 @@
 import type { changelogRoutes } from '#contract/changelog.js';
-import type { Changelog } from '#services/changelog.js';
+import type { Changelog } from '#services/operations/changelog.js';
 import type { Handlers } from '../handler.js';
 
 export function changelogHandlers(changelog: Changelog): Handlers<typeof changelogRoutes> {

@@ -1,5 +1,5 @@
 import type { derivativeRoutes } from '#contract/derivatives.js';
-import type { Derivatives } from '#services/derivatives.js';
+import type { Derivatives } from '#services/derivatives/derivatives.js';
 import type { Handlers } from '../handler.js';
 
 export function derivativeHandlers(derivatives: Derivatives): Handlers<typeof derivativeRoutes> {

@@ -1,5 +1,5 @@
 import type { healthRoutes } from '#contract/health.js';
-import type { HealthService } from '#services/health.js';
+import type { HealthService } from '#services/operations/health.js';
 import type { Handlers } from '../handler.js';
 
 const live = { json: { status: 'live' } };

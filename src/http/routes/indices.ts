@@ -1,6 +1,6 @@
 import type { indexRoutes } from '#contract/indices.js';
-import type { IndexQuestions } from '#services/index-questions.js';
-import type { Indices } from '#services/indices.js';
+import type { IndexQuestions } from '#services/indices/index-questions.js';
+import type { Indices } from '#services/indices/indices.js';
 import type { Handlers } from '../handler.js';
 
 export function indexHandlers(indices: Indices, questions: IndexQuestions): Handlers<typeof indexRoutes> {

@@ -1,5 +1,5 @@
 import type { jobRoutes } from '#contract/jobs.js';
-import type { JobEvent, JobsService, JobView } from '#services/jobs.js';
+import type { JobEvent, JobsService, JobView } from '#services/operations/jobs.js';
 import type { Handlers, Reply } from '../handler.js';
 
 /** Proxies close a connection that says nothing; this is well below the 60 s most of them wait. */

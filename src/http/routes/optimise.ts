@@ -1,6 +1,6 @@
 import type { optimiseRoutes } from '#contract/optimise.js';
-import type { Indices } from '#services/indices.js';
-import type { Optimise } from '#services/optimise.js';
+import type { Indices } from '#services/indices/indices.js';
+import type { Optimise } from '#services/optimisation/optimise.js';
 import type { Handlers } from '../handler.js';
 
 export function optimiseHandlers(optimise: Optimise, indices: Pick<Indices, 'derive'>): Handlers<typeof optimiseRoutes> {

@@ -1,5 +1,5 @@
 import type { replayRoutes } from '#contract/replays.js';
-import type { Replays } from '#services/replays.js';
+import type { Replays } from '#services/runs/replays.js';
 import type { Handlers } from '../handler.js';
 
 export function replayHandlers(replays: Replays): Handlers<typeof replayRoutes> {

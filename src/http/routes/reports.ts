@@ -1,5 +1,5 @@
 import type { reportRoutes } from '#contract/reports.js';
-import type { Reports, StoredTemplate } from '#services/reports.js';
+import type { Reports, StoredTemplate } from '#services/reports/reports.js';
 import type { Handlers, Reply } from '../handler.js';
 
 export function reportHandlers(reports: Reports): Handlers<typeof reportRoutes> {

@@ -1,5 +1,5 @@
 import type { riskModelRoutes } from '#contract/risk-models.js';
-import type { RiskModels } from '#services/risk-models.js';
+import type { RiskModels } from '#services/risk/risk-models.js';
 import { ARROW_TYPE } from '#views/arrow-type.js';
 import type { Handlers } from '../handler.js';
 

@@ -1,5 +1,5 @@
 import type { rollingRiskRoutes } from '#contract/rolling-risk.js';
-import type { RollingRiskService } from '#services/rolling-risk.js';
+import type { RollingRiskService } from '#services/runs/rolling-risk.js';
 import type { Handlers } from '../handler.js';
 
 export function rollingRiskHandlers(service: RollingRiskService): Handlers<typeof rollingRiskRoutes> {

@@ -1,5 +1,5 @@
 import type { simulationRoutes } from '#contract/simulations.js';
-import type { Simulations } from '#services/simulations.js';
+import type { Simulations } from '#services/runs/simulations.js';
 import type { Handlers } from '../handler.js';
 
 export function simulationHandlers(simulations: Simulations): Handlers<typeof simulationRoutes> {

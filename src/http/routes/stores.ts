@@ -1,5 +1,5 @@
 import type { storeRoutes } from '#contract/stores.js';
-import type { Stores } from '#services/stores.js';
+import type { Stores } from '#services/datasets/stores.js';
 import type { Handlers } from '../handler.js';
 
 export function storeHandlers(stores: Stores): Handlers<typeof storeRoutes> {

@@ -1,5 +1,5 @@
 import type { strategyRoutes } from '#contract/strategies.js';
-import type { Strategies } from '#services/strategies.js';
+import type { Strategies } from '#services/indices/strategies.js';
 import type { Handlers } from '../handler.js';
 
 export function strategyHandlers(strategies: Strategies): Handlers<typeof strategyRoutes> {

@@ -1,5 +1,5 @@
 import type { sweepRoutes } from '#contract/sweeps.js';
-import type { Sweeps } from '#services/sweeps.js';
+import type { Sweeps } from '#services/runs/sweeps.js';
 import type { Handlers } from '../handler.js';
 
 export function sweepHandlers(sweeps: Sweeps): Handlers<typeof sweepRoutes> {

@@ -1,5 +1,5 @@
 import type { watchlistRoutes } from '#contract/watchlists.js';
-import type { StoredWatchlist, Watchlists } from '#services/watchlists.js';
+import type { StoredWatchlist, Watchlists } from '#services/datasets/watchlists.js';
 import type { Handlers, Reply } from '../handler.js';
 
 export function watchlistHandlers(watchlists: Watchlists): Handlers<typeof watchlistRoutes> {

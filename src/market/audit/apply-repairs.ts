@@ -1,9 +1,9 @@
 import { dayFrom } from '#domain/days.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
-import { compareActions } from '../action-rows.js';
-import type { MarketContent } from '../market-content.js';
-import { withoutEmptyLines } from '../panels.js';
+import { compareActions } from '../content/action-rows.js';
+import type { MarketContent } from '../content/market-content.js';
+import { withoutEmptyLines } from '../serving/panels.js';
 import type { ActionRow, Repair } from './doubt.js';
 
 /** The content with repairs applied in the order given; the content itself is left as it is. */

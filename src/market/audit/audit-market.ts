@@ -1,6 +1,6 @@
 import { compareText } from '#domain/findings.js';
 import type { Adjustment } from '#domain/market/market-data.js';
-import type { MarketContent } from '../market-content.js';
+import type { MarketContent } from '../content/market-content.js';
 import type { Doubt } from './doubt.js';
 import { doubtfulBars } from './doubtful-bars.js';
 import { doubtfulDividends } from './doubtful-dividends.js';

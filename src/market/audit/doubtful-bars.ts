@@ -1,5 +1,5 @@
 import { formatDay } from '#domain/days.js';
-import type { MarketContent } from '../market-content.js';
+import type { MarketContent } from '../content/market-content.js';
 import { dayText, type NameHistory } from './name-history.js';
 import type { Doubt } from './doubt.js';
 

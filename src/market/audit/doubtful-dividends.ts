@@ -1,6 +1,6 @@
 import { formatDay } from '#domain/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import type { MarketContent } from '../market-content.js';
+import type { MarketContent } from '../content/market-content.js';
 import type { ActionRow, Doubt, Repair } from './doubt.js';
 import type { NameHistory } from './name-history.js';
 

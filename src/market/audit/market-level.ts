@@ -1,4 +1,4 @@
-import type { MarketContent } from '../market-content.js';
+import type { MarketContent } from '../content/market-content.js';
 
 /** Names with a growth on a day below which their median says nothing of a market. */
 const NAMES_MIN = 10;

@@ -1,7 +1,7 @@
 import { formatDay, type Day } from '#domain/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { firstAtLeast } from '#domain/search.js';
-import type { MarketContent } from '../market-content.js';
+import type { MarketContent } from '../content/market-content.js';
 
 /** The bars of one name on their own axis, and what happened between them. */
 export interface NameHistory {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { runBacktest, type Run } from '#domain/backtest/run.js';
 import { formatDay } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { openCalendars } from '#market/calendar-files.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 import { plainDecider } from './test-deciders.js';
 

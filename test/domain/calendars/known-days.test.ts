@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { dayFrom, formatDay } from '#domain/days.js';
-import { openCalendars } from '#market/calendar-files.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
 
 const calendars = openCalendars();
 

@@ -9,8 +9,8 @@ import { compareSessions } from '#domain/calendars/compare-sessions.js';
 import { AliasFile, FamilyFile, RuleFile } from '#domain/calendars/rule-file.js';
 import { correct, type Corrections } from '#domain/calendars/session-reference.js';
 import { civilOf, dayFrom, formatDay } from '#domain/days.js';
-import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/calendar-files.js';
-import { readCorrections, readReferences } from '#market/calendar-references.js';
+import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/serving/calendar-files.js';
+import { readCorrections, readReferences } from '#market/serving/calendar-references.js';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const SHARED = join(ROOT, '../shared/calendars');

@@ -9,7 +9,7 @@ import { alignMarket, BeforeMarket, markWindow } from '#domain/market/session-ma
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { AGGREGATES, DERIVED_NAMES } from '#domain/rules/datapoints/field-request.js';
 import { lookBackOf } from '#domain/rules/look-back.js';
-import { openCalendars } from '#market/calendar-files.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 
 const CALENDARS = openCalendars();

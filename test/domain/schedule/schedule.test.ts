@@ -4,7 +4,7 @@ import type { Calendar } from '#domain/calendars/calendar.js';
 import { civilOf, dayFrom, daysInMonth, formatDay, weekdayOf, type Day } from '#domain/days.js';
 import { RebalanceSpec } from '#domain/documents/index-document.js';
 import { rebalanceDates, type RebalanceDate } from '#domain/schedule/schedule.js';
-import { openCalendars } from '#market/calendar-files.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
 
 const calendars = openCalendars();
 const calendarOf = (code: string): Calendar => calendars.get(code)!;

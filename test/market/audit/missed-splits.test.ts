@@ -5,8 +5,8 @@ import type { Adjustment, CorporateAction } from '#domain/market/market-data.js'
 import { applyRepairs, changesContent } from '#market/audit/apply-repairs.js';
 import { auditMarket } from '#market/audit/audit-market.js';
 import type { Doubt, Repair } from '#market/audit/doubt.js';
-import type { MarketContent } from '#market/market-content.js';
-import { emptyPanel } from '#market/panels.js';
+import type { MarketContent } from '#market/content/market-content.js';
+import { emptyPanel } from '#market/serving/panels.js';
 
 const SESSIONS = 200;
 const FIRST = 19_000;

@@ -3,7 +3,7 @@ import type { Adjustment } from '#domain/market/market-data.js';
 import { formatDay } from '#domain/days.js';
 import { auditMarket } from '#market/audit/audit-market.js';
 import type { Doubt } from '#market/audit/doubt.js';
-import type { MarketContent } from '#market/market-content.js';
+import type { MarketContent } from '#market/content/market-content.js';
 import type { RealSet } from './real-panels.js';
 
 /** Splits and consolidations as companies make them: mostly two for one. */

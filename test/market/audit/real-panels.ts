@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { inflateRawSync } from 'node:zlib';
 import { dayFrom, type Day } from '#domain/days.js';
 import type { Adjustment } from '#domain/market/market-data.js';
-import type { MarketContent } from '#market/market-content.js';
-import { emptyPanel } from '#market/panels.js';
+import type { MarketContent } from '#market/content/market-content.js';
+import { emptyPanel } from '#market/serving/panels.js';
 import { REAL_SETS, wideTable } from '../real-sets.js';
 
 /** Prices of one real set, as its publisher has them. */

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { counterRandom } from '#kernels/random/counter-random.js';
-import { compareActions } from '#market/action-rows.js';
+import { compareActions } from '#market/content/action-rows.js';
 import { applyRepairs } from '#market/audit/apply-repairs.js';
 import { auditMarket } from '#market/audit/audit-market.js';
-import { openCalendars } from '#market/calendar-files.js';
-import { contentHash } from '#market/content.js';
-import type { MarketContent } from '#market/market-content.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { contentHash } from '#market/content/content.js';
+import type { MarketContent } from '#market/content/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { formatDay } from '#domain/days.js';
 

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSyn
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { openCalendars } from '#market/calendar-files.js';
-import type { MarketContent } from '#market/market-content.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import type { MarketContent } from '#market/content/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
-import { writeMarket } from '#market/write-market.js';
+import { writeMarket } from '#market/content/write-market.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** 40 names over 440 sessions, with splits, dividends, delistings and gaps, but without names that come later. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Jobs } from '#jobs/job-kind.js';
-import { createIndices } from '#services/indices.js';
+import { createIndices } from '#services/indices/indices.js';
 import type { DocumentKind, DocumentStore, DocumentTransaction, StoredDocument, UnreadableDocument } from '#store/documents.js';
 
 type Entry = StoredDocument | UnreadableDocument;

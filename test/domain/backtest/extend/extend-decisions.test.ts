@@ -9,7 +9,7 @@ import { formatDay } from '#domain/days.js';
 import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
-import { openCalendars } from '#market/calendar-files.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { runResultJson } from '#views/run-json.js';
 import { cut, expectSameReads, extend, filesAfter, keptResult, opened, resultAfter, resultText, STAMP, told, type StoredRun } from './extended.js';

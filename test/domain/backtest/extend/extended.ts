@@ -14,7 +14,7 @@ import type { Run } from '#domain/backtest/run.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { actionsOf, openMarketSince, shareMarket } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { settledDay } from '#market/prefix.js';
+import { settledDay } from '#market/content/prefix.js';
 import { recordJson } from '#views/record-json.js';
 import { snapshotsText, withInset, writeResult, type WrittenResult } from '#views/run-json.js';
 import { CALENDARS } from '../random-run.js';

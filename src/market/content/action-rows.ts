@@ -1,0 +1,136 @@
+import { formatDay, type Day } from '#domain/days.js';
+import { compareText } from '#domain/findings.js';
+import { didYouMean } from '#domain/nearest-name.js';
+import { ACTION_KINDS, type ActionStatus, type ActionType, type CorporateAction } from '#domain/market/market-data.js';
+import { notANumber, numberIn, textIn, type Cell } from '../formats/cells.js';
+import { quoted } from './key-problems.js';
+import { namedColumns } from '../import/named-columns.js';
+import { cellPath, type Problems } from './problems.js';
+import { dateIn, identifierIn, type Path, type TableRows } from './table-rows.js';
+
+const TYPES = Object.keys(ACTION_KINDS);
+const STATUSES = ['announced', 'paid', 'cancelled'];
+
+/** Structural actions whose value is a ratio of shares and must be given. */
+const SHARE_RATIOS: ReadonlySet<string> = new Set(['RIGHTS_ISSUE', 'SPIN_OFF', 'MERGER']);
+
+export function createActionRows(problems: Problems): TableRows<readonly CorporateAction[]> {
+  const actions: CorporateAction[] = [];
+  const seen = new Set<string>();
+  let rows = 0;
+
+  function beginFile(label: string, written: readonly string[]) {
+    const names = namedColumns('corporate_actions', label, written, problems);
+    if (names === undefined) return undefined;
+    let fileRow = 0;
+    /** A column of the file, -1 where it has none, and where its cell of the present row stands. */
+    const at = (name: string) => {
+      const column = names.indexOf(name);
+      return { column, path: () => cellPath(label, fileRow, written[column] ?? name) };
+    };
+    const [identifierAt, typeAt, exAt, valueAt, payAt] = [at('identifier'), at('type'), at('ex_date'), at('value'), at('pay_date')];
+    const [announcedAt, statusAt, relatedAt, subscriptionAt] = [at('announced'), at('status'), at('related'), at('subscription_price')];
+
+    /** What a cell of a needed column says; undefined where it is refused, or its column is missing, which was told. */
+    const needed = <T>({ column, path }: { readonly column: number; readonly path: Path }, cells: readonly (Cell | undefined)[], read: (cell: Cell | undefined, path: Path, problems: Problems) => T | undefined) =>
+      column < 0 ? undefined : read(cells[column], path, problems);
+
+    return (cells: readonly (Cell | undefined)[] | null) => {
+      rows += 1;
+      fileRow += 1;
+      if (cells === null) return;
+      const identifier = needed(identifierAt, cells, identifierIn);
+      const type = needed(typeAt, cells, typeIn);
+      const exDay = needed(exAt, cells, exDayIn);
+      const value = type === undefined ? undefined : needed(valueAt, cells, (cell, path) => valueIn(type, cell, path, problems));
+      const payDay = dateIn(cells[payAt.column], payAt.path, problems);
+      const announcedDay = dateIn(cells[announcedAt.column], announcedAt.path, problems);
+      const status = statusIn(cells[statusAt.column], statusAt.path, problems);
+      const related = textIn(cells[relatedAt.column]) === null ? null : identifierIn(cells[relatedAt.column], relatedAt.path, problems);
+      const subscriptionPrice = subscriptionIn(cells[subscriptionAt.column], subscriptionAt.path, problems);
+      if (identifier === undefined || type === undefined || exDay === undefined || value === undefined || status === undefined || related === undefined) return;
+      const key = JSON.stringify([identifier, type, exDay, value, status, related]);
+      if (seen.has(key)) {
+        problems.error({ code: 'DUPLICATE_KEY', path: cellPath(label, fileRow, ''), message: `An earlier row already holds the ${type} of ${identifier} on ${formatDay(exDay)} with value ${value}.` });
+        return;
+      }
+      seen.add(key);
+      if (payDay === undefined || announcedDay === undefined || subscriptionPrice === undefined) return;
+      actions.push({ identifier, type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice });
+    };
+  }
+
+  return {
+    beginFile,
+    toTable: () => actions.toSorted(compareActions),
+    get rows() {
+      return rows;
+    },
+  };
+}
+
+/** The one order of actions: identifier, ex day, type, then whatever else tells two apart. */
+export function compareActions(a: CorporateAction, b: CorporateAction): number {
+  return (
+    compareText(a.identifier, b.identifier) ||
+    a.exDay - b.exDay ||
+    compareText(a.type, b.type) ||
+    a.value - b.value ||
+    compareText(a.status ?? '', b.status ?? '') ||
+    compareText(a.related ?? '', b.related ?? '')
+  );
+}
+
+function exDayIn(cell: Cell | undefined, path: Path, problems: Problems): Day | undefined {
+  const day = dateIn(cell, path, problems);
+  if (day === null) problems.error({ code: 'BAD_DATE', path: path(), message: 'The ex_date is empty.' });
+  return day ?? undefined;
+}
+
+function typeIn(cell: Cell | undefined, path: Path, problems: Problems): ActionType | undefined {
+  const text = textIn(cell);
+  if (text !== null && Object.hasOwn(ACTION_KINDS, text)) return text as ActionType; // the name was just looked up
+  problems.error({ code: 'UNKNOWN_ACTION_TYPE', path: path(), message: `${text === null ? 'null' : quoted(text)} is no action type; the accepted set is ${TYPES.join(', ')}.${text === null ? '' : didYouMean(text, TYPES)}`, value: text, accepted: TYPES });
+  return undefined;
+}
+
+function valueIn(type: ActionType, cell: Cell | undefined, path: Path, problems: Problems): number | undefined {
+  const value = numberIn(cell);
+  const kind = ACTION_KINDS[type];
+  if (value === undefined) {
+    problems.error({ code: 'NOT_A_NUMBER', path: path(), message: `The value is ${JSON.stringify(String(cell).slice(0, 80))}, which ${notANumber(String(cell))}.`, value: String(cell) });
+    return undefined;
+  }
+  const isRatio = kind === 'ratio' || SHARE_RATIOS.has(type);
+  if (isRatio && !(value > 0)) {
+    problems.error({ code: 'BAD_RATIO', path: path(), message: `The value of a ${type} is ${Number.isNaN(value) ? 'empty' : value}; a multiplier greater than 0 is needed.`, ...(Number.isNaN(value) ? {} : { value }) });
+    return undefined;
+  }
+  if (Number.isNaN(value)) {
+    // A delisting, an acquisition or a change of ticker need not say what a share was paid.
+    if (kind === 'structural') return 0;
+    problems.error({ code: 'NOT_A_NUMBER', path: path(), message: `The value of a ${type} is empty; an amount per share is needed.` });
+    return undefined;
+  }
+  if (value < 0) {
+    problems.error({ code: 'OUT_OF_RANGE', path: path(), message: `The value of a ${type} is ${value}; at least 0 is needed.`, value });
+    return undefined;
+  }
+  return value + 0;
+}
+
+function statusIn(cell: Cell | undefined, path: Path, problems: Problems): ActionStatus | null | undefined {
+  const text = textIn(cell);
+  if (text === null) return null;
+  if (STATUSES.includes(text)) return text as ActionStatus; // one of the three, just checked
+  problems.error({ code: 'NOT_IN_CHOICES', path: path(), message: `The status is ${quoted(text)}; the accepted set is ${STATUSES.join(', ')}.${didYouMean(text, STATUSES)}`, value: text, accepted: STATUSES });
+  return undefined;
+}
+
+function subscriptionIn(cell: Cell | undefined, path: Path, problems: Problems): number | null | undefined {
+  const value = numberIn(cell);
+  if (value !== undefined && Number.isNaN(value)) return null;
+  if (value !== undefined && value >= 0) return value + 0;
+  problems.error({ code: value === undefined ? 'NOT_A_NUMBER' : 'OUT_OF_RANGE', path: path(), message: `The subscription_price is ${JSON.stringify(String(cell))}; a price of at least 0 is needed.`, value: String(cell) });
+  return undefined;
+}

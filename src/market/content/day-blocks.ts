@@ -1,0 +1,33 @@
+import { createHash } from 'node:crypto';
+import { compareText } from '#domain/findings.js';
+import type { Panels } from '../serving/panels.js';
+
+/** Days that are hashed together: what is appended to a store changes the last block alone. */
+export const BLOCK_DAYS = 64;
+
+export const DIGEST_BYTES = 32;
+
+/** Digests of the blocks of the first days of a content, known before. */
+export interface KnownBlocks {
+  readonly digests: Uint8Array;
+  readonly days: number;
+}
+
+/** Digests of blocks of the panels with these fields, by the number of the block. */
+export interface MadeBlocks {
+  readonly fields: Panels['fields'];
+  readonly digests: ReadonlyMap<number, Uint8Array>;
+}
+
+/** SHA-256 for each block over its days and then its values, field by field in the order of their names. */
+export function blockDigests({ identifiers, dates, fields }: Panels): (block: number) => Uint8Array {
+  const assets = identifiers.length;
+  const panels = [...fields.keys()].toSorted(compareText).map((name) => fields.get(name)!);
+  return (block) => {
+    const from = block * BLOCK_DAYS;
+    const to = Math.min(from + BLOCK_DAYS, dates.length);
+    const hash = createHash('sha256').update(dates.subarray(from, to));
+    for (const panel of panels) hash.update(panel.subarray(from * assets, to * assets));
+    return hash.digest();
+  };
+}

@@ -1,0 +1,91 @@
+import { formatDay, type Day } from '#domain/days.js';
+import { compareText } from '#domain/findings.js';
+import type { Panels } from '../serving/panels.js';
+import { createRestatements, type RowChanges } from './restatements.js';
+
+/** What parts two versions of the bars. */
+export interface MarketChanges extends RowChanges {
+  /** Names with bars that the version before did not hold, in code-point order. */
+  readonly gained: readonly string[];
+}
+
+export interface Compared {
+  /** Columns that are compared; all of both versions unless given. */
+  readonly columns?: readonly string[];
+  /** Last day that is compared; all unless given. */
+  readonly to?: Day;
+}
+
+/**
+ * The bars of one version against those of another. A bar without any value in the columns compared is none.
+ * @cost one pass over the cells of both
+ */
+export function compareBars(before: Panels, after: Panels, { columns: wanted, to = Infinity }: Compared = {}): MarketChanges {
+  const names = (wanted ?? [...new Set([...before.fields.keys(), ...after.fields.keys()])]).toSorted(compareText);
+  const identifiers = [...new Set([...before.identifiers, ...after.identifiers])].sort(compareText);
+  const [old, now] = [sideOf(before, identifiers, names), sideOf(after, identifiers, names)];
+  const restated = createRestatements();
+  const gained = new Set<string>();
+  const counts = { added: 0, changed: 0, removed: 0 };
+  for (const day of [...new Set([...before.dates, ...after.dates])].sort((a, b) => a - b)) {
+    if (day > to) break;
+    for (let i = 0; i < identifiers.length; i++) {
+      const [was, is] = [old.cellOf(day, i), now.cellOf(day, i)];
+      const isHeld = now.holdsAny(is);
+      if (!old.holdsAny(was)) {
+        if (!isHeld) continue;
+        counts.added += 1;
+        gained.add(identifiers[i]!);
+        continue;
+      }
+      let isChanged = false;
+      for (let f = 0; f < names.length; f++) {
+        const [x, y] = [old.valueAt(f, was), now.valueAt(f, is)];
+        if (x === y || (x !== x && y !== y)) continue;
+        isChanged = true;
+        restated.add(() => ({ dataset: 'market', identifier: identifiers[i]!, date: formatDay(day), column: names[f]!, before: x === x ? x : null, after: y === y ? y : null }));
+      }
+      if (!isHeld) counts.removed += 1;
+      else if (isChanged) counts.changed += 1;
+    }
+  }
+  return { ...counts, gained: [...gained].toSorted(compareText), ...restated.made() };
+}
+
+/** One version on the axes of both: cells of days and names that it does not have are -1. */
+function sideOf(panels: Panels, identifiers: readonly string[], names: readonly string[]) {
+  const width = panels.identifiers.length;
+  const rowOf = new Map([...panels.dates].map((day, t) => [day, t]));
+  const columnOf = new Map(panels.identifiers.map((identifier, n) => [identifier, n]));
+  const columns = Int32Array.from(identifiers, (identifier) => columnOf.get(identifier) ?? -1);
+  const fields = names.map((name) => panels.fields.get(name));
+  return {
+    cellOf: (day: Day, i: number): number => {
+      const t = rowOf.get(day);
+      return t === undefined || columns[i]! < 0 ? -1 : t * width + columns[i]!;
+    },
+    valueAt: (f: number, cell: number): number => (cell < 0 ? Number.NaN : (fields[f]?.[cell] ?? Number.NaN)),
+    holdsAny: (cell: number): boolean => holdsAny(fields, cell),
+  };
+}
+
+/** Whether any field has a value in a cell; none has when there is no such cell. */
+export function holdsAny(panels: readonly (Float64Array | undefined)[], cell: number): boolean {
+  if (cell < 0) return false;
+  for (let f = 0; f < panels.length; f++) {
+    const value = panels[f]?.[cell];
+    if (value !== undefined && value === value) return true;
+  }
+  return false;
+}
+
+/** Columns of one version that have values on days up to one, and that another version does not have. */
+export function newColumns(before: Panels, after: Panels, to: Day): string[] {
+  const rows = after.dates.reduce((count, day) => (day <= to ? count + 1 : count), 0);
+  return [...after.fields].flatMap(([name, panel]) => (before.fields.has(name) || !hasValue(panel.subarray(0, rows * after.identifiers.length)) ? [] : [name])).toSorted(compareText);
+}
+
+function hasValue(panel: Float64Array): boolean {
+  for (let cell = 0; cell < panel.length; cell++) if (panel[cell] === panel[cell]) return true;
+  return false;
+}

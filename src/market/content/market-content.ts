@@ -1,0 +1,15 @@
+import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
+import type { SeriesTable } from '#domain/market/series.js';
+import type { Panels } from '../serving/panels.js';
+
+/** The values of a store, whatever it is called and wherever they came from. */
+export interface MarketContent extends Panels {
+  readonly reference: ReferenceTable;
+  readonly actions: readonly CorporateAction[];
+  readonly universes: readonly Membership[];
+  /** Absent where there are none. */
+  readonly series?: SeriesTable;
+}
+
+/** The tables of a content beside its panels. */
+export type ContentTables = Omit<MarketContent, keyof Panels>;

@@ -1,0 +1,32 @@
+import { panelBytes, PANEL_BYTES_MAX } from '../serving/panels.js';
+import type { Problems } from './problems.js';
+
+/** Rows of the market dataset: more of them are no market. */
+export const ROWS_MAX = 200_000_000;
+
+/** Identifiers of one store: twice the largest universe a client may name. */
+export const IDENTIFIERS_MAX = 50_000;
+
+/** Rows of the dataset series: a thousand of them over twenty years of days. */
+export const SERIES_ROWS_MAX = 5_000_000;
+
+/** A market of more rows than are read. */
+export class RowsFault extends Error {
+  override readonly name = 'RowsFault';
+}
+
+/** Whether a market of this shape is more than a store may hold, and told so. */
+export function refuseSize(shape: { readonly dates: number; readonly identifiers: number; readonly fields: number }, problems: Problems): boolean {
+  if (shape.identifiers > IDENTIFIERS_MAX) {
+    problems.error({ code: 'OUT_OF_RANGE', path: 'market', message: `The market holds ${shape.identifiers} identifiers; at most ${IDENTIFIERS_MAX} are held.` });
+    return true;
+  }
+  const bytes = panelBytes(shape);
+  if (bytes <= PANEL_BYTES_MAX) return false;
+  problems.error({
+    code: 'OUT_OF_RANGE',
+    path: 'market',
+    message: `${shape.dates} dates of ${shape.identifiers} identifiers and ${shape.fields} columns need ${bytes} bytes; at most ${Math.floor(PANEL_BYTES_MAX)} are held.`,
+  });
+  return true;
+}

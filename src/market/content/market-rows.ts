@@ -1,0 +1,243 @@
+import type { Day } from '#domain/days.js';
+import { compareText } from '#domain/findings.js';
+import { isAssetIdentifier } from '#domain/shape.js';
+import { dayIn, notANumber, numberIn, textIn, type Cell } from '../formats/cells.js';
+import { COUNT_COLUMNS, PRICE_COLUMNS } from './datasets.js';
+import { badDay, badIdentifier, quoted, repeatedKey } from './key-problems.js';
+import { IDENTIFIERS_MAX, refuseSize, ROWS_MAX, RowsFault } from './market-limits.js';
+import { namedColumns } from '../import/named-columns.js';
+import { emptyPanel, withoutEmptyLines, type Panels } from '../serving/panels.js';
+import { cellPath, type Problems } from './problems.js';
+
+/** Rows that are allocated together, as a power of two. */
+const BLOCK_BITS = 14;
+const BLOCK_ROWS = 1 << BLOCK_BITS;
+
+/** One file, sheet or table of the market dataset: which of its columns is what. */
+export interface MarketFile {
+  readonly label: string;
+  /** Column names as the file writes them. */
+  readonly written: readonly string[];
+  /** Columns of the keys; -1 where the file has none, and was told so. */
+  readonly identifierColumn: number;
+  readonly dateColumn: number;
+  /** Field position per column, -1 for the keys and for columns that are not read. */
+  readonly fieldOf: Int32Array;
+}
+
+/**
+ * Rows of the market dataset in the order of the files, before they have axes: for formats that are read row by row.
+ * Everything that is wrong with a row is told when the row is added.
+ */
+export interface MarketRows {
+  /** Begins a file; undefined, and told, when its columns are not those of a market dataset. */
+  beginFile(label: string, written: readonly string[]): MarketFile | undefined;
+  /** Begins a row under its keys; undefined keys are those that were refused, and the row is only counted. */
+  beginRow(code: number | undefined, day: Day | undefined): void;
+  /** Sets a number of the row that was begun last. */
+  setNumber(file: MarketFile, column: number, value: number): void;
+  /** Tells that a cell of the row that was begun last is no number. */
+  refuseNumber(file: MarketFile, column: number, text: string): void;
+  /** Tells that the row that was begun last cannot be read. */
+  refuseRow(file: MarketFile, message: string): void;
+  /** Adds a row of cells; null is one that cannot be read, and is only counted. */
+  addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void;
+  /** Code of the identifier of the next row; undefined, and told, when no asset can be called so. */
+  codeOf(file: MarketFile, text: string | null): number | undefined;
+  /** Day of the next row; undefined, and told, when the cell is not a day. */
+  dayOf(file: MarketFile, cell: Cell | undefined): Day | undefined;
+  readonly rows: number;
+  /** The panels of all rows; undefined when something was wrong. */
+  toPanels(): Panels | undefined;
+}
+
+/**
+ * @param isPart the rows are some of a source's: there may be none.
+ * @throws RowsFault at the first block of rows that begins beyond `rowsMax`
+ */
+export function createMarketRows(problems: Problems, { isPart = false, rowsMax = ROWS_MAX }: { readonly isPart?: boolean; readonly rowsMax?: number } = {}): MarketRows {
+  const fields: string[] = [];
+  const positive: boolean[] = [];
+  const counted: boolean[] = [];
+  const identifiers: string[] = [];
+  const codes = new Map<string, number>();
+  const files: { readonly label: string; readonly firstRow: number }[] = [];
+  const codeBlocks: Int32Array[] = [];
+  const dayBlocks: Int32Array[] = [];
+  /** [field][block] */
+  const valueBlocks: Float64Array[][] = [];
+  let rows = 0;
+  let firstRow = 0;
+
+  function beginFile(label: string, written: readonly string[]): MarketFile | undefined {
+    const names = namedColumns('market', label, written, problems);
+    if (names === undefined) return undefined;
+    const fieldOf = Int32Array.from(names, (name) => (name === '' || name === 'identifier' || name === 'date' ? -1 : fieldPosition(name)));
+    firstRow = rows;
+    files.push({ label, firstRow });
+    return { label, written, identifierColumn: names.indexOf('identifier'), dateColumn: names.indexOf('date'), fieldOf };
+  }
+
+  function fieldPosition(name: string): number {
+    const known = fields.indexOf(name);
+    if (known >= 0) return known;
+    valueBlocks.push(codeBlocks.map(() => new Float64Array(BLOCK_ROWS).fill(Number.NaN)));
+    positive.push(PRICE_COLUMNS.has(name));
+    counted.push(COUNT_COLUMNS.has(name));
+    return fields.push(name) - 1;
+  }
+
+  function beginRow(code: number | undefined, day: Day | undefined): void {
+    const slot = rows & (BLOCK_ROWS - 1);
+    if (slot === 0) {
+      if (rows >= rowsMax) throw new RowsFault(`The market has more than ${rows} rows; at most ${rowsMax} are read.`);
+      codeBlocks.push(new Int32Array(BLOCK_ROWS).fill(-1));
+      dayBlocks.push(new Int32Array(BLOCK_ROWS));
+      for (const blocks of valueBlocks) blocks.push(new Float64Array(BLOCK_ROWS).fill(Number.NaN));
+    }
+    if (code !== undefined && day !== undefined) {
+      const block = rows >>> BLOCK_BITS;
+      codeBlocks[block]![slot] = code;
+      dayBlocks[block]![slot] = day;
+    }
+    rows += 1;
+  }
+
+  function setNumber(file: MarketFile, column: number, value: number): void {
+    const field = file.fieldOf[column]!;
+    if (value <= 0 && ((positive[field]!) || (value < 0 && counted[field]!))) refuseSign(file, column, value);
+    const row = rows - 1;
+    valueBlocks[field]![row >>> BLOCK_BITS]![row & (BLOCK_ROWS - 1)] = value + 0; // + 0 turns a negative zero into 0
+  }
+
+  function refuseSign(file: MarketFile, column: number, value: number): void {
+    const name = file.written[column]!;
+    const isPrice = positive[file.fieldOf[column]!]!;
+    problems.error({
+      code: isPrice ? 'NON_POSITIVE_PRICE' : 'OUT_OF_RANGE',
+      path: cellPath(file.label, rows - firstRow, name),
+      message: `${name} is ${value}; ${isPrice ? 'a price must be greater than 0' : 'at least 0 is needed'}.`,
+      value,
+    });
+  }
+
+  function refuseNumber(file: MarketFile, column: number, text: string): void {
+    const name = file.written[column]!;
+    problems.error({ code: 'NOT_A_NUMBER', path: cellPath(file.label, rows - firstRow, name), message: `${name} is ${quoted(text)}, which ${notANumber(text)}.`, value: text });
+  }
+
+  function refuseRow(file: MarketFile, message: string): void {
+    problems.error({ code: 'UNREADABLE_FILE', path: cellPath(file.label, rows - firstRow, ''), message });
+  }
+
+  function codeOf(file: MarketFile, text: string | null): number | undefined {
+    const known = text === null ? undefined : codes.get(text);
+    if (known !== undefined) return known;
+    const path = cellPath(file.label, rows - firstRow + 1, file.written[file.identifierColumn]!);
+    if (text === null || !isAssetIdentifier(text)) {
+      problems.error(badIdentifier(path, text));
+      return undefined;
+    }
+    if (identifiers.length === IDENTIFIERS_MAX) {
+      problems.error({ code: 'OUT_OF_RANGE', path, message: `The market holds more than ${IDENTIFIERS_MAX} identifiers, which is the most a store can hold.` });
+      return undefined;
+    }
+    codes.set(text, identifiers.length);
+    return identifiers.push(text) - 1;
+  }
+
+  function dayOf(file: MarketFile, cell: Cell | undefined): Day | undefined {
+    const day = dayIn(cell);
+    if (typeof day === 'number') return day;
+    const name = file.written[file.dateColumn]!;
+    const path = cellPath(file.label, rows - firstRow + 1, name);
+    problems.error(badDay(path, name, day === null ? null : String(cell)));
+    return undefined;
+  }
+
+  function addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void {
+    if (cells === null) {
+      beginRow(undefined, undefined);
+      return;
+    }
+    const { identifierColumn, dateColumn } = file;
+    beginRow(identifierColumn < 0 ? undefined : codeOf(file, textIn(cells[identifierColumn])), dateColumn < 0 ? undefined : dayOf(file, cells[dateColumn]));
+    for (let column = 0; column < file.fieldOf.length; column++) {
+      if (file.fieldOf[column]! < 0) continue;
+      const value = numberIn(cells[column]);
+      if (value === undefined) refuseNumber(file, column, String(cells[column]));
+      else if (value === value) setNumber(file, column, value);
+    }
+  }
+
+  function toPanels(): Panels | undefined {
+    if (rows === 0 && problems.errors === 0 && !isPart) problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'The market holds no row; at least one is needed.' });
+    const isSound = problems.errors === 0;
+    const order = identifiers.map((_, code) => code).toSorted((a, b) => compareText(identifiers[a]!, identifiers[b]!));
+    const columnOf = new Int32Array(identifiers.length);
+    for (let n = 0; n < order.length; n++) columnOf[order[n]!] = n;
+    const dates = distinctDays(codeBlocks, dayBlocks, rows);
+    const shape = { dates: dates.length, identifiers: order.length, fields: fields.length };
+    if (refuseSize(shape, problems)) return undefined;
+    // Of rows that are refused, those that stand twice are told all the same.
+    const panels = isSound ? fields.map(() => emptyPanel(shape.dates * shape.identifiers)) : [];
+    if (!scatter(columnOf, dates, panels) || !isSound) return undefined;
+    return withoutEmptyLines({
+      identifiers: order.map((code) => identifiers[code]!),
+      dates,
+      fields: new Map(fields.map((name, field) => [name, panels[field]!])),
+    });
+  }
+
+  /** Puts every row into its cell; false, and told, when two rows share one. */
+  function scatter(columnOf: Int32Array, dates: Int32Array, panels: readonly Float64Array[]): boolean {
+    const assets = columnOf.length;
+    const rowOf = dayPositions(dates);
+    const filled = new Uint8Array(dates.length * assets);
+    let repeated = 0;
+    for (let row = 0; row < rows; row++) {
+      const block = row >>> BLOCK_BITS;
+      const slot = row & (BLOCK_ROWS - 1);
+      const code = codeBlocks[block]![slot]!;
+      if (code < 0) continue;
+      const day = dayBlocks[block]![slot]!;
+      const cell = rowOf[day - dates[0]!]! * assets + columnOf[code]!;
+      if (filled[cell] === 1) {
+        repeated += 1;
+        refuseRepeated(row, identifiers[code]!, day, problems, files);
+        continue;
+      }
+      filled[cell] = 1;
+      for (let field = 0; field < panels.length; field++) panels[field]![cell] = valueBlocks[field]![block]![slot]!;
+    }
+    return repeated === 0;
+  }
+
+  return {
+    beginFile, beginRow, setNumber, refuseNumber, refuseRow, addCells, codeOf, dayOf, toPanels,
+    get rows() {
+      return rows;
+    },
+  };
+}
+
+/** Row of a panel per day counted from the first one: a table instead of a search for every cell. */
+export function dayPositions(dates: Int32Array): Int32Array {
+  const positions = new Int32Array(dates.length === 0 ? 0 : dates.at(-1)! - dates[0]! + 1).fill(-1);
+  for (let t = 0; t < dates.length; t++) positions[dates[t]! - dates[0]!] = t;
+  return positions;
+}
+
+function distinctDays(codes: readonly Int32Array[], blocks: readonly Int32Array[], rows: number): Int32Array {
+  const days = new Set<number>();
+  for (let row = 0; row < rows; row++) {
+    const [block, slot] = [row >>> BLOCK_BITS, row & (BLOCK_ROWS - 1)];
+    if (codes[block]![slot]! >= 0) days.add(blocks[block]![slot]!);
+  }
+  return Int32Array.from(days).sort();
+}
+
+function refuseRepeated(row: number, identifier: string, day: Day, problems: Problems, files: readonly { readonly label: string; readonly firstRow: number }[]): void {
+  const file = files.findLast((candidate) => candidate.firstRow <= row)!;
+  problems.error(repeatedKey(cellPath(file.label, row - file.firstRow + 1, ''), identifier, day));
+}

@@ -1,0 +1,120 @@
+import { formatDay, type Day } from '#domain/days.js';
+import { compareText } from '#domain/findings.js';
+import type { ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
+import { textIn, type Cell } from '../formats/cells.js';
+import { DATE_COLUMNS, TEXT_COLUMNS } from './datasets.js';
+import { namedColumns } from '../import/named-columns.js';
+import { cellPath, type Problems } from './problems.js';
+import { dateIn, identifierIn, type TableRows } from './table-rows.js';
+
+interface RawRow {
+  readonly identifier: string;
+  readonly validFrom: Day | null;
+  readonly cells: (Cell | undefined)[];
+}
+
+const NUMERIC_TEXT = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+
+export function createReferenceRows(problems: Problems): TableRows<ReferenceTable> {
+  const columns: string[] = [];
+  const raw: RawRow[] = [];
+  const seen = new Set<string>();
+  let rows = 0;
+
+  function beginFile(label: string, written: readonly string[]) {
+    const names = namedColumns('reference', label, written, problems);
+    if (names === undefined) return undefined;
+    const identifierColumn = names.indexOf('identifier');
+    const fromColumn = names.indexOf('valid_from');
+    const positions = names.map((name) => {
+      if (name === '' || name === 'identifier' || name === 'valid_from') return -1;
+      const known = columns.indexOf(name);
+      return known >= 0 ? known : columns.push(name) - 1;
+    });
+    let fileRow = 0;
+    return (cells: readonly (Cell | undefined)[] | null) => {
+      rows += 1;
+      fileRow += 1;
+      if (cells === null) return;
+      const identifier = identifierColumn < 0 ? undefined : identifierIn(cells[identifierColumn], () => cellPath(label, fileRow, written[identifierColumn]!), problems);
+      const validFrom = fromColumn < 0 ? null : dateIn(cells[fromColumn], () => cellPath(label, fileRow, written[fromColumn]!), problems);
+      const values: (Cell | undefined)[] = [];
+      positions.forEach((position, i) => {
+        if (position < 0) return;
+        const isDate = DATE_COLUMNS.has(columns[position]!);
+        values[position] = isDate ? isoDay(dateIn(cells[i], () => cellPath(label, fileRow, written[i]!), problems)) : cells[i];
+      });
+      if (identifier === undefined || validFrom === undefined) return;
+      const key = `${validFrom ?? ''} ${identifier}`;
+      if (seen.has(key)) {
+        const when = validFrom === null ? 'without valid_from' : `valid from ${formatDay(validFrom)}`;
+        problems.error({ code: 'DUPLICATE_KEY', path: cellPath(label, fileRow, ''), message: `An earlier row already holds ${identifier} ${when}.` });
+        return;
+      }
+      seen.add(key);
+      raw.push({ identifier, validFrom, cells: values });
+    };
+  }
+
+  function toTable(): ReferenceTable {
+    const kinds = columns.map((name, position) => (TEXT_COLUMNS.has(name) || DATE_COLUMNS.has(name) ? 'text' : kindOf(raw, position)));
+    const byName = new Map<string, ReferenceRow[]>();
+    for (const { identifier, validFrom, cells } of raw) {
+      const row: ReferenceRow = { validFrom, values: columns.map((_, position) => valueOf(cells[position], kinds[position]!)) };
+      const known = byName.get(identifier);
+      if (known === undefined) byName.set(identifier, [row]);
+      else known.push(row);
+    }
+    const order = [...byName.keys()].toSorted(compareText);
+    const early = -Infinity;
+    return {
+      columns,
+      rows: new Map(order.map((name) => [name, byName.get(name)!.toSorted((a, b) => (a.validFrom ?? early) - (b.validFrom ?? early) || 0)])),
+    };
+  }
+
+  return {
+    beginFile, toTable,
+    get rows() {
+      return rows;
+    },
+  };
+}
+
+type Kind = 'number' | 'boolean' | 'text';
+
+/**
+ * What a column holds, decided by all of its values so that a format that knows only text gives the same table as one
+ * with types: numbers when every value is one or is written like one without leading zeros, booleans likewise, else text.
+ */
+function kindOf(rows: readonly RawRow[], position: number): Kind {
+  let numbers = 0;
+  let booleans = 0;
+  let held = 0;
+  for (const { cells } of rows) {
+    const cell = cells[position];
+    const text = textIn(cell);
+    if (text === null) continue;
+    held += 1;
+    if (typeof cell === 'boolean' || text === 'true' || text === 'false') booleans += 1;
+    else if (typeof cell === 'number' || typeof cell === 'bigint' || (typeof cell === 'string' && isNumberText(text))) numbers += 1;
+  }
+  if (held > 0 && numbers === held) return 'number';
+  return held > 0 && booleans === held ? 'boolean' : 'text';
+}
+
+/** Whether a text is a number that a double writes back the same way in value: long digit strings are codes. */
+function isNumberText(text: string): boolean {
+  return NUMERIC_TEXT.test(text) && Number.isFinite(Number(text)) && text.replace(/[^0-9]/g, '').length <= 15;
+}
+
+function valueOf(cell: Cell | undefined, kind: Kind): ReferenceValue {
+  const text = textIn(cell);
+  if (text === null) return null;
+  if (kind === 'boolean') return text === 'true';
+  if (kind === 'text') return text;
+  const value = Number(text) + 0;
+  return Number.isFinite(value) ? value : null;
+}
+
+const isoDay = (day: Day | null | undefined) => (day === null || day === undefined ? null : formatDay(day));

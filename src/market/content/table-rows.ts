@@ -1,0 +1,37 @@
+import type { Day } from '#domain/days.js';
+import { isAssetIdentifier } from '#domain/shape.js';
+import { dayIn, textIn, type Cell } from '../formats/cells.js';
+import { badIdentifier } from './key-problems.js';
+import type { Problems } from './problems.js';
+
+/** Rows of a dataset that is read cell by cell. */
+export interface TableRows<T> {
+  /**
+   * Begins a file; returns what to do with its rows, undefined when its columns are not those of the dataset. A row that is
+   * null cannot be read, and is only counted.
+   */
+  beginFile(label: string, written: readonly string[]): ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
+  readonly rows: number;
+  toTable(): T;
+}
+
+/** Says where a cell stands; asked only when something is wrong with it. */
+export type Path = () => string;
+
+/** An asset identifier; undefined, and told, when the cell holds none. */
+export function identifierIn(cell: Cell | undefined, path: Path, problems: Problems): string | undefined {
+  const text = textIn(cell);
+  if (text !== null && isAssetIdentifier(text)) return text;
+  problems.error(badIdentifier(path(), text));
+  return undefined;
+}
+
+/** A day, null where the cell is empty; undefined, and told, when it holds something else. */
+export function dateIn(cell: Cell | undefined, path: Path, problems: Problems): Day | null | undefined {
+  const day = dayIn(cell);
+  if (day === undefined) {
+    const text = String(cell).slice(0, 80);
+    problems.error({ code: 'BAD_DATE', path: path(), message: `${JSON.stringify(text)} is not a day that exists, YYYY-MM-DD.`, value: text });
+  }
+  return day;
+}

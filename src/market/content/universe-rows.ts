@@ -1,0 +1,80 @@
+import { formatDay } from '#domain/days.js';
+import { compareText } from '#domain/findings.js';
+import type { Membership } from '#domain/market/market-data.js';
+import { textIn, type Cell } from '../formats/cells.js';
+import { namedColumns } from '../import/named-columns.js';
+import { cellPath, type Problems } from './problems.js';
+import { dateIn, identifierIn, type TableRows } from './table-rows.js';
+
+interface Spell extends Membership {
+  readonly path: string;
+  readonly row: number;
+}
+
+/** Longest name of a universe, as documents may write it. */
+const UNIVERSE_NAME_MAX = 64;
+
+export function createUniverseRows(problems: Problems): TableRows<readonly Membership[]> {
+  const spells: Spell[] = [];
+  let rows = 0;
+
+  function beginFile(label: string, written: readonly string[]) {
+    const names = namedColumns('universes', label, written, problems);
+    if (names === undefined) return undefined;
+    let fileRow = 0;
+
+    return (cells: readonly (Cell | undefined)[] | null) => {
+      rows += 1;
+      fileRow += 1;
+      if (cells === null) return;
+      const cell = (name: string) => cells[names.indexOf(name)];
+      const path = (name: string) => cellPath(label, fileRow, names.includes(name) ? written[names.indexOf(name)]! : name);
+      const universe = textIn(cell('universe'));
+      const isNamed = universe !== null && universe.length <= UNIVERSE_NAME_MAX;
+      if (!isNamed && names.includes('universe')) {
+        problems.error({ code: 'BAD_IDENTIFIER', path: path('universe'), message: `The universe is ${universe === null ? 'empty' : `${universe.length} characters long`}; 1 to ${UNIVERSE_NAME_MAX} characters are needed.` });
+      }
+      const identifier = names.includes('identifier') ? identifierIn(cell('identifier'), () => path('identifier'), problems) : undefined;
+      const start = dateIn(cell('start'), () => path('start'), problems);
+      const end = dateIn(cell('end'), () => path('end'), problems);
+      if (start === undefined || end === undefined) return;
+      if (start !== null && end !== null && start >= end) {
+        problems.error({ code: 'INVALID_RANGE', path: path('end'), message: `The membership ends on ${formatDay(end)}, not after its start on ${formatDay(start)}.` });
+        return;
+      }
+      if (!isNamed || identifier === undefined) return;
+      spells.push({ universe, identifier, start, end, path: path(''), row: rows });
+    };
+  }
+
+  function toTable(): readonly Membership[] {
+    const ordered = spells.toSorted(compareMemberships);
+    ordered.forEach((spell, i) => {
+      const previous = ordered[i - 1];
+      if (previous?.universe !== spell.universe || previous.identifier !== spell.identifier) return;
+      if (previous.end !== null && (spell.start ?? -Infinity) >= previous.end) return;
+      const later = previous.row > spell.row ? previous : spell;
+      problems.error({
+        code: 'OVERLAPPING_MEMBERSHIP',
+        path: later.path,
+        message: `${spell.identifier} is in ${spell.universe} ${spellText(previous)} and again ${spellText(spell)}.`,
+      });
+    });
+    return ordered.map(({ universe, identifier, start, end }) => ({ universe, identifier, start, end }));
+  }
+
+  return {
+    beginFile, toTable,
+    get rows() {
+      return rows;
+    },
+  };
+}
+
+/** The one order of memberships: universe, identifier, start. */
+export function compareMemberships(a: Membership, b: Membership): number {
+  return compareText(a.universe, b.universe) || compareText(a.identifier, b.identifier) || compareDays(a.start, b.start) || compareDays(a.end, b.end);
+}
+
+const compareDays = (a: number | null, b: number | null) => (a === b ? 0 : (a ?? -Infinity) - (b ?? -Infinity));
+const spellText = ({ start, end }: Membership) => `from ${start === null ? 'ever' : formatDay(start)} to ${end === null ? 'now' : formatDay(end)}`;

@@ -1,0 +1,127 @@
+import { mkdir, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ReferenceValue } from '#domain/market/market-data.js';
+import type { SeriesTable } from '#domain/market/series.js';
+import type { MarketContent } from './market-content.js';
+import type { FileDigest } from '../sources/digest-file.js';
+import { writeParquet, type ParquetColumn, type RowGroup } from '../formats/write-parquet.js';
+
+/** Rows of a row group: DuckDB's own choice, and small enough to hold a few columns of it in memory. */
+const GROUP_ROWS = 122_880;
+
+/**
+ * Writes a content as the Parquet files of a store's folder: what is read from them again is the same bits.
+ * Datasets without a row have no file.
+ */
+export async function writeMarket(folder: string, content: MarketContent, onProgress: (fraction: number) => void): Promise<FileDigest[]> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const files: FileDigest[] = [];
+  const write = async (label: string, groups: Iterable<RowGroup>) => {
+    files.push({ label, ...(await writeParquet(join(folder, `${label}.parquet`), groups)) });
+  };
+  await write('market', marketGroups(content, onProgress));
+  if (content.reference.rows.size > 0) await write('reference', [referenceGroup(content)]);
+  if (content.actions.length > 0) await write('corporate_actions', [actionGroup(content)]);
+  if (content.universes.length > 0) await write('universes', [universeGroup(content)]);
+  if (content.series !== undefined) await write('series', seriesGroups(content.series));
+  await syncFolder(folder);
+  return files;
+}
+
+/** Makes the names in a folder durable, where the platform lets a folder be opened. */
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r').catch(() => undefined);
+  await handle?.sync().catch(() => {});
+  await handle?.close();
+}
+
+/** The bars by day, then identifier; a cell without a value in any field is no row. */
+function* marketGroups({ identifiers, dates, fields }: MarketContent, onProgress: (fraction: number) => void): Generator<RowGroup> {
+  const assets = identifiers.length;
+  const cells = dates.length * assets;
+  const panels = [...fields];
+  const close = fields.get('CLOSE')!;
+  const hasValue = (cell: number) => close[cell] === close[cell] || panels.some(([, panel]) => panel[cell] === panel[cell]);
+  const chosen = new Int32Array(Math.min(GROUP_ROWS, cells));
+  for (let cell = 0; cell < cells;) {
+    let rows = 0;
+    for (; cell < cells && rows < GROUP_ROWS; cell++) if (hasValue(cell)) chosen[rows++] = cell;
+    if (rows === 0) return;
+    onProgress(cell / cells);
+    const picked = chosen.subarray(0, rows);
+    const firstDay = Math.floor(picked[0]! / assets);
+    const lastDay = Math.floor(picked[rows - 1]! / assets);
+    yield {
+      rows,
+      columns: [
+        { name: 'date', kind: 'coded-day', codes: picked.map((chosenCell) => Math.floor(chosenCell / assets) - firstDay), days: dates.slice(firstDay, lastDay + 1) },
+        { name: 'identifier', kind: 'coded-text', codes: picked.map((chosenCell) => chosenCell % assets), texts: identifiers },
+        ...panels.map(([name, panel]): ParquetColumn => ({ name, kind: 'double', values: gathered(panel, picked) })),
+      ],
+    };
+  }
+}
+
+function gathered(panel: Float64Array, cells: Int32Array): Float64Array {
+  const values = new Float64Array(cells.length);
+  for (let i = 0; i < cells.length; i++) values[i] = panel[cells[i]!]!;
+  return values;
+}
+
+function referenceGroup({ reference }: MarketContent): RowGroup {
+  const rows = [...reference.rows].flatMap(([identifier, spells]) => spells.map(({ validFrom, values }) => ({ identifier, validFrom, values })));
+  const columns = reference.columns.map((name, i): ParquetColumn => {
+    const values: ReferenceValue[] = rows.map((row) => row.values[i] ?? null);
+    if (values.some((value) => typeof value === 'number')) return { name, kind: 'double', values: Float64Array.from(values, (value) => (typeof value === 'number' ? value : Number.NaN)) };
+    if (values.some((value) => typeof value === 'boolean')) return { name, kind: 'boolean', values: values.map((value) => (typeof value === 'boolean' ? value : null)) };
+    return { name, kind: 'text', values: values.map((value) => (value === null ? null : String(value))) };
+  });
+  const dated: ParquetColumn[] = rows.some(({ validFrom }) => validFrom !== null) ? [{ name: 'valid_from', kind: 'day', values: rows.map(({ validFrom }) => validFrom) }] : [];
+  return { rows: rows.length, columns: [{ name: 'identifier', kind: 'text', values: rows.map(({ identifier }) => identifier) }, ...dated, ...columns] };
+}
+
+function actionGroup({ actions }: MarketContent): RowGroup {
+  return {
+    rows: actions.length,
+    columns: [
+      { name: 'identifier', kind: 'text', values: actions.map(({ identifier }) => identifier) },
+      { name: 'type', kind: 'text', values: actions.map(({ type }) => type) },
+      { name: 'value', kind: 'double', values: Float64Array.from(actions, ({ value }) => value) },
+      { name: 'ex_date', kind: 'day', values: actions.map(({ exDay }) => exDay) },
+      { name: 'pay_date', kind: 'day', values: actions.map(({ payDay }) => payDay) },
+      { name: 'status', kind: 'text', values: actions.map(({ status }) => status) },
+      { name: 'announced', kind: 'day', values: actions.map(({ announcedDay }) => announcedDay) },
+      { name: 'related', kind: 'text', values: actions.map(({ related }) => related) },
+      { name: 'subscription_price', kind: 'double', values: Float64Array.from(actions, ({ subscriptionPrice }) => subscriptionPrice ?? Number.NaN) },
+    ],
+  };
+}
+
+function universeGroup({ universes }: MarketContent): RowGroup {
+  return {
+    rows: universes.length,
+    columns: [
+      { name: 'universe', kind: 'text', values: universes.map(({ universe }) => universe) },
+      { name: 'identifier', kind: 'text', values: universes.map(({ identifier }) => identifier) },
+      { name: 'start', kind: 'day', values: universes.map(({ start }) => start) },
+      { name: 'end', kind: 'day', values: universes.map(({ end }) => end) },
+    ],
+  };
+}
+
+/** A row group a series. */
+function* seriesGroups(series: SeriesTable): Generator<RowGroup> {
+  for (const { identifier, currency, name, days, closes } of series.values()) {
+    const repeated = (text: string | null): (string | null)[] => Array.from(days, () => text);
+    yield {
+      rows: days.length,
+      columns: [
+        { name: 'identifier', kind: 'text', values: repeated(identifier) },
+        { name: 'date', kind: 'day', values: [...days] },
+        { name: 'CLOSE', kind: 'double', values: closes },
+        { name: 'CURRENCY', kind: 'text', values: repeated(currency) },
+        { name: 'NAME', kind: 'text', values: repeated(name) },
+      ],
+    };
+  }
+}

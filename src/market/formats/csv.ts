@@ -1,0 +1,290 @@
+import { createByteTexts } from './byte-texts.js';
+import type { MarketFile, MarketRows } from '../content/market-rows.js';
+import type { Cell } from './cells.js';
+import { unprotectedText } from './formula-text.js';
+
+/** Longest record: a thousand columns of a hundred characters and room to spare. */
+const RECORD_BYTES_MAX = 1 << 20;
+
+/** Most columns of a record. */
+const COLUMNS_MAX = 4096;
+
+const QUOTE = 0x22;
+const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
+const DELIMITERS = [',', ';', '\t', '|'] as const;
+
+/** One record of a CSV file: its cells as ranges of bytes. */
+export interface CsvRecord {
+  readonly bytes: Uint8Array;
+  /** First byte of each cell, quotes excluded. */
+  readonly starts: Int32Array;
+  /** Byte after the last one of each cell. */
+  readonly ends: Int32Array;
+  /** 1 where the cell holds doubled quotes. */
+  readonly escaped: Uint8Array;
+  cells: number;
+}
+
+/** A CSV file that cannot be read on: what is wrong and at which record, the header being record 0. */
+export class CsvFault extends Error {
+  override readonly name = 'CsvFault';
+  readonly record: number;
+  constructor(record: number, message: string) {
+    super(message);
+    this.record = record;
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Reads records of comma-separated values (RFC 4180; the delimiter is the one the header uses, of comma, semicolon, tab and bar).
+ * Quoted cells may hold delimiters, line breaks and doubled quotes. Empty lines are passed over.
+ * @param onHeader receives the column names; returns what to do with each record, undefined to stop. A record may have
+ *   more or fewer cells than the header.
+ * @throws CsvFault when the text is not such a file.
+ * @cost one pass over the bytes; a record is a view that is valid during the call only.
+ */
+export async function readCsv(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  onHeader: (columns: string[]) => ((record: CsvRecord) => void) | undefined,
+): Promise<void> {
+  const record: Omit<CsvRecord, 'bytes'> & { bytes: Uint8Array } = {
+    bytes: new Uint8Array(0),
+    starts: new Int32Array(COLUMNS_MAX),
+    ends: new Int32Array(COLUMNS_MAX),
+    escaped: new Uint8Array(COLUMNS_MAX),
+    cells: 0,
+  };
+  let rest = new Uint8Array(0);
+  let delimiter = 0;
+  let columns = 0;
+  let records = 0;
+  let onRecord: ((record: CsvRecord) => void) | undefined;
+
+  /** Reads the records of `bytes`; returns where the first incomplete one begins. */
+  function readRecords(bytes: Uint8Array, last: boolean): number {
+    let position = 0;
+    record.bytes = bytes;
+    if (delimiter === 0) {
+      position = startOfText(bytes);
+      delimiter = delimiterOf(bytes, position, last);
+      if (delimiter === 0) return 0;
+    }
+    for (;;) {
+      const next = readRecord(record, position, delimiter, last, records);
+      if (next < 0) return position;
+      position = next;
+      if (record.cells === 1 && record.starts[0] === record.ends[0]) continue;
+      if (columns === 0) {
+        columns = record.cells;
+        onRecord = onHeader(Array.from({ length: columns }, (_, cell) => cellText(record, cell)));
+        if (onRecord === undefined) return -1;
+      } else onRecord!(record);
+      records += 1;
+    }
+  }
+
+  for await (const chunk of chunks) {
+    const bytes = rest.length === 0 ? chunk : joined(rest, chunk);
+    const read = readRecords(bytes, false);
+    if (read < 0) return;
+    if (bytes.length - read > RECORD_BYTES_MAX) throw new CsvFault(records, `The row is longer than ${RECORD_BYTES_MAX} bytes; a quote may be missing.`);
+    rest = bytes.slice(read);
+  }
+  readRecords(rest, true);
+  if (columns === 0) throw new CsvFault(0, 'The file is empty; a header is needed.');
+}
+
+/** Cuts one record into cells; returns the position after it, or -1 when the bytes end inside it. */
+function readRecord(record: { bytes: Uint8Array; starts: Int32Array; ends: Int32Array; escaped: Uint8Array; cells: number }, from: number, delimiter: number, last: boolean, records: number): number {
+  const { bytes, starts, ends, escaped } = record;
+  const length = bytes.length;
+  let position = from;
+  let cells = 0;
+  if (position >= length) return -1;
+  for (;;) {
+    if (cells === COLUMNS_MAX) throw new CsvFault(records, `The row has more than ${COLUMNS_MAX} cells.`);
+    escaped[cells] = 0;
+    if (position < length && bytes[position] === QUOTE) {
+      starts[cells] = position + 1;
+      for (position += 1; ; position++) {
+        if (position >= length) {
+          if (!last) return -1;
+          throw new CsvFault(records, 'A quote is not closed before the end of the file.');
+        }
+        if (bytes[position] !== QUOTE) continue;
+        if (position + 1 >= length && !last) return -1;
+        if (bytes[position + 1] !== QUOTE) break;
+        escaped[cells] = 1;
+        position += 1;
+      }
+      ends[cells] = position;
+      position += 1;
+      const byte = bytes[position];
+      if (position < length && byte !== delimiter && byte !== LF && byte !== CR) throw new CsvFault(records, 'Text follows a closing quote.');
+    } else {
+      starts[cells] = position;
+      let byte = -1;
+      while (position < length) {
+        byte = bytes[position]!;
+        if (byte === delimiter || byte === LF || byte === CR) break;
+        position += 1;
+      }
+      ends[cells] = position;
+    }
+    cells += 1;
+    if (position >= length) {
+      if (!last) return -1;
+      record.cells = cells;
+      return length;
+    }
+    const byte = bytes[position];
+    position += 1;
+    if (byte === delimiter) continue;
+    if (byte === CR) {
+      if (position >= length && !last) return -1;
+      if (bytes[position] === LF) position += 1;
+    }
+    record.cells = cells;
+    return position;
+  }
+}
+
+function startOfText(bytes: Uint8Array): number {
+  const [a, b, c] = bytes;
+  if (a === 0xef && b === 0xbb && c === 0xbf) return 3;
+  if ((a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff)) throw new CsvFault(0, 'The file is UTF-16; UTF-8 is needed.');
+  return 0;
+}
+
+/** The delimiter of the header line: the accepted one it holds most often outside quotes; 0 while the line is incomplete. */
+function delimiterOf(bytes: Uint8Array, from: number, last: boolean): number {
+  const counts = DELIMITERS.map(() => 0);
+  let isQuoted = false;
+  let position = from;
+  for (; position < bytes.length; position++) {
+    const byte = bytes[position]!;
+    if (byte === QUOTE) isQuoted = !isQuoted;
+    else if (!isQuoted && (byte === LF || byte === CR)) break;
+    else if (!isQuoted) {
+      const which = DELIMITERS.findIndex((text) => text.charCodeAt(0) === byte);
+      if (which >= 0) counts[which]! += 1;
+    }
+  }
+  if (position === bytes.length && !last) return 0;
+  return DELIMITERS[counts.indexOf(Math.max(...counts))]!.charCodeAt(0);
+}
+
+function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
+  const both = new Uint8Array(a.length + b.length);
+  both.set(a);
+  both.set(b, a.length);
+  return both;
+}
+
+/** The text of a cell, surrounding spaces removed. @throws CsvFault when it is not UTF-8. */
+export function cellText(record: CsvRecord, cell: number): string {
+  const text = decodedText(record.bytes, record.starts[cell]!, record.ends[cell]!);
+  return record.escaped[cell] === 1 ? text.replaceAll('""', '"') : text;
+}
+
+function decodedText(bytes: Uint8Array, start: number, end: number): string {
+  try {
+    return utf8.decode(bytes.subarray(start, end)).trim();
+  } catch {
+    throw new CsvFault(0, 'The text is not UTF-8.');
+  }
+}
+
+/** The cells of a record as text, null where they are empty; an apostrophe that protects from formulas is not part of it. */
+export function textCells(record: CsvRecord): Cell[] {
+  return Array.from({ length: record.cells }, (_, cell) => (record.starts[cell] === record.ends[cell] ? null : unprotectedText(cellText(record, cell))));
+}
+
+/**
+ * Adds the records of a market file to the rows. Numbers are read from the bytes, identifiers once per spelling.
+ * @returns what to do with each record, or undefined when the columns are not those of a market file.
+ */
+export function marketRecords(rows: MarketRows, label: string, columns: readonly string[]): ((record: CsvRecord) => void) | undefined {
+  const opened = rows.beginFile(label, columns);
+  if (opened === undefined) return undefined;
+  const file: MarketFile = opened;
+  const names = createByteTexts((bytes, start, end) => rows.codeOf(file, decodedText(bytes, start, end) || null));
+  const days = createByteTexts((bytes, start, end) => rows.dayOf(file, decodedText(bytes, start, end)));
+  const { identifierColumn: name, dateColumn: date } = file;
+
+  return (record) => {
+    if (record.cells !== columns.length) {
+      rows.beginRow(undefined, undefined);
+      rows.refuseRow(file, raggedRow(record.cells, columns.length));
+      return;
+    }
+    const { bytes, starts, ends } = record;
+    rows.beginRow(name < 0 ? undefined : names(bytes, starts[name]!, ends[name]!), date < 0 ? undefined : days(bytes, starts[date]!, ends[date]!));
+    for (let column = 0; column < record.cells; column++) {
+      if (file.fieldOf[column]! < 0) continue;
+      const value = numberOf(record, column);
+      if (value === value) rows.setNumber(file, column, value);
+      else if (isBad) rows.refuseNumber(file, column, cellText(record, column));
+    }
+  };
+}
+
+/** What is wrong with a row that has not one cell per column. */
+export function raggedRow(cells: number, columns: number): string {
+  return `The row has ${cells} cells; the header has ${columns}.`;
+}
+
+/** Whether the last `numberOf` that gave NaN read something that is no number, rather than an empty cell. */
+let isBad = false;
+
+/** Powers of ten that a double holds exactly: a mantissa below 2^53 over one of them is correctly rounded. */
+const EXACT_POWERS = Float64Array.from({ length: 23 }, (_, k) => Number(`1e${k}`));
+const MANTISSA_MAX = Number.MAX_SAFE_INTEGER / 10 - 1;
+
+/**
+ * The number in a cell, NaN where it is empty, NaN with `isBad` where it is something else.
+ * @source Clinger (1990), How to read floating point numbers accurately: the exact fast path.
+ */
+function numberOf(record: CsvRecord, cell: number): number {
+  const { bytes } = record;
+  let position = record.starts[cell]!;
+  let end = record.ends[cell]!;
+  isBad = false;
+  while (position < end && bytes[position] === SPACE) position += 1;
+  while (end > position && bytes[end - 1] === SPACE) end -= 1;
+  if (position === end) return Number.NaN;
+  const first = bytes[position];
+  if (first === 0x2d || first === 0x2b) position += 1;
+  let mantissa = 0;
+  let digits = 0;
+  let decimals = 0;
+  let seenPoint = false;
+  for (; position < end; position++) {
+    const byte = bytes[position]!;
+    if (byte >= 0x30 && byte <= 0x39) {
+      if (mantissa > MANTISSA_MAX) return slowNumber(record, cell);
+      mantissa = mantissa * 10 + (byte - 0x30);
+      digits += 1;
+      if (seenPoint) decimals += 1;
+    } else if (byte === 0x2e && !seenPoint) seenPoint = true;
+    else return slowNumber(record, cell);
+  }
+  if (digits === 0 || decimals > 22) return slowNumber(record, cell);
+  const value = mantissa / EXACT_POWERS[decimals]!;
+  return first === 0x2d ? -value : value;
+}
+
+const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
+
+function slowNumber(record: CsvRecord, cell: number): number {
+  const text = cellText(record, cell);
+  if (text === '' || text.toLowerCase() === 'nan') return Number.NaN;
+  const value = NUMBER.test(text) ? Number(text) : Number.NaN;
+  if (Number.isFinite(value)) return value;
+  isBad = true;
+  return Number.NaN;
+}

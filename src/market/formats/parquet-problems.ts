@@ -1,0 +1,112 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { isAssetIdentifier } from '#domain/shape.js';
+import { dayIn } from './cells.js';
+import { COUNT_COLUMNS, PRICE_COLUMNS } from '../content/datasets.js';
+import { cellOf, chunksOf, sqlName, type DuckDb } from '../sources/duckdb.js';
+import { badDay, badIdentifier, repeatedKey } from '../content/key-problems.js';
+import { dayExpressionIfAny, type CheckedColumns, type NumberColumn, type ParquetFile, type TypedColumn } from './parquet.js';
+import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../content/problems.js';
+
+/** A typed source that can say where its rows stand. */
+export interface NumberedSource {
+  readonly files: readonly ParquetFile[];
+  readonly numberedScan: string;
+  readonly columns: CheckedColumns;
+}
+
+/**
+ * Tells everything that is wrong with the rows of a typed market source: keys that are none, values that a field cannot have,
+ * rows that stand twice. Each kind is counted whole and listed as far as findings go.
+ * @cost a scan for each key and each field, and a sort of the keys
+ */
+export async function tellMarketProblems(duck: DuckDb, source: NumberedSource, problems: Problems): Promise<void> {
+  const { identifier, date, fields } = source.columns;
+  const connection = await duck.connect();
+  if (identifier !== undefined) await tellBadIdentifiers(connection, source, identifier, problems);
+  if (date !== undefined) await tellBadDays(connection, source, date, problems);
+  for (const field of fields) await tellBadValues(connection, source, field, problems);
+  if (identifier !== undefined && date !== undefined) await tellRepeatedKeys(connection, source, { identifier, date }, problems);
+}
+
+async function tellBadIdentifiers(connection: DuckDBConnection, source: NumberedSource, column: string, problems: Problems): Promise<void> {
+  const text = `${sqlName(column)}::VARCHAR`;
+  const isBad = (value: unknown) => typeof value !== 'string' || !isAssetIdentifier(value.trim());
+  await tellBadKeys(connection, source, { value: text, text, isBad, problems }, (path, written) => badIdentifier(`${path}.${column}`, written === null ? null : written.trim() || null));
+}
+
+async function tellBadDays(connection: DuckDBConnection, source: NumberedSource, { name }: TypedColumn, problems: Problems): Promise<void> {
+  const isBad = (value: Parameters<typeof cellOf>[0]) => typeof dayIn(cellOf(value)) !== 'number';
+  const text = `${sqlName(name)}::VARCHAR`;
+  await tellBadKeys(connection, source, { value: sqlName(name), text, isBad, problems }, (path, written) => badDay(`${path}.${name}`, name, written === null || dayIn(written) === null ? null : written));
+}
+
+interface KeyCheck {
+  /** SQL of the value to check, and of the text that tells one from another. */
+  readonly value: string;
+  readonly text: string;
+  readonly isBad: (value: Parameters<typeof cellOf>[0]) => boolean;
+  readonly problems: Problems;
+}
+
+/** Tells the rows whose key is none: their distinct values are looked through first, which are few. */
+async function tellBadKeys(
+  connection: DuckDBConnection, { numberedScan, files }: NumberedSource, { value, text, isBad, problems }: KeyCheck, problemAt: (path: string, written: string | null) => Problem,
+): Promise<void> {
+  await connection.run('CREATE OR REPLACE TEMP TABLE bad_keys (written VARCHAR)');
+  const bad = await connection.createAppender('bad_keys');
+  let count = 0;
+  for await (const chunk of chunksOf(connection, `SELECT DISTINCT ${value}, ${text} FROM ${numberedScan}`)) {
+    for (const [held, written] of chunk.getRows()) {
+      if (!isBad(held!)) continue;
+      count += 1;
+      if (typeof written === 'string') bad.appendVarchar(written);
+      else bad.appendNull();
+      bad.endRow();
+    }
+  }
+  bad.closeSync();
+  if (count === 0) return;
+  const isAmong = `${text} IS NULL OR ${text} IN (SELECT written FROM bad_keys WHERE written IS NOT NULL)`;
+  const condition = `(${isAmong}) AND EXISTS (SELECT 1 FROM bad_keys WHERE written IS NOT DISTINCT FROM ${text})`;
+  await tellRows(connection, { selected: text, from: `${numberedScan} WHERE ${condition}`, files }, problems, (path, [written]) => problemAt(path, typeof written === 'string' ? written : null));
+}
+
+async function tellBadValues(connection: DuckDBConnection, { numberedScan, files }: NumberedSource, { name, column }: NumberColumn, problems: Problems): Promise<void> {
+  const value = `${sqlName(column)}::DOUBLE`;
+  const sign = PRICE_COLUMNS.has(name) ? `OR ${value} <= 0` : COUNT_COLUMNS.has(name) ? `OR ${value} < 0` : '';
+  const from = `${numberedScan} WHERE (isinf(${value}) ${sign}) AND NOT isnan(${value})`;
+  await tellRows(connection, { selected: value, from, files }, problems, (place, [bad]) => {
+    const path = `${place}.${column}`;
+    if (!Number.isFinite(bad)) return { code: 'NOT_A_NUMBER', path, message: `${column} is ${String(bad)}, which is not a finite number.` };
+    if (PRICE_COLUMNS.has(name)) return { code: 'NON_POSITIVE_PRICE', path, message: `${column} is ${String(bad)}; a price must be greater than 0.`, value: bad };
+    return { code: 'OUT_OF_RANGE', path, message: `${column} is ${String(bad)}; at least 0 is needed.`, value: bad };
+  });
+}
+
+async function tellRepeatedKeys(
+  connection: DuckDBConnection, { numberedScan, files }: NumberedSource, { identifier, date }: { readonly identifier: string; readonly date: TypedColumn }, problems: Problems,
+): Promise<void> {
+  const name = `trim(${sqlName(identifier)}::VARCHAR)`;
+  const numbered = `SELECT filename, file_row_number, ${name} AS name, ${dayExpressionIfAny(date)} AS day FROM ${numberedScan}`;
+  const from = `(SELECT *, row_number() OVER (PARTITION BY name, day ORDER BY filename, file_row_number) AS occurrence FROM (${numbered}) WHERE name <> '' AND day IS NOT NULL) WHERE occurrence > 1`;
+  await tellRows(connection, { selected: 'name, day', from, files }, problems, (path, [repeated, day]) => repeatedKey(path, String(repeated), Number(day)));
+}
+
+interface BadRows {
+  /** SQL of what the problem is made of. */
+  readonly selected: string;
+  /** SQL from its FROM on, of rows that have `filename` and `file_row_number`. */
+  readonly from: string;
+  readonly files: readonly ParquetFile[];
+}
+
+/** Tells the rows of a query: as many as are listed each, the last of them standing for all that follow. */
+async function tellRows(connection: DuckDBConnection, { selected, from, files }: BadRows, problems: Problems, problemOf: (path: string, values: readonly unknown[]) => Problem): Promise<void> {
+  const listed = ALIKE_MAX + 1;
+  const result = await connection.runAndReadAll(`SELECT filename, file_row_number, count(*) OVER (), ${selected} FROM ${from} ORDER BY 1, 2 LIMIT ${listed}`);
+  result.getRows().forEach(([file, row, count, ...values], i) => {
+    const label = files.find(({ path }) => path === String(file))?.label ?? 'market';
+    const times = i === ALIKE_MAX ? Number(count) - ALIKE_MAX : 1;
+    problems.error(problemOf(cellPath(label, Number(row) + 1, ''), values), times);
+  });
+}

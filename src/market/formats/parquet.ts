@@ -1,0 +1,127 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { columnName } from '../content/datasets.js';
+import { sqlName, sqlText } from '../sources/duckdb.js';
+import { namedColumns } from '../import/named-columns.js';
+import type { Problems } from '../content/problems.js';
+
+/** A Parquet file of a dataset as its folder lists it. */
+export interface ParquetFile {
+  /** Where it lies, symbolic links resolved. */
+  readonly path: string;
+  /** What findings call it. */
+  readonly label: string;
+}
+
+/** Columns of a Parquet source with their DuckDB types. */
+export interface TypedColumn {
+  readonly name: string;
+  readonly type: string;
+}
+
+const NUMERIC = /^(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT|UTINYINT|USMALLINT|UINTEGER|UBIGINT|UHUGEINT|FLOAT|DOUBLE|DECIMAL\(.*\))$/;
+const TIMESTAMP = /^TIMESTAMP/;
+
+/** The scan of all files of a dataset as one table: columns by name, hive partition keys as text. */
+export function scanOf(files: readonly ParquetFile[], options: { readonly withRows: boolean }): string {
+  const paths = files.map(({ path }) => sqlText(path)).join(', ');
+  const rows = options.withRows ? ', file_row_number = true, filename = true' : '';
+  return `read_parquet([${paths}], union_by_name = true, hive_partitioning = ${hasHiveKeys(files)}, hive_types_autocast = 0${rows})`;
+}
+
+const hasHiveKeys = (files: readonly ParquetFile[]) => files.some(({ label }) => label.split('/').slice(1, -1).some((part) => part.includes('=')));
+
+/** Partition keys that are only folders' names: data when they are a key of the dataset, else left out. */
+function isPartitionOnly(files: readonly ParquetFile[], column: string): boolean {
+  return files.some(({ label }) => label.split('/').slice(1, -1).some((part) => part.startsWith(`${column}=`)));
+}
+
+export async function columnsOf(connection: DuckDBConnection, source: string): Promise<TypedColumn[]> {
+  const reader = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${source}`);
+  return reader.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }));
+}
+
+/** A field of the market, and the column of its numbers. */
+export interface NumberColumn {
+  readonly name: string;
+  readonly column: string;
+}
+
+/** How far a source has to be read cell by cell: a typed one is read column by column. */
+export type MarketColumns =
+  | { readonly kind: 'typed'; readonly identifier: string; readonly date: TypedColumn; readonly fields: readonly NumberColumn[] }
+  | { readonly kind: 'cells'; readonly columns: readonly string[] }
+  | { readonly kind: 'refused'; readonly rest: CheckedColumns };
+
+/** Columns whose rows can be checked without reading all of them; of a refused source those that are sound. */
+export interface CheckedColumns {
+  readonly identifier: string | undefined;
+  readonly date: TypedColumn | undefined;
+  readonly fields: readonly NumberColumn[];
+}
+
+/** Looks at the columns of a market source before any row of it is read. */
+export function marketColumns(files: readonly ParquetFile[], columns: readonly TypedColumn[], problems: Problems): MarketColumns {
+  const held = columns.filter(({ name }) => {
+    const known = columnName('market', name);
+    return known === 'identifier' || known === 'date' || !isPartitionOnly(files, name);
+  });
+  const before = problems.errors;
+  const names = namedColumns('market', 'market', held.map(({ name }) => name), problems);
+  const areRefused = problems.errors > before;
+  if (names === undefined) return { kind: 'refused', rest: { identifier: undefined, date: undefined, fields: [] } };
+  if (refuseTypes(names, held, problems) || areRefused) return { kind: 'refused', rest: soundColumns(names, held) };
+  const identifier = held[names.indexOf('identifier')]!;
+  const date = held[names.indexOf('date')]!;
+  const isTyped = names.every((name, i) => name === 'identifier' || name === 'date' || NUMERIC.test(held[i]!.type));
+  const hasKeys = identifier.type === 'VARCHAR' && isOfDays(date.type);
+  if (!isTyped || !hasKeys) return { kind: 'cells', columns: held.map(({ name }) => name) };
+  const fields = names.flatMap((name, i) => (name === 'identifier' || name === 'date' ? [] : [{ name, column: held[i]!.name }]));
+  return { kind: 'typed', identifier: identifier.name, date, fields };
+}
+
+function soundColumns(names: readonly string[], held: readonly TypedColumn[]): CheckedColumns {
+  const at = (name: string) => held[names.indexOf(name)];
+  const date = at('date');
+  return {
+    identifier: at('identifier')?.name,
+    date: date !== undefined && isOfDays(date.type) ? date : undefined,
+    fields: names.flatMap((name, i) => (name === '' || name === 'identifier' || name === 'date' || !NUMERIC.test(held[i]!.type) ? [] : [{ name, column: held[i]!.name }])),
+  };
+}
+
+const isOfDays = (type: string) => type === 'DATE' || type === 'VARCHAR' || TIMESTAMP.test(type);
+
+/** Types no value of which is a number, and none of which is a day but those of DATES: one finding says so for all rows. */
+const NO_NUMBERS = /^(BOOLEAN|BLOB|BIT|DATE|TIME|INTERVAL|UUID|STRUCT|MAP|UNION)|\]$/;
+const DATES = /^(DATE|TIMESTAMP)/;
+
+/** Whether a column is of a type that cannot hold what it is for, and told so. */
+function refuseTypes(names: readonly string[], held: readonly TypedColumn[], problems: Problems): boolean {
+  const before = problems.errors;
+  held.forEach(({ name, type }, i) => {
+    const known = names[i]!;
+    if (known === 'identifier' || known === '') return;
+    if (known === 'date') {
+      if (!NUMERIC.test(type) && (!NO_NUMBERS.test(type) || DATES.test(type))) return;
+      problems.error({ code: 'BAD_DATE', path: `market.${name}`, message: `The column ${name} is of type ${type.slice(0, 80)}; DATE, TIMESTAMP or text written YYYY-MM-DD is needed.` });
+    } else if (NO_NUMBERS.test(type)) problems.error({ code: 'NOT_A_NUMBER', path: `market.${name}`, message: `The column ${name} is of type ${type.slice(0, 80)}; numbers are needed.` });
+  });
+  return problems.errors > before;
+}
+
+/** Days since 1970 of the date column, all of whose values say one. */
+export function dayExpression({ name, type }: TypedColumn): string {
+  const column = sqlName(name);
+  if (type === 'VARCHAR') return `(CAST(${daysText(column)} AS DATE) - DATE '1970-01-01')::INTEGER`;
+  const date = type === 'DATE' ? column : `CAST(${type === 'TIMESTAMP WITH TIME ZONE' ? `timezone('UTC', ${column})` : column} AS DATE)`;
+  return `(${date} - DATE '1970-01-01')::INTEGER`;
+}
+
+/** The same of a date column whose values need not say a day: NULL where they do not. */
+export function dayExpressionIfAny(date: TypedColumn): string {
+  const column = sqlName(date.name);
+  if (date.type === 'VARCHAR') return `(TRY_CAST(${daysText(column)} AS DATE) - DATE '1970-01-01')::INTEGER`;
+  return `CASE WHEN isfinite(${column}) THEN ${dayExpression(date)} END`;
+}
+
+const daysText = (column: string) => `substr(trim(${column}), 1, 10)`;

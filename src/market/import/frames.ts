@@ -1,0 +1,49 @@
+import { didYouMean } from '#domain/nearest-name.js';
+import type { Cell } from '../formats/cells.js';
+import type { RowSink } from '../content/content-rows.js';
+import { DATASETS, type Dataset } from '../content/datasets.js';
+import { cellPath, type Problems } from '../content/problems.js';
+
+/** A table as JSON carries it; the row labels of `index` say nothing that a column does not. */
+export interface Frame {
+  readonly columns: readonly string[];
+  readonly data: readonly (readonly unknown[])[];
+}
+
+/** Reads inline tables row by row, telling those that are no datasets and rows that do not fit their columns. */
+export function readFrames(tables: Readonly<Record<string, Frame>>, problems: Problems, beginFile: (dataset: Dataset, columns: readonly string[]) => RowSink): void {
+  for (const name of Object.keys(tables)) {
+    if ((DATASETS as readonly string[]).includes(name)) continue;
+    problems.error({ code: 'UNKNOWN_FIELD', path: `tables.${name}`, message: `${name.slice(0, 80)} is no dataset; the accepted set is ${DATASETS.join(', ')}.${didYouMean(name, DATASETS)}`, accepted: DATASETS });
+  }
+  for (const dataset of DATASETS) {
+    const frame = Object.hasOwn(tables, dataset) ? tables[dataset] : undefined;
+    if (frame === undefined) {
+      if (dataset === 'market') problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'There is no market table; it is the one that is needed.' });
+      continue;
+    }
+    const addRow = beginFile(dataset, frame.columns);
+    if (addRow !== undefined) frame.data.forEach((row, i) => addFrameRow(row, i + 1, { dataset, columns: frame.columns.length, addRow, problems }));
+  }
+}
+
+interface Row {
+  readonly dataset: Dataset;
+  readonly columns: number;
+  readonly addRow: Exclude<RowSink, undefined>;
+  readonly problems: Problems;
+}
+
+function addFrameRow(row: readonly unknown[], number: number, { dataset, columns, addRow, problems }: Row): void {
+  if (row.length !== columns) {
+    problems.error({ code: 'UNREADABLE_FILE', path: cellPath(dataset, number, ''), message: `The row has ${row.length} cells; there are ${columns} columns.` });
+  }
+  addRow(Array.from({ length: columns }, (_, i) => cellFrom(row[i])));
+}
+
+/** A JSON value as a cell; what is none is kept as its text, so that the column that needs something else says so. */
+function cellFrom(value: unknown): Cell {
+  if (value === null || value === undefined) return null;
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
+  return JSON.stringify(value);
+}

@@ -1,0 +1,164 @@
+import { mkdtemp, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ImportHeader } from '#domain/documents/import-request.js';
+import type { Finding } from '#domain/findings.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import { Refusal } from '#domain/refusal.js';
+import { startMarketProcess } from './process-pool.js';
+import type { ContentSummary, ImportAnswer, MarketTaskName, MarketTaskReport, MarketTaskRequest, MarketTasks } from './market-tasks.js';
+import { createIncomingMarket } from './incoming-market.js';
+import { isFull, type HandOver } from '../serving/shared-market.js';
+
+/** Longest run of a task: reading 25 million rows from a slow disk, and some. */
+const TASK_SECONDS_MAX = 900;
+
+const FOLDER_PREFIX = 'divisor-';
+
+export interface MarketTaskOptions {
+  /** Identity of the market to load into shared memory; null when only the check is wanted. */
+  readonly load: Pick<MarketHandle, 'storeId' | 'adjustment' | 'currency'> | null;
+  /** Bytes of a request that the process reads. */
+  readonly body?: Uint8Array;
+  /** Says what to do with an import by its header. What it throws ends the process and the task. */
+  readonly onImport?: (header: ImportHeader) => Promise<ImportAnswer>;
+  /** Codes of the calendars that stored indices are on: bars on days that are no session of any are warned of. */
+  readonly calendars?: readonly string[];
+  readonly onProgress?: (fraction: number, message: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** The outcome of a task: a content that was accepted, or the findings it was refused for. */
+export type MarketTaskResult =
+  | { readonly kind: 'accepted'; readonly summary: ContentSummary; readonly handle: MarketHandle | null }
+  | { readonly kind: 'refused'; readonly findings: readonly Finding[] };
+
+/**
+ * Runs one task in a forked process and loads what it read.
+ * @throws Refusal STORE_READ_FAILED when the process fails, runs too long or dies, STORE_WRITE_FAILED or STORAGE_FULL when what it made
+ *   cannot be written; the reason of the signal when aborted.
+ */
+export async function runMarketTask<K extends MarketTaskName>(task: K, input: MarketTasks[K], options: MarketTaskOptions): Promise<MarketTaskResult> {
+  const { load, body, calendars = [], signal } = options;
+  signal?.throwIfAborted();
+  const folders: string[] = [];
+  const incoming = createIncomingMarket();
+  try {
+    for (const place of sharedFolders()) {
+      const folder = await mkdtemp(join(place, `${FOLDER_PREFIX}${process.pid}-`)).catch((error: unknown) => {
+        if (place === tmpdir()) throw error; // the other place may be closed to this user
+      });
+      if (folder !== undefined) folders.push(folder);
+    }
+    const sharedFiles = load === null ? null : folders.map((folder) => join(folder, 'market'));
+    const bodyFile = body === undefined ? null : await writeBody(folders, body);
+    const request = { task, input, options: { sharedFiles, bodyFile, calendars } } as MarketTaskRequest; // task and input belong together
+    const report = await converse(request, options, (step) => incoming.take(step));
+    if (report.kind === 'failed') throw new Refusal('STORE_READ_FAILED', `The data could not be read: ${report.message}`);
+    if (report.kind === 'unwritten') throw new Refusal(report.isFull ? 'STORAGE_FULL' : 'STORE_WRITE_FAILED', report.message);
+    if (report.kind === 'refusal') throw new Refusal(report.error.code, report.error.message, report.error.detail);
+    if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
+    const { summary, digests } = report;
+    const shared = incoming.market();
+    if (load === null || shared === undefined) return { kind: 'accepted', summary, handle: null };
+    return { kind: 'accepted', summary, handle: { ...load, contentHash: summary.contentHash, digests, ...(await shared) } };
+  } finally {
+    await incoming.stop();
+    await Promise.all(folders.map(removeFolder)); // before the memory of their files is given back: removing waits for that
+    incoming.close();
+  }
+}
+
+/** Removes a folder, which is empty unless something went wrong: that takes one turn where a search takes several. */
+async function removeFolder(folder: string): Promise<void> {
+  await rmdir(folder).catch(() => rm(folder, { recursive: true, force: true }));
+}
+
+/** Writes the body of a request where there is room for it. */
+async function writeBody([folder, ...others]: readonly string[], body: Uint8Array): Promise<string> {
+  const file = join(folder!, 'body'); // there is at least one
+  try {
+    await writeFile(file, body, { mode: 0o600 });
+    return file;
+  } catch (error) {
+    if (!isFull(error)) throw error;
+    if (others.length === 0) throw new Refusal('STORAGE_FULL', 'There is no room for the body of the request.', null, { cause: error });
+    await rm(file, { force: true });
+    return writeBody(others, body);
+  }
+}
+
+/** Removes what processes that are gone left in shared memory. Called once at start. */
+export async function sweepSharedFolders(): Promise<void> {
+  for (const place of sharedFolders()) {
+    for (const name of await readdir(place).catch(() => [])) {
+      const pid = Number(/^divisor-(\d+)-/.exec(name)?.[1]);
+      if (pid > 0 && !isAlive(pid)) await rm(join(place, name), { recursive: true, force: true });
+    }
+  }
+}
+
+type Ending = Exclude<MarketTaskReport, HandOver | { kind: 'progress' | 'question' }>;
+
+function converse(request: MarketTaskRequest, { onProgress, onImport, signal }: MarketTaskOptions, onHandOver: (step: HandOver) => void): Promise<Ending> {
+  return new Promise<Ending>((resolve, reject) => {
+    const over = () => {
+      clearTimeout(deadline);
+      signal?.removeEventListener('abort', stop);
+    };
+    const child = startMarketProcess(request, {
+      onMessage(message) {
+        const report = message as MarketTaskReport; // the only messages of market-process-main
+        if (report.kind === 'progress') onProgress?.(report.fraction, report.message);
+        else if (report.kind === 'question') answer(report.header);
+        else if (report.kind === 'shape' || report.kind === 'days' || report.kind === 'rest') onHandOver(report);
+        else {
+          over();
+          resolve(report); // the process has nothing left to do but to end
+        }
+      },
+      onUnstarted() {
+        over();
+        reject(new Refusal('STORE_READ_FAILED', 'The reading process could not be started.'));
+      },
+      onEnded(code, killedBy) {
+        over();
+        reject(new Refusal('STORE_READ_FAILED', `The reading process ended before it was done (${killedBy ?? `exit ${code}`}); it may have run out of memory.`));
+      },
+    });
+    const stop = () => {
+      child.end();
+      reject(signal?.reason);
+    };
+    const answer = (header: ImportHeader) => {
+      if (onImport === undefined) throw new Error('the process asked what nobody answers');
+      onImport(header).then(
+        (answered) => child.send(answered),
+        (refusal: unknown) => {
+          child.end();
+          reject(refusal);
+        },
+      );
+    };
+    const deadline = setTimeout(() => {
+      child.end();
+      reject(new Refusal('STORE_READ_FAILED', `The data was not read within ${TASK_SECONDS_MAX} seconds.`));
+    }, TASK_SECONDS_MAX * 1000);
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}
+
+/** Memory-backed where the platform has that, for what is written there is read back at once and removed; then where temporary files are. */
+function sharedFolders(): readonly string[] {
+  return existsSync('/dev/shm') ? ['/dev/shm', tmpdir()] : [tmpdir()];
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

@@ -1,0 +1,85 @@
+import type { Finding } from '#domain/findings.js';
+import type { DatabasePlace } from '../sources/databases/database-place.js';
+import type { TableNames } from '../sources/databases/tables-to-read.js';
+import type { Dataset, DatasetRows } from '../content/datasets.js';
+import type { DatasetFiles } from '../sources/folder.js';
+import type { Day } from '#domain/days.js';
+import type { ImportHeader } from '#domain/documents/import-request.js';
+import type { ContentDigests } from '#domain/market/handle.js';
+import type { ErrorDetail } from '#domain/refusal.js';
+import type { FileDigest } from '../sources/digest-file.js';
+import type { KnownTables } from '../sources/known-files.js';
+import type { HandOver } from '../serving/shared-market.js';
+import type { SyntheticSpec } from '../synthetic/spec.js';
+
+/**
+ * Work on whole stores that is done in a process of its own: readers run native code and hold whole files, and a crash,
+ * a runaway or a cancellation must cost one piece of work and not the service. All that crosses the border is here.
+ */
+export interface MarketTasks {
+  /** Reads the files of a store. */
+  readFiles: { readonly files: DatasetFiles; readonly isPart?: boolean; readonly known?: KnownTables };
+  /** Reads the tables of a database. */
+  readDatabase: { readonly place: DatabasePlace; readonly tables: TableNames };
+  /** Reads the body of an import and writes what it brings as a store, once its header was answered. */
+  importBody: Record<string, never>;
+  /** Makes a synthetic market and writes it as a store. */
+  generate: { readonly spec: SyntheticSpec; readonly folder: string };
+}
+
+export type MarketTaskName = keyof MarketTasks;
+
+export type MarketTaskRequest = { [K in MarketTaskName]: { readonly task: K; readonly input: MarketTasks[K]; readonly options: TaskOptions } }[MarketTaskName];
+
+export interface TaskOptions {
+  /** Files to hand the market over through, for the caller to read into shared memory: in the first as far as it has room. Null when only the check is wanted. */
+  readonly sharedFiles: readonly string[] | null;
+  /** File with the body of a request; null where the task has none. */
+  readonly bodyFile: string | null;
+  /** Codes of the calendars that stored indices are on. */
+  readonly calendars: readonly string[];
+}
+
+/** What the process is told when it has asked by the header of an import what to do with the rest. */
+export interface ImportAnswer {
+  /** Folder to write the store to. */
+  readonly folder: string;
+  /** Files of the store that the import is appended to. */
+  readonly held: DatasetFiles | null;
+  /** Whether the store is to be served. */
+  readonly load: boolean;
+}
+
+/** What is known of a content besides its values. */
+export interface ContentSummary {
+  readonly contentHash: string;
+  readonly identifiers: number;
+  /** First and last day of the market dataset; null when no file of it was read. */
+  readonly start: Day | null;
+  readonly end: Day | null;
+  readonly rows: DatasetRows;
+  /** Bytes of the files it was read from or written to. */
+  readonly bytes: number;
+  readonly files: readonly FileDigest[];
+  /** Tables that were not read, for their files are, byte for byte, those that were known. */
+  readonly kept?: readonly Dataset[];
+  /** Doubts about the content; at most 201. */
+  readonly warnings: readonly Finding[];
+}
+
+/** What the process says. */
+export type MarketTaskReport =
+  | { readonly kind: 'progress'; readonly fraction: number; readonly message: string }
+  /** More of the market lies in a shared file; it is not yet known whether it will be accepted. */
+  | HandOver
+  | { readonly kind: 'done'; readonly summary: ContentSummary; readonly digests: ContentDigests }
+  /** The content was refused: at least one finding is an error. */
+  | { readonly kind: 'refused'; readonly findings: readonly Finding[] }
+  /** The header of an import was read; the process waits for an ImportAnswer. */
+  | { readonly kind: 'question'; readonly header: ImportHeader }
+  /** The request itself was refused, before its data was read. */
+  | { readonly kind: 'refusal'; readonly error: ErrorDetail }
+  /** What was made could not be written. */
+  | { readonly kind: 'unwritten'; readonly message: string; readonly isFull: boolean }
+  /** A defect or an exhausted machine, in words without paths. */
+  | { readonly kind: 'failed'; readonly message: string };

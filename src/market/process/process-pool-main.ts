@@ -1,0 +1,96 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { setPriority } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import type { ProcessPoolNews, ProcessPoolOrder } from './process-pool.js';
+
+/** The door of the process that starts the processes of market tasks: it hands on what they say and what they are told. */
+
+/** Heap of such a process: a JSON import of the largest accepted size and room to check it. Panels lie outside the heap. */
+const HEAP_MEGABYTES = 1536;
+
+/** Threads that wait for rows and files: three scans, one digest and two writes go on at a time. */
+const THREADS = 6;
+
+/** Asks the system for large pages, where it has them to give: panels are touched for the first time, and every page of them costs. Elsewhere it says nothing. */
+const LARGE_PAGES = 'glibc.malloc.hugetlb=1';
+
+/** Time a process has to end after a polite request before it is killed. */
+const KILL_AFTER_MS = 500;
+
+/** Niceness of the processes: whoever asks the service something while a store is read does not wait for the reading. */
+const NICENESS = 5;
+
+setPriority(NICENESS);
+
+const children = new Map<number, ChildProcess>();
+
+/** A process that has all its code already and waits for a request: to begin takes it nothing. */
+let spare: ChildProcess | undefined;
+
+process.on('message', (order: ProcessPoolOrder) => {
+  if (order.kind === 'prepare') return prepare();
+  if (order.kind === 'start') start(order.id);
+  const child = children.get(order.id);
+  if (child === undefined) return; // it has ended, which its news says
+  if (order.kind === 'end') end(child);
+  else if (child.connected) child.send(order.message, (error) => {
+    if (error) end(child);
+  });
+});
+
+// The service is gone; the processes notice that this one is.
+process.once('disconnect', () => process.exit(0));
+
+function start(id: number): void {
+  const child = takeSpare() ?? newProcess();
+  children.set(id, child);
+  child.on('message', (message) => tell({ id, kind: 'message', message }));
+  child.on('error', () => over(id, { id, kind: 'unstarted' }));
+  child.on('close', (code, signal) => over(id, { id, kind: 'ended', code, signal }));
+}
+
+function newProcess(): ChildProcess {
+  return fork(fileURLToPath(new URL('./market-process-main.js', import.meta.url)), {
+    serialization: 'advanced',
+    execArgv: [`--max-old-space-size=${HEAP_MEGABYTES}`, '--expose-gc'],
+    env: { ...process.env, UV_THREADPOOL_SIZE: String(THREADS), GLIBC_TUNABLES: LARGE_PAGES },
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+}
+
+function over(id: number, news: ProcessPoolNews): void {
+  if (!children.delete(id)) return;
+  tell(news);
+  prepare(); // whoever reads a store reads it again
+}
+
+/** While processes work, the processor is theirs. */
+function prepare(): void {
+  if (children.size === 0 && spare === undefined) keepSpare(newProcess());
+}
+
+function keepSpare(child: ChildProcess): void {
+  spare = child;
+  child.on('error', forgetSpare);
+  child.on('exit', forgetSpare);
+}
+
+function forgetSpare(): void {
+  spare = undefined;
+}
+
+function takeSpare(): ChildProcess | undefined {
+  const child = spare?.connected === true ? spare : undefined;
+  child?.off('error', forgetSpare).off('exit', forgetSpare);
+  spare = undefined;
+  return child;
+}
+
+function end(child: ChildProcess): void {
+  child.kill('SIGTERM');
+  setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS).unref();
+}
+
+function tell(news: ProcessPoolNews): void {
+  if (process.connected) process.send!(news, () => {}); // started with a channel; a service that is gone needs no news
+}

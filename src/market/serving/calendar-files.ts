@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createCalendars, type ExchangeCalendars } from '#domain/calendars/calendars.js';
+import { CalendarIndex } from '#domain/calendars/rule-file.js';
+
+/** Where the calendars lie that ship with the service. */
+export const CALENDAR_FOLDER = fileURLToPath(new URL('../../../../data/calendars', import.meta.url));
+
+/**
+ * The calendars of a folder of rule files. Only its index is read here; a calendar's own file is read at its first use.
+ * @throws when the folder has no valid index
+ */
+export function openCalendars(folder: string = CALENDAR_FOLDER): ExchangeCalendars {
+  return createCalendars({ index: CalendarIndex.parse(readCalendarFile(folder, 'index')), read: (name) => readCalendarFile(folder, name) });
+}
+
+/** A file of the folder as parsed JSON, by its name without `.json`. */
+export function readCalendarFile(folder: string, name: string): unknown {
+  return JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'));
+}

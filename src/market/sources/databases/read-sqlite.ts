@@ -1,0 +1,97 @@
+import { constants } from 'node:fs';
+import { copyFile, mkdtemp, open, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sqlite from 'node-sqlite3-wasm';
+import type { Cell } from '../../formats/cells.js';
+import { createContentRows, type ContentRows } from '../../content/content-rows.js';
+import { DATASETS, datasetRows } from '../../content/datasets.js';
+import { digestFile } from '../digest-file.js';
+import type { Problems } from '../../content/problems.js';
+import type { SourceRead } from '../read-source.js';
+import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
+
+/** Position in the header of the two bytes that say how the file is written: 1 with a rollback journal, 2 with a log. */
+const WRITE_VERSION = 18;
+const MAGIC = 'SQLite format 3\0';
+
+/**
+ * Reads a SQLite file. It is copied first: the driver would lock the folder of the original, and a copy does not change
+ * while it is read. A file whose log holds changes that are not in it yet is refused.
+ */
+export async function readSqlite(path: string, named: TableNames, problems: Problems, onProgress: DatabaseProgress): Promise<SourceRead | undefined> {
+  const folder = await mkdtemp(join(tmpdir(), 'divisor-sqlite-'));
+  try {
+    for (const ending of ['-wal', '-journal']) {
+      const pending = await stat(path + ending).catch(() => undefined);
+      if (pending !== undefined && pending.size > 0) {
+        problems.error({ code: 'UNREADABLE_FILE', path: '', message: 'The database has changes that are not in its file yet; close it or write a checkpoint first.' });
+        return undefined;
+      }
+    }
+    onProgress(0, 'copying the database');
+    const copy = join(folder, 'copy.db');
+    await copyFile(path, copy, constants.COPYFILE_FICLONE);
+    const digest = await digestFile(copy, 'database');
+    if (!(await asRollbackFile(copy))) {
+      problems.error({ code: 'UNREADABLE_FILE', path: '', message: 'The file is no SQLite database.' });
+      return undefined;
+    }
+    const rows = createContentRows(problems);
+    readTables(copy, named, rows, problems, onProgress);
+    const content = rows.toContent();
+    if (content === undefined || problems.errors > 0) return undefined;
+    return { content, rows: datasetRows(rows.rowsOf), files: [digest] };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Lets a copy be read that was written with a log; false when it is no database. */
+async function asRollbackFile(path: string): Promise<boolean> {
+  const file = await open(path, 'r+');
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(20), 0, 20, 0);
+    if (bytesRead < 20 || buffer.toString('latin1', 0, 16) !== MAGIC) return false;
+    if (buffer[WRITE_VERSION] === 2) await file.write(Uint8Array.of(1, 1), 0, 2, WRITE_VERSION);
+    return true;
+  } finally {
+    await file.close();
+  }
+}
+
+function readTables(copy: string, named: TableNames, rows: ContentRows, problems: Problems, onProgress: DatabaseProgress): void {
+  let database: InstanceType<typeof sqlite.Database> | undefined;
+  try {
+    database = new sqlite.Database(copy, { readOnly: true, fileMustExist: true });
+    const held = new Set(database.all("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").map((row) => String(row['name'])));
+    const tables = tablesToRead(held, named, problems);
+    for (const dataset of DATASETS) {
+      const table = tables[dataset];
+      if (table === undefined) continue;
+      onProgress(dataset === 'market' ? 0.1 : 0.9, `reading ${dataset}`);
+      const columns = database.all(`SELECT name FROM pragma_table_info(${text(table)})`).map((row) => String(row['name']));
+      const addRow = rows.beginCells(dataset, dataset, columns);
+      if (addRow === undefined) continue;
+      const statement = database.prepare(`SELECT * FROM ${name(table)}`);
+      try {
+        for (const row of statement.iterate()) addRow(columns.map((column) => cellOf(row[column])));
+      } finally {
+        statement.finalize();
+      }
+    }
+  } catch (error) {
+    problems.error({ code: 'UNREADABLE_FILE', path: '', message: `The database cannot be read: ${(error instanceof Error ? error.message : String(error)).split('\n')[0]!.slice(0, 160)}.` });
+  } finally {
+    database?.close();
+  }
+}
+
+function cellOf(value: unknown): Cell {
+  if (value === null || value === undefined) return null;
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint') return value;
+  return String(value);
+}
+
+const text = (value: string) => `'${value.replaceAll("'", "''")}'`;
+const name = (value: string) => `"${value.replaceAll('"', '""')}"`;

@@ -1,0 +1,138 @@
+import type * as DuckDbApi from '@duckdb/node-api';
+import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance as Instance, DuckDBValue } from '@duckdb/node-api';
+import type Bindings from '@duckdb/node-bindings';
+import { createRequire } from 'node:module';
+import type { Cell } from '../formats/cells.js';
+
+// Required, not imported: to import it takes 0.1 s more, for an import of CommonJS parses all its files for names, and the first load waits for it.
+const require = createRequire(import.meta.url);
+const { DuckDBInstance, DuckDBTypeId, DuckDBDateValue, DuckDBDecimalValue, DuckDBTimestampValue, DuckDBTimestampTZValue } = require('@duckdb/node-api') as typeof DuckDbApi;
+const bindings = require('@duckdb/node-bindings') as typeof Bindings;
+
+const TYPES: Readonly<Record<Kind, readonly DuckDbApi.DuckDBTypeId[]>> = { integer: [DuckDBTypeId.INTEGER, DuckDBTypeId.DATE], double: [DuckDBTypeId.DOUBLE] };
+
+/** Memory DuckDB may use for itself; panels come on top. */
+const MEMORY_LIMIT = '1GiB';
+
+/** A DuckDB with one connection, and others where statements run side by side. */
+export interface DuckDb {
+  readonly connection: DuckDBConnection;
+  connect(): Promise<DuckDBConnection>;
+  /** Closes every connection. */
+  close(): void;
+}
+
+let prepared: Promise<Instance> | undefined;
+
+/** Makes ready what the next `openDuckDb` takes: for a process that waits for work. */
+export function prepareDuckDb(): void {
+  prepared ??= DuckDBInstance.create(':memory:');
+  prepared.catch(() => {}); // told by whoever opens it
+}
+
+/**
+ * A DuckDB of its own in memory that can read the given files, or the database attached, and nothing else: no network, no other file,
+ * no extension, and no statement that could change that.
+ */
+export async function openDuckDb(readable: { readonly files?: readonly string[]; readonly attach?: { readonly path: string; readonly name: string } }): Promise<DuckDb> {
+  const coming = prepared ?? DuckDBInstance.create(':memory:');
+  prepared = undefined;
+  const instance = await coming;
+  const connections: DuckDBConnection[] = [];
+  async function connect(): Promise<DuckDBConnection> {
+    const connection = await instance.connect();
+    connections.push(connection);
+    return connection;
+  }
+  const connection = await connect();
+  await connection.run(`
+    SET memory_limit = '${MEMORY_LIMIT}';
+    SET autoinstall_known_extensions = false;
+    SET autoload_known_extensions = false;
+    SET temp_directory = '';
+    ${readable.attach === undefined ? '' : `ATTACH ${sqlText(readable.attach.path)} AS ${sqlName(readable.attach.name)} (READ_ONLY);`}
+    SET allowed_paths = [${(readable.files ?? []).map(sqlText).join(', ')}];
+    SET enable_external_access = false;
+    SET lock_configuration = true`);
+  return { connection, connect, close: () => connections.forEach((open) => open.closeSync()) };
+}
+
+/** A text as a SQL literal. */
+export const sqlText = (text: string) => `'${text.replaceAll("'", "''")}'`;
+/** A name as a SQL identifier. */
+export const sqlName = (name: string) => `"${name.replaceAll('"', '""')}"`;
+
+/** Chunks between two collections of those that were worked on: 8 MiB of eight columns. */
+const CHUNKS_KEPT = 64;
+
+let chunksSince = 0;
+
+/** What a column holds whose numbers are read where they lie. */
+type Kind = 'integer' | 'double';
+
+/**
+ * Rows of a query as they stream in, never a whole result at once: the next ones are fetched while those before are worked on.
+ * @param kinds of the columns that `integersOf` and `doublesOf` will read; null for another.
+ */
+export async function* chunksOf(connection: DuckDBConnection, sql: string, kinds: readonly (Kind | null)[] = []): AsyncGenerator<DuckDBDataChunk> {
+  const result = await connection.stream(sql);
+  kinds.forEach((kind, column) => {
+    if (kind !== null && !TYPES[kind].includes(result.columnTypeId(column))) throw new Error(`column ${column} of the query holds no ${kind}`);
+  });
+  let coming = result.fetchChunk();
+  try {
+    for (;;) {
+      const chunk = await coming;
+      if (chunk === null || chunk.rowCount === 0) return;
+      collectChunks();
+      coming = result.fetchChunk();
+      coming.catch(() => {}); // thrown when its turn comes
+      yield chunk;
+    }
+  } finally {
+    await coming.catch(() => {}); // the connection must not close under it; what it threw was thrown above, or nobody waits for it
+  }
+}
+
+/**
+ * Lets go of chunks that nobody holds any longer, where the process may ask for it: the engine does not know that each of them holds
+ * memory outside its heap, which then comes anew from the system, page by page, instead of being used again.
+ */
+function collectChunks(): void {
+  chunksSince = (chunksSince + 1) % CHUNKS_KEPT;
+  if (chunksSince === 0) void globalThis.gc?.({ type: 'minor' });
+}
+
+/** The doubles of a column of a chunk where they lie, which the query was known to hold; NaN must stand for null already. */
+export function doublesOf(chunk: DuckDBDataChunk, column: number): Float64Array {
+  const { buffer, byteOffset } = dataOf(chunk, column, Float64Array.BYTES_PER_ELEMENT);
+  return new Float64Array(buffer, byteOffset, chunk.rowCount);
+}
+
+/** The integers of a column of a chunk where they lie, which the query was known to hold, as days since 1970 if it is of dates; it must have no null. */
+export function integersOf(chunk: DuckDBDataChunk, column: number): Int32Array {
+  const { buffer, byteOffset } = dataOf(chunk, column, Int32Array.BYTES_PER_ELEMENT);
+  return new Int32Array(buffer, byteOffset, chunk.rowCount);
+}
+
+/** The bytes of a column where they lie: the vectors of the interface above would be made with them, four objects each. */
+function dataOf({ chunk, rowCount }: DuckDBDataChunk, column: number, width: number): Uint8Array {
+  return bindings.vector_get_data(bindings.data_chunk_get_vector(chunk, column), rowCount * width);
+}
+
+/** A value as a cell: what DuckDB has a type of its own for becomes a number, a date or its text. */
+export function cellOf(value: DuckDBValue): Cell {
+  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return value;
+  if (value instanceof DuckDBDecimalValue) return value.toDouble();
+  if (value instanceof DuckDBDateValue) return new Date(value.days * 86_400_000);
+  if (value instanceof DuckDBTimestampValue || value instanceof DuckDBTimestampTZValue) return new Date(Number(value.micros / 1000n));
+  return String(value);
+}
+
+/**
+ * What DuckDB says of a failure, fit for a finding: one line, without paths of this machine.
+ */
+export function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.split('\n')[0]!.replace(/[\p{Cc}\ufffd]/gu, '?').replace(/(["']?)(\/[^\s"':,]+)+\1/g, 'the file').slice(0, 200);
+}

@@ -1,0 +1,96 @@
+import { DATASETS, type Dataset } from '../content/datasets.js';
+import { digestFile, digestMemory } from './digest-file.js';
+import { identityOfFile, type DatasetFiles, type SourceFile } from './folder.js';
+import type { FileDigest } from './digest-file.js';
+
+/** A file as it was when a version of a store was read from it, all of it. */
+export interface KnownFile extends FileDigest {
+  readonly dataset: Dataset;
+  readonly path: string;
+  /** Null when it was written too shortly before to be recognised by it. */
+  readonly identity: string | null;
+}
+
+/**
+ * Time a file must have been left alone before its identity vouches for its bytes: two writes within one tick of a file
+ * system's clock leave the same times, and the coarsest clock in use ticks every two seconds.
+ */
+const SETTLED_AFTER_MS = 2000;
+
+/** The files of a folder as they are to be recognised later. @param listedAt before any of them was read, ms since 1970 */
+export function knownFiles(files: DatasetFiles, digests: readonly FileDigest[], listedAt: number): KnownFile[] {
+  const digestOf = new Map(digests.map((digest) => [digest.label, digest]));
+  return DATASETS.flatMap((dataset) => files[dataset].flatMap(({ path, label, identity, changedAt }): KnownFile[] => {
+    const digest = digestOf.get(label);
+    return digest === undefined ? [] : [{ ...digest, dataset, path, identity: settledIdentity({ identity, changedAt }, listedAt) }];
+  }));
+}
+
+function settledIdentity({ identity, changedAt }: Pick<SourceFile, 'identity' | 'changedAt'>, listedAt: number): string | null {
+  return changedAt > listedAt - SETTLED_AFTER_MS ? null : identity;
+}
+
+/**
+ * Files of the market that are known by their bytes and not by their identity: written anew as they were, or too shortly before they were read.
+ * @param listedAt before any of the files was looked at, ms since 1970
+ * @returns them by path, as they are to be known from now on
+ * @cost 1 ms a MiB of files of the size of a known one
+ */
+export async function knownByBytes(files: DatasetFiles, known: readonly KnownFile[], listedAt: number): Promise<ReadonlyMap<string, KnownFile>> {
+  const knownAt = new Map(known.map((file) => [file.path, file]));
+  const same = new Map<string, KnownFile>();
+  const memory = digestMemory();
+  for (const file of files.market) {
+    const held = knownAt.get(file.path);
+    if (held?.dataset !== 'market' || held.label !== file.label || held.bytes !== file.bytes || held.identity === file.identity) continue;
+    const found = await digestFile(file.path, file.label, memory).catch(() => undefined); // what is wrong with a file is told by who reads it
+    if (found?.sha256 !== held.sha256 || (await identityOfFile(file.path)) !== file.identity) continue;
+    same.set(file.path, { ...held, identity: settledIdentity(file, listedAt) });
+  }
+  return same;
+}
+
+/** Digests of the files of tables by label. */
+export type KnownTables = Readonly<Partial<Record<Dataset, Readonly<Record<string, string>>>>>;
+
+/** What of a folder is still to be read when some of its files are known. */
+export interface Unread {
+  /** Files of the market that are new or changed, and all files of the tables of which any is, or has gone. */
+  readonly files: DatasetFiles;
+  /** Whether files of the market that were known have changed or gone: bars of any day may be others then. */
+  readonly isMarketChanged: boolean;
+  /** Files that are as they were. */
+  readonly unchanged: readonly KnownFile[];
+  /** Tables none of whose files has come, gone or changed. */
+  readonly kept: readonly Dataset[];
+  /** Digests that the other tables' files had, of those of which none has come or gone: they may have been written again as they were. */
+  readonly digests: KnownTables;
+}
+
+/** @param byBytes files of the market that are known though their identity is another. @cost O(files) */
+export function unreadFiles(files: DatasetFiles, known: readonly KnownFile[], byBytes: ReadonlyMap<string, KnownFile> = new Map()): Unread {
+  const knownAt = new Map(known.map((file) => [file.path, file]));
+  const asKnown = (dataset: Dataset, { path, label, identity }: SourceFile): KnownFile | undefined => {
+    const file = knownAt.get(path);
+    return file?.identity === identity && file.label === label && file.dataset === dataset ? file : byBytes.get(path);
+  };
+  const unread: Record<Dataset, readonly SourceFile[]> = { ...files, market: files.market.filter((file) => asKnown('market', file) === undefined) };
+  const kept: Dataset[] = [];
+  const digests: Partial<Record<Dataset, Record<string, string>>> = {};
+  const unchanged = files.market.flatMap((file) => asKnown('market', file) ?? []);
+  const market = unchanged.length;
+  for (const dataset of DATASETS) {
+    if (dataset === 'market') continue;
+    const same = files[dataset].flatMap((file) => asKnown(dataset, file) ?? []);
+    const held = known.filter((file) => file.dataset === dataset);
+    if (same.length !== files[dataset].length || same.length !== held.length) {
+      const labels = new Set(held.map(({ label }) => label));
+      if (held.length === files[dataset].length && files[dataset].every(({ label }) => labels.has(label))) digests[dataset] = Object.fromEntries(held.map(({ label, sha256 }) => [label, sha256]));
+      continue;
+    }
+    unread[dataset] = [];
+    unchanged.push(...same);
+    kept.push(dataset);
+  }
+  return { files: unread, isMarketChanged: market < known.filter(({ dataset }) => dataset === 'market').length, unchanged, kept, digests };
+}

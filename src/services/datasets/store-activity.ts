@@ -1,0 +1,103 @@
+import type { DataStore } from '#contract/stores.js';
+import type { StoreDocument } from '#domain/documents/store-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { DocumentReader, DocumentStore } from '#store/documents.js';
+import { toldAsFindings } from './refused-data.js';
+import { readStore, requireStore, storeNotFound, toDataStore, type Activity, type StoredStore } from './store-documents.js';
+
+/** What is being done to each store at the moment, and what may therefore not be done to it. */
+export interface StoreActivity {
+  /** What is being done to a store, undefined when nothing is. */
+  of(storeId: string): Activity | undefined;
+  /** Stores that are read outside a job: by a registration, an import or at start. */
+  readonly reading: Set<string>;
+  isServed(storeId: string): boolean;
+  /** Whether a store was to be generated and never will be. */
+  isGone(document: StoreDocument): boolean;
+  /** A store as the wire shows it now. */
+  view(document: StoreDocument): DataStore;
+  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  requireKnown(storeId: string): Promise<StoredStore>;
+  /** @throws Refusal STORE_LOADING, STORE_REFRESHING */
+  assertIdle(storeId: string): void;
+  /** One store is loaded at a time, so that two never race for being served. @throws Refusal STORE_LOADING */
+  assertNoneLoads(): void;
+  /** @param reader a transaction that writes the store; the stored documents unless given @throws Refusal STORE_EXISTS */
+  assertFree(storeId: string, reader?: Pick<DocumentReader, 'get'>): Promise<void>;
+  /** Runs work with the first free id of a stem and a number, which nobody else is given meanwhile. */
+  withFreeId<T>(stem: string, work: (storeId: string) => Promise<T>): Promise<T>;
+  /** Runs work on a store as the one load of the moment. */
+  asReader<T>(storeId: string, work: () => Promise<T>): Promise<T>;
+}
+
+export interface StoreActivityDependencies {
+  readonly documents: DocumentStore;
+  readonly jobs: Pick<Jobs, 'ids' | 'isLive'>;
+  readonly markets: Pick<Markets, 'served'>;
+}
+
+export function createStoreActivity({ documents, jobs, markets }: StoreActivityDependencies): StoreActivity {
+  const reading = new Set<string>();
+  /** Ids that were given out and have no document yet. */
+  const reserved = new Set<string>();
+
+  function activityOf(storeId: string): Activity | undefined {
+    if (reading.has(storeId) || jobs.isLive(`load:${storeId}`)) return 'loading';
+    return jobs.isLive(`refresh:${storeId}`) || jobs.isLive(`sync:${storeId}`) ? 'refreshing' : undefined;
+  }
+
+  const isServed = (storeId: string) => markets.served()?.handle.storeId === storeId;
+  const isGone = ({ store_id, writing }: StoreDocument) => writing && !jobs.isLive(`generate:${store_id}`);
+  const viewOf = (document: StoreDocument) => toDataStore(document, { isServed: isServed(document.store_id), activity: activityOf(document.store_id) });
+
+  async function requireKnown(storeId: string) {
+    const stored = await requireStore(documents, storeId);
+    if (isGone(stored.document)) throw storeNotFound(storeId);
+    return stored;
+  }
+
+  function assertIdle(storeId: string): void {
+    const activity = activityOf(storeId);
+    if (activity === 'loading' || jobs.isLive(`generate:${storeId}`)) throw new Refusal('STORE_LOADING', `The data store ${storeId} is being read or written.`);
+    if (activity === 'refreshing') throw new Refusal('STORE_REFRESHING', `The data store ${storeId} is being refreshed.`);
+  }
+
+  // Synchronous, as is all of what a caller does up to its own load: nothing comes between.
+  function assertNoneLoads(): void {
+    const [busy] = [...reading, ...jobs.ids('load').flatMap((jobId) => (jobs.isLive(jobId) ? [jobId.slice('load:'.length)] : []))];
+    if (busy !== undefined) throw new Refusal('STORE_LOADING', `The data store ${busy} is already loading.`);
+  }
+
+  async function assertFree(storeId: string, reader: Pick<DocumentReader, 'get'> = documents): Promise<void> {
+    const stored = await reader.get('store', storeId);
+    const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
+    if (stored === undefined || (document !== undefined && isGone(document))) return;
+    throw new Refusal('STORE_EXISTS', `A data store is already registered under the id ${storeId}.`);
+  }
+
+  async function asReader<T>(storeId: string, work: () => Promise<T>): Promise<T> {
+    reading.add(storeId);
+    try {
+      return await toldAsFindings('location', work());
+    } finally {
+      reading.delete(storeId);
+    }
+  }
+
+  async function withFreeId<T>(stem: string, work: (storeId: string) => Promise<T>): Promise<T> {
+    const taken = new Set([...(await documents.ids('store')), ...reserved]);
+    let n = 1;
+    while (taken.has(`${stem}-${n}`)) n += 1;
+    const storeId = `${stem}-${n}`;
+    reserved.add(storeId);
+    try {
+      return await work(storeId);
+    } finally {
+      reserved.delete(storeId);
+    }
+  }
+
+  return { of: activityOf, reading, isServed, isGone, view: viewOf, requireKnown, assertIdle, assertNoneLoads, assertFree, withFreeId, asReader };
+}

@@ -1,0 +1,77 @@
+import type { DataAudit, DataStore, ImportResult, RepairRequest } from '#contract/stores.js';
+import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { Finding } from '#domain/findings.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import { refuseWithFindings } from '#domain/refusal.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { Repair } from '#market/audit/doubt.js';
+import type { ManagedFolders } from '#market/content/managed-folder.js';
+import type { ContentSummary } from '#market/process/market-tasks.js';
+
+export interface StoreAuditsDependencies {
+  readonly jobs: Pick<Jobs, 'query'>;
+  readonly folders: ManagedFolders;
+  /** Codes of the calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<readonly string[]>;
+  /** The panels of a store: those served, or read for the occasion. @throws Refusal VALIDATION_FAILED when it cannot be read */
+  readonly panelsOf: (document: StoreDocument) => Promise<MarketHandle>;
+  /** Registers the store that repairs made, and serves it when asked. @returns it as the wire shows it */
+  readonly register: (made: Repaired) => Promise<DataStore>;
+}
+
+/** A store that repairs made, before it is registered. */
+export interface Repaired {
+  readonly storeId: string;
+  readonly name: string;
+  readonly adjustment: StoreDocument['adjustment'];
+  readonly currency: StoreDocument['currency'];
+  readonly folder: string;
+  readonly summary: ContentSummary;
+  /** Its panels, when it is to be served. */
+  readonly handle: MarketHandle | null;
+}
+
+/** Looks through stores for what is probably wrong, and writes repaired ones. */
+export interface StoreAudits {
+  audit(document: StoreDocument, signal: AbortSignal): Promise<DataAudit>;
+  /** @throws Refusal VALIDATION_FAILED for doubts that are none, or have no repair */
+  repair(document: StoreDocument, request: RepairRequest & { readonly store_id: string }): Promise<ImportResult>;
+}
+
+export function createStoreAudits({ jobs, folders, calendarsInUse, panelsOf, register }: StoreAuditsDependencies): StoreAudits {
+  return {
+    async audit(document, signal) {
+      const market = await panelsOf(document);
+      const { doubts, total } = await jobs.query('audit-market', { market }, signal);
+      return { store_id: document.store_id, content_hash: market.contentHash, doubts: structuredClone(doubts) as DataAudit['doubts'], total }; // read-only lists on the one side
+    },
+
+    async repair(document, request) {
+      const market = await panelsOf(document);
+      const { doubts } = await jobs.query('audit-market', { market });
+      const repairs = chosenRepairs(request.doubts, new Map(doubts.map(({ id, repair }) => [id, repair])));
+      const folder = await folders.create(request.store_id);
+      try {
+        const { handle, summary } = await jobs.query('repair-market', { market, repairs, folder, storeId: request.store_id, calendars: await calendarsInUse() });
+        const name = request.name ?? `${document.name}, repaired`;
+        const store = await register({ storeId: request.store_id, name: name.slice(0, 200), adjustment: document.adjustment, currency: document.currency, folder, summary, handle: request.activate ? handle : null });
+        return { store, rows: { ...summary.rows }, identifiers: summary.identifiers, start: store.start, end: store.end, findings: store.findings ?? [] };
+      } catch (failure) {
+        await folders.discardFailed(folder, request.store_id, failure);
+        throw failure;
+      }
+    },
+  };
+}
+
+function chosenRepairs(ids: readonly string[], known: ReadonlyMap<string, Repair | null>): Repair[] {
+  const findings: Finding[] = [];
+  const repairs: Repair[] = [];
+  [...new Set(ids)].forEach((id, i) => {
+    const repair = known.get(id);
+    if (repair) repairs.push(repair);
+    else findings.push({ severity: 'error', code: 'NOT_IN_CHOICES', path: `doubts[${i}]`, message: repair === null ? `The doubt ${id} has no repair.` : `The audit has no doubt ${id}.`, value: id });
+  });
+  if (findings.length > 0) throw refuseWithFindings('request', findings);
+  return repairs;
+}

@@ -1,0 +1,150 @@
+import type { DataStore, ImportResult } from '#contract/stores.js';
+import type { ImportHeader } from '#domain/documents/import-request.js';
+import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { folderFiles, type DatasetFiles } from '#market/sources/folder.js';
+import type { Locations } from '#market/sources/locations.js';
+import type { ManagedFolders } from '#market/content/managed-folder.js';
+import { runMarketTask } from '#market/process/market-process.js';
+import type { ContentSummary } from '#market/process/market-tasks.js';
+import { createProblems } from '#market/content/problems.js';
+import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
+import type { DocumentStore } from '#store/documents.js';
+import type { Gate } from '../shared/gate.js';
+import { placedAt, refusedData, toldAsFindings } from './refused-data.js';
+import type { StoreActivity } from './store-activity.js';
+import type { Repaired } from './store-audits.js';
+import { blankStore, requireStore, slugOf, toDataStore } from './store-documents.js';
+import { activateIn } from './store-jobs.js';
+import { loadedFields } from './store-loading.js';
+
+export interface StoreImportsDependencies {
+  readonly documents: DocumentStore;
+  readonly activity: StoreActivity;
+  readonly markets: ServedMarkets;
+  readonly locations: Locations;
+  readonly folders: ManagedFolders;
+  /** Lets so many readers run at once. */
+  readonly readers: Gate;
+  /** Aborted when the service stops. */
+  readonly closing: AbortSignal;
+  /** Codes of the calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<readonly string[]>;
+  readonly timestamp: () => string;
+}
+
+/** Stores whose data the service keeps itself: those that are imported, and those that repairs make. */
+export interface StoreImports {
+  /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
+  importData(body: Uint8Array): Promise<ImportResult>;
+  /** Registers the store that repairs made, and serves it when its panels came with it. */
+  register(made: Repaired): Promise<DataStore>;
+}
+
+export function createStoreImports(dependencies: StoreImportsDependencies): StoreImports {
+  const { documents, activity, markets, locations, folders, readers, closing, calendarsInUse, timestamp } = dependencies;
+
+  async function importData(body: Uint8Array): Promise<ImportResult> {
+    let work: { readonly header: ImportHeader; readonly storeId: string; readonly folder: string; readonly previous: StoreDocument | undefined } | undefined;
+    const onImport = async (header: ImportHeader) => {
+      const storeId = header.store_id ?? slugOf(header.name);
+      const previous = await previousOf(storeId, header);
+      const load = header.activate || (previous !== undefined && activity.isServed(storeId));
+      if (activity.reading.has(storeId)) throw new Refusal('STORE_LOADING', `The data store ${storeId} is being read or written.`);
+      if (load) activity.assertNoneLoads();
+      const held = previous !== undefined && header.on_exists === 'append' ? await filesOf(previous) : null;
+      activity.reading.add(storeId);
+      work = { header, storeId, previous, folder: await folders.create(storeId) };
+      return { folder: work.folder, held, load };
+    };
+    try {
+      const calendars = await calendarsInUse();
+      // The store has no id before its header is read; its panels are loaded under the one it turns out to have.
+      const result = await readers(() => toldAsFindings('content', runMarketTask('importBody', {}, { load: { storeId: '', adjustment: 'none' }, body, onImport, calendars, signal: closing })));
+      if (result.kind === 'refused') throw refusedData(placedAt('content', result.findings));
+      const { header, storeId, previous, folder } = work!; // answered, or nothing would have been accepted
+      const document = importedStore(storeId, header, previous, folder, result.summary);
+      const handle = result.handle === null ? null : { ...result.handle, storeId, adjustment: document.adjustment, currency: document.currency };
+      await commit(document, handle, previous);
+      return importResult(toDataStore(document, { isServed: activity.isServed(storeId), activity: undefined }), result.summary);
+    } catch (failure) {
+      if (work !== undefined) await folders.discardFailed(work.folder, work.storeId, failure);
+      throw failure;
+    } finally {
+      if (work !== undefined) activity.reading.delete(work.storeId);
+    }
+  }
+
+  /** The store that an import replaces or appends to. */
+  async function previousOf(storeId: string, { on_exists, adjustment, currency }: ImportHeader): Promise<StoreDocument | undefined> {
+    if (on_exists === 'refuse') {
+      await activity.assertFree(storeId);
+      return undefined;
+    }
+    if (await documents.get('store', storeId) === undefined) return undefined;
+    const { document } = await requireStore(documents, storeId);
+    if (activity.isGone(document)) return undefined;
+    activity.assertIdle(storeId);
+    if (document.kind !== 'imported') throw new Refusal('STORE_EXISTS', `The data store ${storeId} is of kind ${document.kind}; only an imported one is replaced or appended to.`);
+    if (on_exists === 'append' && adjustment !== document.adjustment) {
+      const message = `The data store ${storeId} holds prices of the basis ${document.adjustment}; prices of the basis ${adjustment} cannot be appended.`;
+      throw refuseWithFindings('request', [{ severity: 'error', code: 'NOT_IN_CHOICES', path: 'adjustment', message, accepted: [document.adjustment], value: adjustment }]);
+    }
+    if (on_exists === 'append' && currency !== undefined && currency !== document.currency) {
+      const message = `The data store ${storeId} holds prices in ${document.currency ?? 'no declared currency'}; prices in ${currency ?? 'no declared currency'} cannot be appended.`;
+      throw refuseWithFindings('request', [{ severity: 'error', code: 'NOT_IN_CHOICES', path: 'currency', message, ...(document.currency === null ? {} : { accepted: [document.currency] }), value: currency }]);
+    }
+    return document;
+  }
+
+  /** The files of a managed store. */
+  async function filesOf({ location }: StoreDocument): Promise<DatasetFiles> {
+    const problems = createProblems();
+    const files = await folderFiles(location!, {}, locations, problems);
+    if (problems.errors > 0) throw refusedData(problems.findings());
+    return files;
+  }
+
+  function importedStore(storeId: string, header: ImportHeader, previous: StoreDocument | undefined, folder: string, summary: ContentSummary): StoreDocument {
+    const at = timestamp();
+    return {
+      store_id: storeId, name: header.name, kind: 'imported', managed: true, active: previous?.active ?? false, writing: false, location: folder, source: null,
+      tables: {}, adjustment: header.adjustment, currency: header.currency ?? (header.on_exists === 'append' ? (previous?.currency ?? null) : null), created_at: previous?.created_at ?? at, last_refreshed_at: previous === undefined ? null : at, synthetic: null,
+      ...blankStore, ...loadedFields(summary, at),
+    };
+  }
+
+  /** Writes an imported store, serves it when it was read for that, and removes the folder it replaced. */
+  async function commit(document: StoreDocument, handle: MarketHandle | null, previous: StoreDocument | undefined): Promise<void> {
+    const served = handle === null ? undefined : await servedMarket(handle, document.last_loaded_at!);
+    await documents.transaction(async (tx) => {
+      if (previous === undefined) await activity.assertFree(document.store_id, tx);
+      if (served === undefined) await tx.put('store', document.store_id, document);
+      else await activateIn(tx, document, served);
+    });
+    if (served !== undefined) markets.serve(served);
+    // The new folder is the store now: one that cannot be removed is no failure, and goes at the next start.
+    if (previous?.location != null) await folders.remove(previous.location, document.store_id).catch(() => false);
+  }
+
+  async function register({ storeId, name, adjustment, currency, folder, summary, handle }: Repaired): Promise<DataStore> {
+    const header = { store_id: storeId, name, adjustment, currency, format: 'csv', activate: handle !== null, on_exists: 'refuse' } as const;
+    const document = importedStore(storeId, header, undefined, folder, summary);
+    await commit(document, handle, undefined);
+    return toDataStore(document, { isServed: activity.isServed(storeId), activity: undefined });
+  }
+
+  return { importData, register };
+}
+
+function importResult(store: DataStore, summary: ContentSummary): ImportResult {
+  return {
+    store,
+    rows: { ...summary.rows },
+    identifiers: summary.identifiers,
+    start: store.start,
+    end: store.end,
+    findings: store.findings ?? [],
+  };
+}

@@ -1,0 +1,205 @@
+import { formatDay, type Day } from '#domain/days.js';
+import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { Finding } from '#domain/findings.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import { refuseWithFindings, type Refusal } from '#domain/refusal.js';
+import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
+import { DATASETS, type Dataset } from '#market/content/datasets.js';
+import { folderFiles, type DatasetFiles } from '#market/sources/folder.js';
+import { knownByBytes, knownFiles, unreadFiles, type KnownFile } from '#market/sources/known-files.js';
+import type { Locations } from '#market/sources/locations.js';
+import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#market/process/market-process.js';
+import type { ContentSummary, MarketTasks } from '#market/process/market-tasks.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+import { createProblems, type Problems } from '#market/content/problems.js';
+import { servedMarket } from '#market/serving/served-markets.js';
+import { placedAt } from './refused-data.js';
+
+/** What a store's place is read as. */
+export type Source = Pick<StoreDocument, 'store_id' | 'kind' | 'location' | 'tables' | 'adjustment' | 'currency'>;
+
+export interface LoadOptions {
+  /** Load into shared memory, or only read and check. */
+  readonly serve: boolean;
+  readonly onProgress?: MarketTaskOptions['onProgress'];
+  readonly signal?: AbortSignal;
+}
+
+export type Loaded =
+  | { readonly kind: 'loaded'; readonly summary: ContentSummary; readonly served: ServedMarket | undefined }
+  | Refused;
+
+export interface Refused {
+  readonly kind: 'refused';
+  readonly findings: readonly Finding[];
+}
+
+type Accepted = Extract<MarketTaskResult, { readonly kind: 'accepted' }>;
+
+export interface AdditionOptions extends Omit<LoadOptions, 'serve'> {
+  /** Last day held: files that are new are enough while all their bars are of later ones. */
+  readonly lastDay: Day;
+  /** Files that the version to be extended was read from. */
+  readonly known: readonly KnownFile[];
+}
+
+/** What a source has that a version of its store has not. */
+export interface Addition {
+  /** Of all files, and of the rows that were read. */
+  readonly summary: ContentSummary;
+  readonly handle: MarketHandle;
+  /** Whether all bars of the source were read, those of days that are held among them. */
+  readonly isWhole: boolean;
+  /** Tables that were not read, for none of their files has come, gone or changed. */
+  readonly kept: readonly Dataset[];
+  /** All files, as far as they can be recognised. */
+  readonly files: readonly KnownFile[];
+}
+
+export interface StoreLoadingDependencies {
+  readonly locations: Locations;
+  readonly databases: DatabasePlaces;
+  /** Codes of the calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<readonly string[]>;
+  readonly timestamp: () => string;
+}
+
+export interface StoreLoading {
+  /** Reads a store from its place. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED */
+  read(source: Source, options: LoadOptions): Promise<Loaded>;
+  /**
+   * Reads what a store's place may hold besides what is known of it: files that have come, and tables that may have changed; the whole market
+   * where bars of days that are held may be others, and of a database always. @throws Refusal STORE_READ_FAILED, NOT_SUPPORTED
+   */
+  readAddition(source: Source, options: AdditionOptions): Promise<Refused | ({ readonly kind: 'added' } & Addition)>;
+}
+
+export function createStoreLoading({ locations, databases, calendarsInUse, timestamp }: StoreLoadingDependencies): StoreLoading {
+  async function listedFiles({ location, tables }: Source, problems: Problems): Promise<DatasetFiles | undefined> {
+    const resolved = await locations.resolve(location ?? '', 'folder');
+    if ('path' in resolved) return folderFiles(resolved.path, tables, locations, problems);
+    problems.error(resolved.problem);
+    return undefined;
+  }
+
+  /** Reads some files of a folder, all of which must be there and no other when they were read. */
+  async function readFiles(source: Source, listed: DatasetFiles, input: MarketTasks['readFiles'], options: MarketTaskOptions): Promise<MarketTaskResult> {
+    const result = await runMarketTask('readFiles', input, options);
+    if (result.kind === 'refused') return result;
+    const problems = createProblems();
+    const now = await listedFiles(source, problems);
+    for (const label of comeOrGone(listed, now)) problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file came or went while the folder was read.' });
+    return problems.errors > 0 ? { kind: 'refused', findings: problems.findings() } : result;
+  }
+
+  /** Everything that is wrong with a folder whose listing is refused: with that, and with the files that it found. */
+  async function refusedWhole(files: DatasetFiles | undefined, problems: Problems, options: MarketTaskOptions): Promise<Refused> {
+    if (files !== undefined && DATASETS.some((dataset) => files[dataset].length > 0)) {
+      const read = await runMarketTask('readFiles', { files }, { ...options, load: null });
+      if (read.kind === 'refused') problems.take(read.findings);
+    }
+    return { kind: 'refused', findings: problems.findings() };
+  }
+
+  async function readFolder(source: Source, options: MarketTaskOptions): Promise<MarketTaskResult & { readonly known?: readonly KnownFile[] }> {
+    const problems = createProblems();
+    const listedAt = Date.parse(timestamp());
+    const files = await listedFiles(source, problems);
+    if (files === undefined || problems.errors > 0) return refusedWhole(files, problems, options);
+    const result = await readFiles(source, files, { files }, options);
+    problems.take(result.kind === 'refused' ? result.findings : result.summary.warnings);
+    if (result.kind === 'refused') return { kind: 'refused', findings: problems.findings() };
+    return { ...result, summary: { ...result.summary, warnings: problems.findings() }, known: knownFiles(files, result.summary.files, listedAt) };
+  }
+
+  async function readDatabase({ location, tables }: Source, options: MarketTaskOptions): Promise<MarketTaskResult> {
+    const resolved = await databases.resolve(location ?? '');
+    if ('problem' in resolved) return { kind: 'refused', findings: [{ severity: 'error', ...resolved.problem }] };
+    return runMarketTask('readDatabase', { place: resolved.place, tables }, options);
+  }
+
+  async function folderAddition(source: Source, { lastDay, known }: AdditionOptions, options: MarketTaskOptions): ReturnType<StoreLoading['readAddition']> {
+    const problems = createProblems();
+    const listedAt = Date.parse(timestamp());
+    const files = await listedFiles(source, problems);
+    if (files === undefined || problems.errors > 0) return refusedWhole(files, problems, options);
+    const unread = unreadFiles(files, known, await knownByBytes(files, known, listedAt));
+    const added = (kept: readonly Dataset[], unchanged: readonly KnownFile[], { isWhole, read }: { readonly isWhole: boolean; readonly read: Accepted }) => {
+      const digests = inOrder(files, [...unchanged, ...read.summary.files]);
+      return {
+        kind: 'added' as const,
+        summary: { ...read.summary, files: digests, bytes: digests.reduce((sum, { bytes }) => sum + bytes, 0) },
+        handle: read.handle!, // it was to be loaded
+        isWhole,
+        kept: [...kept, ...(read.summary.kept ?? [])],
+        files: [...unchanged, ...knownFiles(files, read.summary.files, listedAt)],
+      };
+    };
+    const isPart = !unread.isMarketChanged && unread.unchanged.some(({ dataset }) => dataset === 'market');
+    const part = isPart ? await readFiles(source, files, { files: unread.files, isPart, known: unread.digests }, options) : undefined;
+    if (part?.kind === 'accepted' && (part.summary.start ?? Infinity) > lastDay) return added(unread.kept, unread.unchanged, { isWhole: false, read: part });
+    // What is wrong is told as of the whole folder: a column may be missing in one file that another has, a bar be in two.
+    const isRefused = part?.kind === 'refused';
+    const input = isRefused ? { files } : { files: { ...unread.files, market: files.market }, known: unread.digests };
+    const read = await readFiles(source, files, input, options);
+    if (read.kind === 'refused') return read;
+    const unchanged = isRefused ? [] : unread.unchanged.filter(({ dataset }) => dataset !== 'market');
+    return added(isRefused ? [] : unread.kept, unchanged, { isWhole: true, read });
+  }
+
+  const optionsFor = async (source: Source, serve: boolean, { onProgress, signal }: Pick<LoadOptions, 'onProgress' | 'signal'>): Promise<MarketTaskOptions> => ({
+    calendars: await calendarsInUse(),
+    load: serve ? { storeId: source.store_id, adjustment: source.adjustment, currency: source.currency } : null,
+    ...(onProgress === undefined ? {} : { onProgress }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+
+  return {
+    async read(source, { serve, ...rest }) {
+      const options = await optionsFor(source, serve, rest);
+      const result = source.kind === 'database' ? { ...(await readDatabase(source, options)), known: [] } : await readFolder(source, options);
+      if (result.kind === 'refused') return result;
+      return { kind: 'loaded', summary: result.summary, served: result.handle === null ? undefined : await servedMarket(result.handle, timestamp(), result.known) };
+    },
+    async readAddition(source, addition) {
+      const options = await optionsFor(source, true, addition);
+      if (source.kind !== 'database') return folderAddition(source, addition, options);
+      const result = await readDatabase(source, options);
+      return result.kind === 'refused' ? result : { kind: 'added', summary: result.summary, handle: result.handle!, isWhole: true, kept: [], files: [] };
+    },
+  };
+}
+
+/** Labels of files that only one of two listings of a folder has; one that cannot be listed any more has none. */
+function comeOrGone(before: DatasetFiles, now: DatasetFiles | undefined): string[] {
+  const labelsOf = (files: DatasetFiles | undefined) => new Set(DATASETS.flatMap((dataset) => files?.[dataset].map(({ label }) => label) ?? []));
+  const [old, current] = [labelsOf(before), labelsOf(now)];
+  return [...[...old].filter((label) => !current.has(label)), ...[...current].filter((label) => !old.has(label))];
+}
+
+/** Digests in the order of their files. */
+function inOrder(files: DatasetFiles, digests: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[]) {
+  const digestOf = new Map(digests.map(({ label, bytes, sha256 }) => [label, { label, bytes, sha256 }]));
+  return DATASETS.flatMap((dataset) => files[dataset].flatMap(({ label }) => digestOf.get(label) ?? []));
+}
+
+/** What a load changes in a store's document. */
+export function loadedFields(summary: ContentSummary, at: string): Partial<StoreDocument> {
+  return {
+    last_loaded_at: at,
+    identifiers: summary.identifiers,
+    start: summary.start === null ? null : formatDay(summary.start),
+    end: summary.end === null ? null : formatDay(summary.end),
+    size_bytes: summary.files.length === 0 ? null : summary.bytes,
+    content_hash: summary.contentHash,
+    rows: { ...summary.rows },
+    files: summary.files.map((file) => ({ ...file })),
+    findings: summary.warnings.map((finding) => ({ ...finding, accepted: finding.accepted == null ? null : [...finding.accepted] })),
+    error: null,
+  };
+}
+
+/** The failure of a job whose data was refused. @param field of the store that names the place it was read from */
+export function readFailed(findings: readonly Finding[], field: 'location' | 'source'): Refusal {
+  return refuseWithFindings('data store', placedAt(field, findings), 'STORE_READ_FAILED');
+}

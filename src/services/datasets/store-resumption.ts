@@ -1,0 +1,84 @@
+import type { StoreDocument } from '#domain/documents/store-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { ManagedFolders } from '#market/content/managed-folder.js';
+import { sweepSharedFolders } from '#market/process/market-process.js';
+import type { ServedMarkets } from '#market/serving/served-markets.js';
+import type { DocumentStore } from '#store/documents.js';
+import { resumedFields } from './served-content.js';
+import type { StoreActivity } from './store-activity.js';
+import { allStores, requireStore } from './store-documents.js';
+import { activateIn, forgetUnwritten } from './store-jobs.js';
+import { readFailed, type StoreLoading } from './store-loading.js';
+
+export interface StoreResumptionDependencies {
+  readonly documents: DocumentStore;
+  readonly activity: StoreActivity;
+  readonly jobs: Pick<Jobs, 'isLive'>;
+  readonly markets: ServedMarkets;
+  readonly loading: StoreLoading;
+  readonly folders: ManagedFolders;
+  /** Aborted when the service stops. */
+  readonly closing: AbortSignal;
+  readonly timestamp: () => string;
+}
+
+/** What is done to stores once after a start. */
+export interface StoreResumption {
+  /** Before the first request: the store that was served before is on its way. */
+  announce(): Promise<void>;
+  /** What a crash left behind goes, and what was served is served again. */
+  resume(): Promise<void>;
+}
+
+export function createStoreResumption(dependencies: StoreResumptionDependencies): StoreResumption {
+  const { documents, activity, jobs, markets, loading, folders, closing, timestamp } = dependencies;
+
+  async function announce(): Promise<void> {
+    const active = (await allStores(documents)).find((store) => store.active);
+    if (active !== undefined) markets.expect(active.store_id);
+  }
+
+  async function resume(): Promise<void> {
+    try {
+      await sweepSharedFolders();
+      for (const { store_id, writing } of await allStores(documents)) if (writing && !jobs.isLive(`generate:${store_id}`)) await forgetUnwritten(documents, store_id);
+      const named = await allStores(documents);
+      // A damaged document may name a folder that nothing else names: with one of those nothing is removed.
+      if (named.length === (await documents.ids('store')).length) await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
+      const active = (await allStores(documents)).find((store) => store.active);
+      if (active !== undefined && markets.served() === undefined) await readAgain(active);
+    } finally {
+      markets.settle();
+    }
+  }
+
+  /** Serves the store that was served before; a failure is told by its status, and tried again at the next start. */
+  async function readAgain(active: StoreDocument): Promise<void> {
+    activity.reading.add(active.store_id);
+    try {
+      const loaded = await loading.read(active, { serve: true, signal: closing });
+      const error = loaded.kind === 'refused' ? readFailed(loaded.findings, 'location').toDetail() : null;
+      const isServed = await documents.transaction(async (tx) => {
+        const { document } = await requireStore(tx, active.store_id);
+        if (loaded.kind === 'refused') await tx.put('store', active.store_id, { ...document, error });
+        // A store that was activated in the meantime is the later wish: its document took `active` from this one.
+        else if (document.active && markets.served() === undefined) {
+          const { summary, served } = loaded;
+          await activateIn(tx, { ...document, ...resumedFields(document, { summary, served: served! }, timestamp()) }, served!); // it was to be served
+          return true;
+        }
+        return false;
+      });
+      if (isServed && loaded.kind === 'loaded') markets.serve(loaded.served);
+    } catch (failure) {
+      if (closing.aborted) return;
+      if (!(failure instanceof Refusal)) throw failure;
+      await documents.transaction(async (tx) => tx.put('store', active.store_id, { ...(await requireStore(tx, active.store_id)).document, error: failure.toDetail() }));
+    } finally {
+      activity.reading.delete(active.store_id);
+    }
+  }
+
+  return { announce, resume };
+}

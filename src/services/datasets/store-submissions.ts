@@ -1,0 +1,161 @@
+import type { GenerateSyntheticRequest, RefreshRequest } from '#contract/stores.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { canonicalJson } from '#domain/canonical-json.js';
+import { civilOf, dayFrom, formatDay } from '#domain/days.js';
+import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { Finding } from '#domain/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
+import type { JobStatus } from '#jobs/status.js';
+import type { Markets } from '#market/serving/markets.js';
+import { GENERATOR } from '#market/synthetic/spec.js';
+import type { DocumentStore } from '#store/documents.js';
+import type { StoreActivity } from './store-activity.js';
+import { isRefreshable } from './store-documents.js';
+import { sessionsBetween, writingStore, type GeneratePayload, type GenerateRequest, type StoreJobs } from './store-jobs.js';
+
+export interface StoreSubmissionsDependencies {
+  readonly documents: DocumentStore;
+  readonly activity: StoreActivity;
+  readonly jobs: Jobs;
+  readonly kinds: StoreJobs;
+  readonly markets: Pick<Markets, 'require'>;
+  readonly calendars: Calendars;
+  readonly timestamp: () => string;
+}
+
+/** Memory that reading a store takes beside its panels: the reader and its buffers. */
+const READER_BYTES = 512 << 20;
+
+/** Work on stores that is asked for and done as a job. */
+export interface StoreSubmissions {
+  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
+  activate(storeId: string, origin: Origin | null): Promise<JobStatus>;
+  /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_LOADING */
+  generate(request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus>;
+  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_NOT_SERVED, STORE_LOADING, STORE_REFRESHING */
+  refresh(storeId: string, request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
+  /** Refreshes the served store. @throws Refusal NO_DATA_SOURCE, and as `refresh` */
+  sync(request: RefreshRequest, origin: Origin | null): Promise<JobStatus>;
+}
+
+export function createStoreSubmissions(dependencies: StoreSubmissionsDependencies): StoreSubmissions {
+  const { documents, activity, jobs, kinds, markets, calendars, timestamp } = dependencies;
+
+  async function activate(storeId: string, origin: Origin | null): Promise<JobStatus> {
+    const { document } = await activity.requireKnown(storeId);
+    if (activity.isServed(storeId)) throw new Refusal('STORE_ACTIVE', `The data store ${storeId} is already being served.`);
+    activity.assertIdle(storeId);
+    if (!document.writing) activity.assertNoneLoads();
+    return jobs.submit({ kind: kinds.load, ident: storeId, payload: { store_id: storeId }, request: null, estimatedBytes: READER_BYTES, message: 'waiting to be read', origin });
+  }
+
+  async function submitRefresh(kind: StoreJobs['refresh'], storeId: string, { request, origin }: { readonly request: RefreshRequest; readonly origin: Origin | null }): Promise<JobStatus> {
+    const { document } = await activity.requireKnown(storeId);
+    activity.assertIdle(storeId);
+    if (!isRefreshable(document)) throw new Refusal('NOTHING_TO_REFRESH', `The data store ${storeId} ${whyNothing(document)}.`);
+    if (document.kind !== 'synthetic' && !activity.isServed(storeId)) {
+      throw new Refusal('STORE_NOT_SERVED', `The data store ${storeId} is not being served; it is read afresh on activation.`);
+    }
+    if (document.kind === 'synthetic' && request.until !== null && request.until > document.end!) {
+      assertGeneratable({ ...(document.synthetic!['request'] as GenerateRequest), end: request.until }, calendars, 'until'); // written by this engine, and of this generator
+    }
+    return jobs.submit({
+      kind, ident: storeId, payload: { store_id: storeId, until: request.until, full: request.full }, request, estimatedBytes: READER_BYTES, message: 'waiting to be refreshed', origin,
+    });
+  }
+
+  /** Requests for synthetic data on their way to the queue, by what they ask for. */
+  const coming = new Map<string, Promise<JobStatus>>();
+
+  async function generate(request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus> {
+    const key = canonicalJson(request);
+    const before = coming.get(key);
+    if (before !== undefined) return before;
+    const submitted = (async () => (await liveGeneration(key)) ?? submitGeneration(request, origin))();
+    coming.set(key, submitted);
+    try {
+      return await submitted;
+    } finally {
+      coming.delete(key);
+    }
+  }
+
+  /** The job that generates the same already. */
+  async function liveGeneration(key: string): Promise<JobStatus | undefined> {
+    for (const jobId of jobs.ids('generate')) {
+      const status = jobs.isLive(jobId) ? await jobs.get(jobId) : undefined;
+      if (status !== undefined && (status.status === 'pending' || status.status === 'running') && canonicalJson(status.request) === key) return status;
+    }
+    return undefined;
+  }
+
+  async function submitGeneration(request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus> {
+    const { store_id, name, ...rest } = request;
+    const full: GenerateRequest = { ...rest, end: request.end ?? lastYearEnd(timestamp()) };
+    assertGeneratable(full, calendars, 'end');
+    const make = (storeId: string) => generateAs({ store_id: storeId, name: name ?? `Synthetic market ${request.seed}`, created_at: timestamp(), request: full }, request, origin);
+    return store_id === undefined ? activity.withFreeId(`synthetic-${request.seed}`, make) : make(store_id);
+  }
+
+  async function generateAs(payload: GeneratePayload, request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus> {
+    const { store_id: storeId } = payload;
+    await activity.assertFree(storeId);
+    if (request.activate) activity.assertNoneLoads();
+    const status = await jobs.submit({ kind: kinds.generate, ident: storeId, payload, request, estimatedBytes: READER_BYTES, message: 'waiting to be generated', origin });
+    // The job may have ended already; its own outcome is then what is stored.
+    await documents.transaction(async (tx) => {
+      if (await tx.get('store', storeId) === undefined && jobs.isLive(`generate:${storeId}`)) await tx.put('store', storeId, writingStore(payload));
+    });
+    return status;
+  }
+
+  return {
+    activate,
+    generate,
+    refresh: (storeId, request, origin) => submitRefresh(kinds.refresh, storeId, { request, origin }),
+    sync: async (request, origin) => submitRefresh(kinds.sync, markets.require().handle.storeId, { request, origin }),
+  };
+}
+
+/** Why a store has nothing to refresh from. */
+function whyNothing({ kind, synthetic }: StoreDocument): string {
+  switch (kind) {
+    case 'imported': return 'holds what was imported, which has no source; an import with on_exists append or replace changes it';
+    case 'synthetic': return `was made by version ${String(synthetic?.['generator'])} of the generator; this build has version ${GENERATOR} and would make other bars`;
+    default: return 'has no source to refresh from; a PATCH of its source gives it one';
+  }
+}
+
+/** The last day of the last complete calendar year. */
+function lastYearEnd(timestamp: string): string {
+  return `${civilOf(dayFrom(timestamp.slice(0, 10))).year - 1}-12-31`;
+}
+
+/** Bars of a synthetic market: five thousand names over ten years of sessions. */
+const SYNTHETIC_BARS_MAX = 12_600_000;
+
+/** @param field of the request that says where the market ends. @throws Refusal VALIDATION_FAILED, INVALID_RANGE when no market can be made by the request */
+function assertGeneratable(request: GenerateRequest, calendars: Calendars, field: 'end' | 'until'): void {
+  const refused = (finding: Omit<Finding, 'severity'>) => refuseWithFindings('request', [{ severity: 'error', ...finding }]);
+  const calendar = calendars.get(request.calendar);
+  if (calendar === undefined) {
+    throw refused({ code: 'UNKNOWN_CALENDAR', path: 'calendar', message: `${request.calendar} is no calendar of /indices/calendars.`, value: request.calendar });
+  }
+  if (request.start > request.end) throw new Refusal('INVALID_RANGE', `The start ${request.start} lies after the end ${request.end}.`);
+  const { from, to } = calendar.coverage;
+  if (dayFrom(request.end) > to) {
+    throw refused({ code: 'OUT_OF_RANGE', path: field, message: `${field} is ${request.end}; sessions of ${request.calendar} are known and generated up to ${formatDay(to)}.`, value: request.end });
+  }
+  if (dayFrom(request.start) < from) {
+    throw refused({ code: 'OUT_OF_RANGE', path: 'start', message: `start is ${request.start}; sessions of ${request.calendar} are known and generated from ${formatDay(from)} on.`, value: request.start });
+  }
+  const sessions = sessionsBetween(calendar.sessions, request.start, request.end).length;
+  if (sessions < 2) throw refused({ code: 'EMPTY_RANGE', path: 'start', message: `${sessions} sessions of ${request.calendar} lie in the range; at least 2 are needed.` });
+  const bars = sessions * request.assets;
+  if (bars > SYNTHETIC_BARS_MAX) {
+    const path = field === 'until' ? 'until' : 'assets';
+    throw refused({ code: 'OUT_OF_RANGE', path, message: `${request.assets} assets on ${sessions} sessions are ${bars} bars; at most ${SYNTHETIC_BARS_MAX} are generated.` });
+  }
+}

@@ -1,0 +1,155 @@
+import type {
+  DataAudit, DataStore, DataStoreCollection, ImportResult, RepairRequest,
+} from '#contract/stores.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { formatDay } from '#domain/days.js';
+import type { StoreDocument } from '#domain/documents/store-document.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import { Refusal } from '#domain/refusal.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
+import { importTemplate, type TemplateFormat } from '#market/import/import-template.js';
+import type { Locations } from '#market/sources/locations.js';
+import type { ManagedFolders } from '#market/content/managed-folder.js';
+import type { ServedMarkets } from '#market/serving/served-markets.js';
+import type { DocumentStore } from '#store/documents.js';
+import type { ServedStore } from './data.js';
+import { createGate } from '../shared/gate.js';
+import { placedAt, refusedData } from './refused-data.js';
+import { createStoreActivity } from './store-activity.js';
+import { createStoreAudits } from './store-audits.js';
+import { readStore, toListedStore } from './store-documents.js';
+import { createStoreImports } from './store-imports.js';
+import type { StoreJobs } from './store-jobs.js';
+import type { StoreLoading } from './store-loading.js';
+import { createStoreRegistration, type StoreRegistration } from './store-registration.js';
+import { createStoreResumption } from './store-resumption.js';
+import { createStoreSubmissions, type StoreSubmissions } from './store-submissions.js';
+
+export interface StoresDependencies {
+  readonly documents: DocumentStore;
+  readonly jobs: Jobs;
+  readonly kinds: StoreJobs;
+  readonly markets: ServedMarkets;
+  readonly loading: StoreLoading;
+  readonly locations: Locations;
+  readonly databases: DatabasePlaces;
+  readonly folders: ManagedFolders;
+  readonly calendars: Calendars;
+  /** Codes of the calendars that stored indices are on. */
+  readonly calendarsInUse: () => Promise<readonly string[]>;
+  readonly timestamp: () => string;
+}
+
+export interface Stores extends StoreRegistration, StoreSubmissions {
+  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<DataStoreCollection>;
+  /** @returns the store, with its document's etag while nothing is being done to it. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  get(storeId: string): Promise<{ readonly store: DataStore; readonly etag: string | undefined }>;
+  /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
+  importData(body: Uint8Array): Promise<ImportResult>;
+  /** The blank template of an import. */
+  template(format: TemplateFormat): { readonly bytes: Uint8Array<ArrayBuffer>; readonly type: string; readonly name: string };
+  /** What is probably wrong in a store. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED */
+  audit(storeId: string, signal: AbortSignal): Promise<DataAudit>;
+  /** A new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
+  repair(storeId: string, request: RepairRequest): Promise<ImportResult>;
+  /**
+   * After the jobs have begun: removes what a crash left behind and reads the store that was served before,
+   * without keeping anyone waiting.
+   */
+  resume(): Promise<void>;
+  /** Before the first request: a store that was served before is on its way, and no answer says that there is none. */
+  announce(): Promise<void>;
+  /** Ends what is being read outside a job. */
+  close(): Promise<void>;
+  /** What is known of the served store besides its values. */
+  servedStore(): Promise<ServedStore | undefined>;
+  /** The served store in the words of health. */
+  health(): { readonly active: string | null; readonly status: string | null; readonly end: string | null };
+}
+
+/** Requests that read or import a store at once, each in a process of its own; those that wait hold their bodies, of up to 64 MiB. */
+const READERS_MAX = 2;
+const READERS_WAITING_MAX = 8;
+
+export function createStores(dependencies: StoresDependencies): Stores {
+  const { documents, jobs, markets, loading, folders } = dependencies;
+  const closing = new AbortController();
+  const activity = createStoreActivity(dependencies);
+  const readers = createGate({ name: 'imports', runningMax: READERS_MAX, waitingMax: READERS_WAITING_MAX });
+  const shared = { ...dependencies, activity, readers, closing: closing.signal };
+  const registration = createStoreRegistration(shared);
+  const imports = createStoreImports(shared);
+  const submissions = createStoreSubmissions(shared);
+  const resumption = createStoreResumption(shared);
+  let resuming: Promise<void> = Promise.resolve();
+
+  async function panelsOf(document: StoreDocument): Promise<MarketHandle> {
+    const held = markets.served();
+    if (held?.handle.storeId === document.store_id) return held.handle;
+    activity.assertIdle(document.store_id);
+    const loaded = await activity.asReader(document.store_id, () => readers(() => loading.read(document, { serve: true, signal: closing.signal })));
+    if (loaded.kind === 'refused') throw refusedData(placedAt('location', loaded.findings));
+    return loaded.served!.handle;
+  }
+
+  const audits = createStoreAudits({ jobs, folders, calendarsInUse: dependencies.calendarsInUse, panelsOf, register: imports.register });
+
+  async function repair(storeId: string, request: RepairRequest): Promise<ImportResult> {
+    const { document } = await activity.requireKnown(storeId);
+    if (request.activate) activity.assertNoneLoads();
+    const repairAs = async (newId: string) => {
+      await activity.assertFree(newId);
+      return audits.repair(document, { ...request, store_id: newId });
+    };
+    return request.store_id === undefined ? activity.withFreeId(`${storeId.slice(0, 48)}-repaired`, async (newId) => repairAs(newId)) : await repairAs(request.store_id);
+  }
+
+  return {
+    async list({ limit, after }) {
+      const { documents: all, skipped, skipped_causes } = await documents.list('store', readStore);
+      const known = all.filter((document) => !activity.isGone(document) && (after === undefined || document.store_id > after));
+      return { stores: known.slice(0, limit).map((document) => toListedStore(activity.view(document))), active: markets.served()?.handle.storeId ?? null, skipped, skipped_causes };
+    },
+    async get(storeId) {
+      const { document, etag } = await activity.requireKnown(storeId);
+      const isAtRest = activity.of(storeId) === undefined && !document.writing;
+      return { store: activity.view(document), etag: isAtRest ? etag : undefined };
+    },
+    ...registration,
+    ...submissions,
+    importData: imports.importData,
+    template: (format) => ({ bytes: importTemplate(format), ...TEMPLATES[format] }),
+    audit: async (storeId, signal) => audits.audit((await activity.requireKnown(storeId)).document, signal),
+    repair,
+    announce: resumption.announce,
+    resume() {
+      resuming = resumption.resume();
+      return resuming;
+    },
+    async close() {
+      closing.abort(new Refusal('DRAINING', 'The service is stopping.'));
+      await resuming.catch(() => {}); // told by whoever awaits the resumption
+    },
+    async servedStore() {
+      const storeId = markets.served()?.handle.storeId;
+      const stored = storeId === undefined ? undefined : await documents.get('store', storeId);
+      const document = stored === undefined || 'unreadable' in stored ? undefined : readStore(stored.body);
+      return document && { kind: document.kind, sizeBytes: document.size_bytes, files: document.files };
+    },
+    health() {
+      const served = markets.served();
+      if (served !== undefined) {
+        const end = served.market.dates.at(-1);
+        return { active: served.handle.storeId, status: activity.of(served.handle.storeId) ?? 'ready', end: end === undefined ? null : formatDay(end) };
+      }
+      const [coming] = activity.reading;
+      return { active: null, status: coming === undefined ? null : 'loading', end: null };
+    },
+  };
+}
+
+const TEMPLATES: Record<TemplateFormat, { readonly type: string; readonly name: string }> = {
+  xlsx: { type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', name: 'import-template.xlsx' },
+  csv: { type: 'application/zip', name: 'import-template.zip' },
+};

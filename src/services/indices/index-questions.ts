@@ -1,0 +1,132 @@
+import type { Methodology } from '#contract/indices.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { type IndexDocument } from '#domain/documents/index-document.js';
+import { marketFindings } from '#domain/documents/index-on-market.js';
+import { DocumentQuestion, mergePatch, WhatIfQuestion } from '#domain/documents/index-questions.js';
+import { assumptionsOf, referenceOf, validateIndex } from '#domain/documents/validate-index.js';
+import { orderFindings, type Finding } from '#domain/findings.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { methodologyOf } from '#domain/rules/methodology.js';
+import { checkShape } from '#domain/shape.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { DocumentReader, DocumentStore } from '#store/documents.js';
+import { findIndex, requireIndex, storedIndices } from './stored-indices.js';
+
+type Body = Readonly<Record<string, unknown>>;
+
+/** Answers are JSON as a worker wrote it. */
+type Json = Promise<Uint8Array<ArrayBuffer>>;
+
+/** Questions about definitions that are answered at once and stored nowhere. */
+export interface IndexQuestions {
+  /** A PreviewResponse. @throws Refusal VALIDATION_FAILED, NO_DATA_SOURCE, EMPTY_INDEX, FX_MISSING, OVERLOADED */
+  previewStored(indexId: string, request: () => { readonly as_of: string | null }, signal: AbortSignal): Json;
+  /** A PreviewResponse of the document in the body. */
+  previewDocument(body: Body, signal: AbortSignal): Json;
+  /** A WhatIfResponse. @throws Refusal INDEX_NOT_FOUND beside those of a preview */
+  whatIf(body: Body, signal: AbortSignal): Json;
+  /** An IndexExplanation. @throws Refusal INDEX_NOT_FOUND, IDENTIFIER_NOT_FOUND, NO_DATA_AT_DATE beside those of a preview */
+  explain(question: ExplainQuestion, signal: AbortSignal): Json;
+  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
+  methodology(indexId: string): Promise<Methodology>;
+}
+
+export interface ExplainQuestion {
+  readonly indexId: string;
+  readonly identifier: string;
+  readonly asOf: string | undefined;
+}
+
+export interface IndexQuestionsDependencies {
+  readonly documents: DocumentStore;
+  readonly jobs: Pick<Jobs, 'query'>;
+  readonly markets: Markets;
+  readonly calendars: Calendars;
+}
+
+export function createIndexQuestions({ documents, jobs, markets, calendars }: IndexQuestionsDependencies): IndexQuestions {
+  const reached = (document: IndexDocument) => reachedBy(documents, document);
+
+  /** A document fit to be computed, with the warnings about it. */
+  async function checked(body: Body): Promise<{ readonly document: IndexDocument; readonly findings: readonly Finding[] }> {
+    const { document, findings } = await storedIndices(documents).answer((indexOf) => validateIndex(body, { calendars: calendars.list(), indexOf }));
+    if (document === undefined) throw refuseWithFindings('index document', findings);
+    return { document, findings };
+  }
+
+  /** What the served market lacks for a document is an error now, and told with everything else about it. */
+  async function onMarket(document: IndexDocument, market: MarketData): Promise<readonly Finding[]> {
+    const findings = marketFindings(document, market, 'error');
+    assertNoErrors('index document', findings);
+    return [...findings, ...(await storedIndices(documents).answer((indexOf) => assumptionsOf(document, market, indexOf)))];
+  }
+
+  async function preview(document: IndexDocument, asOf: string | null, signal: AbortSignal): Json {
+    const { handle, market } = markets.require();
+    await onMarket(document, market);
+    const question = { market: handle, documents: await reached(document), indexId: document.id, asOf };
+    const { bytes } = await jobs.query('preview', question, signal);
+    return bytes;
+  }
+
+  return {
+    async previewStored(indexId, request, signal) {
+      const { document } = await requireIndex(documents, indexId);
+      const { as_of } = request();
+      return preview((await checked(document)).document, as_of, signal);
+    },
+    async previewDocument(body, signal) {
+      const { value, findings } = checkShape(DocumentQuestion, body);
+      if (value === undefined) throw refuseWithFindings('body', findings);
+      return preview((await checked(value.document)).document, value.as_of, signal);
+    },
+    async whatIf(body, signal) {
+      const { value, findings } = checkShape(WhatIfQuestion, body);
+      if (value === undefined) throw refuseWithFindings('body', findings);
+      const base = value.index_id === null ? value.document! : (await requireIndex(documents, value.index_id)).document;
+      const before = (await checked(base as Body)).document;
+      const after = await checked((value.changed ?? mergePatch(before, value.patch)) as Body);
+      const { handle, market } = markets.require();
+      await onMarket(before, market);
+      const warnings = orderFindings([...after.findings, ...(await onMarket(after.document, market))]);
+      const question = async (document: IndexDocument) => ({ documents: await reached(document), indexId: document.id });
+      const { bytes } = await jobs.query('whatIf', { market: handle, before: await question(before), after: await question(after.document), asOf: value.as_of, findings: warnings }, signal);
+      return bytes;
+    },
+    async explain({ indexId, identifier, asOf }, signal) {
+      const { document } = await requireIndex(documents, indexId);
+      const { handle, market } = markets.require();
+      if (!market.identifiers.includes(identifier)) throw new Refusal('IDENTIFIER_NOT_FOUND', `The served store does not hold ${identifier}.`, { identifier });
+      await checked(document);
+      await onMarket(document, market);
+      const question = { market: handle, documents: await reached(document), indexId, identifier, asOf: asOf ?? null };
+      const { bytes } = await jobs.query('explain', question, signal);
+      return bytes;
+    },
+    async methodology(indexId) {
+      const { document } = await requireIndex(documents, indexId);
+      return { index_id: indexId, name: document.name, sentences: methodologyOf(document, markets.served()?.market.adjustment ?? null).map((text, i) => ({ number: i + 1, text })) };
+    },
+  };
+}
+
+/**
+ * A document and every document it reaches through universes and derivations, by id.
+ * @throws Refusal VALIDATION_FAILED when one of them is gone
+ */
+export async function reachedBy(reader: Pick<DocumentReader, 'get'>, document: IndexDocument): Promise<Record<string, IndexDocument>> {
+  const reached: Record<string, IndexDocument> = { [document.id]: document };
+  for (let at = document; ; ) {
+    const next = referenceOf(at);
+    if (next === undefined || reached[next] !== undefined) return reached;
+    const found = await findIndex(reader, next);
+    if (found === undefined) {
+      const message = `The index ${at.id} refers to ${next}, which is not stored.`;
+      throw refuseWithFindings('index document', [{ severity: 'error', code: 'UNKNOWN_INDEX', path: at.derivation === null ? 'universe.id' : 'derivation.source_index_id', message, value: next }]);
+    }
+    reached[next] = found;
+    at = found;
+  }
+}

@@ -1,0 +1,179 @@
+import type { IndexCollection, IndexDeletion, RuleTypes } from '#contract/indices.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { isDerivedDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import { derivedDocument, readDerivation } from '#domain/documents/derived-document.js';
+import { readIndex, validateIndex, type CheckedIndex } from '#domain/documents/validate-index.js';
+import { hasErrors, orderFindings, type Finding } from '#domain/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { ruleTypes } from '#domain/rules/catalogue.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
+import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
+import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
+import { childrenOf, findIndex, requireIndex, storedIndices, type StoredIndex } from './stored-indices.js';
+
+/** A JSON object as a client sent it. */
+type Body = Readonly<Record<string, unknown>>;
+
+export interface SavedIndex {
+  readonly index: IndexDocument;
+  readonly findings: readonly Finding[];
+}
+
+export interface Indices {
+  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<IndexCollection>;
+  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
+  get(indexId: string): Promise<StoredIndex>;
+  /** @throws Refusal VALIDATION_FAILED */
+  create(body: Body): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
+  /** A new index that optimises another. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INDEX_EXISTS */
+  derive(parentId: string, body: () => unknown): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
+  /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
+  replace(indexId: string, body: Body, ifMatch: Precondition | undefined): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
+  /** The index, its optimised children and everything computed from them. @throws Refusal INDEX_NOT_FOUND, PRECONDITION_FAILED */
+  remove(indexId: string, ifMatch: Precondition | undefined): Promise<IndexDeletion>;
+  /** @throws Refusal VALIDATION_FAILED when there is no calendar */
+  validate(body: Body): Promise<{ readonly valid: boolean; readonly findings: readonly Finding[] }>;
+  ruleTypes(): RuleTypes;
+}
+
+export interface IndicesDependencies {
+  readonly documents: DocumentStore;
+  readonly jobs: JobsAbout;
+  readonly markets: Markets;
+  readonly calendars: Calendars;
+}
+
+export function createIndices({ documents, jobs, markets, calendars }: IndicesDependencies): Indices {
+  const catalogue = ruleTypes() as RuleTypes; // read-only lists on the one side, plain ones on the other
+
+  async function check(body: Body, reader: Pick<DocumentStore | DocumentTransaction, 'get'>): Promise<CheckedIndex> {
+    const id = body['id'];
+    const replaces = typeof id === 'string' ? await findIndex(reader, id) : undefined;
+    const market = markets.current()?.market;
+    const { document, findings } = await storedIndices(reader).answer((indexOf) =>
+      validateIndex(body, { calendars: calendars.list(), indexOf, replaces, market }),
+    );
+    if (typeof id !== 'string' || await reader.get('strategy', id) === undefined) return { document, findings };
+    const message = `A strategy is stored under the id ${id}; an index needs an id of its own.`;
+    return { document: undefined, findings: orderFindings([...findings, { severity: 'error', code: 'DUPLICATE_ID', path: 'id', message, value: id }]) };
+  }
+
+  /** The one place where a definition is written: checked against the documents of the same transaction. */
+  async function save(body: Body, allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>) {
+    return documents.transaction(async (tx) => {
+      const own = await allow(tx);
+      const { document, findings } = await check(body, tx);
+      const all = orderFindings([...own, ...findings]);
+      if (document === undefined || hasErrors(all)) throw refuseWithFindings('index document', all);
+      return { saved: { index: document, findings: all }, etag: await tx.put('index', document.id, document) };
+    });
+  }
+
+  return {
+    async list({ limit, after }) {
+      const { documents: all, skipped, skipped_causes } = await documents.list('index', readIndex);
+      const wanted = after === undefined ? all : all.filter(({ id }) => id > after);
+      const page = wanted.slice(0, limit ?? wanted.length);
+      return {
+        indices: await Promise.all(page.map((document) => toSummary(document, documents))),
+        skipped,
+        skipped_causes: { ...skipped_causes },
+      };
+    },
+    get: (indexId) => requireIndex(documents, indexId),
+    create: (body) =>
+      save(body, async (tx) => {
+        const id = body['id'];
+        if (typeof id !== 'string' || await tx.get('index', id) === undefined) return [];
+        return [{ severity: 'error', code: 'DUPLICATE_ID', path: 'id', message: `An index is already stored under the id ${id}; replacing it is done with PUT.`, value: id }];
+      }),
+    async derive(parentId, body) {
+      await requireIndex(documents, parentId);
+      const asked = readDerivation(body());
+      return documents.transaction(async (tx) => {
+        const { document: parent } = await requireIndex(tx, parentId);
+        if ((await tx.get('index', asked.id)) !== undefined) throw new Refusal('INDEX_EXISTS', `An index is already stored under the id ${asked.id}.`, { index_id: asked.id });
+        const { document, findings } = await check(derivedDocument(parent, asked), tx);
+        if (document === undefined) throw refuseWithFindings('request', findings);
+        return { saved: { index: document, findings }, etag: await tx.put('index', document.id, document) };
+      });
+    },
+    replace(indexId, body, ifMatch) {
+      const id = body['id'];
+      if (typeof id === 'string' && id !== indexId) {
+        const message = `The id ${id} in the body is not the id ${indexId} in the path.`;
+        throw new Refusal('ID_MISMATCH', message, { findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }] });
+      }
+      return save(body, async (tx) => {
+        await assertPrecondition(tx, 'index', indexId, ifMatch);
+        return [];
+      });
+    },
+    async remove(indexId, ifMatch) {
+      await requireStored(documents, indexId);
+      await cancelJobsAbout(jobs, (await familyOf(documents, indexId, null)).map(({ id }) => id));
+      return documents.transaction(async (tx) => {
+        await requireStored(tx, indexId);
+        await assertPrecondition(tx, 'index', indexId, ifMatch);
+        const family = await familyOf(tx, indexId, null);
+        const forgotten = await forgetJobsAbout(tx, jobs, family.map(({ id }) => id));
+        const deleted: IndexDeletion['deleted'] = [];
+        for (const member of family) deleted.push(await removeIn(tx, member, forgotten.get(member.id) ?? 0));
+        return { deleted };
+      });
+    },
+    async validate(body) {
+      const { document, findings } = await check(body, documents);
+      if (body['calendar'] === undefined || body['calendar'] === null) throw refuseWithFindings('index document', findings);
+      return { valid: document !== undefined, findings };
+    },
+    ruleTypes: () => catalogue,
+  };
+}
+
+async function requireStored(reader: Pick<DocumentStore | DocumentTransaction, 'get'>, indexId: string): Promise<void> {
+  if (await reader.get('index', indexId) === undefined) throw new Refusal('INDEX_NOT_FOUND', `No index is stored under the id ${indexId}.`, { index_id: indexId });
+}
+
+interface Member {
+  readonly id: string;
+  readonly derivedFrom: string | null;
+}
+
+/** An index and everything derived from it, depth first in the order of ids. */
+async function familyOf(reader: DocumentStore | DocumentTransaction, id: string, derivedFrom: string | null): Promise<Member[]> {
+  const family: Member[] = [{ id, derivedFrom }];
+  for (const child of await childrenOf(reader, id)) family.push(...(await familyOf(reader, child, id)));
+  return family;
+}
+
+/** Forgets one index: its definition and its record. Their artifacts go with the last document that names them. */
+async function removeIn(tx: DocumentTransaction, { id, derivedFrom }: Member, jobsForgotten: number): Promise<IndexDeletion['deleted'][number]> {
+  await tx.delete('index', id);
+  const hadRecord = await tx.delete('run', id);
+  return { index_id: id, backtest_record_deleted: hadRecord, backtest_results_deleted: Number(hadRecord) + jobsForgotten, derived_from: derivedFrom };
+}
+
+async function toSummary(document: IndexDocument, documents: DocumentStore): Promise<IndexCollection['indices'][number]> {
+  const { id, name, calendar, currency, base_date } = document;
+  const run = await documents.get('run', id);
+  const isDerived = isDerivedDocument(document);
+  return {
+    id,
+    name,
+    kind: isDerived ? 'derived' : 'rule',
+    source_index_id: isDerived ? document.derivation.source_index_id : null,
+    calendar,
+    currency,
+    base_date,
+    has_run: run !== undefined,
+    run_at: run === undefined || 'unreadable' in run ? null : runAt(run.body),
+  };
+}
+
+/** Capture time of a stored run; null on records written without one. */
+function runAt(body: unknown): string | null {
+  const { run_at } = (typeof body === 'object' && body !== null ? body : {}) as { run_at?: unknown };
+  return typeof run_at === 'string' ? run_at : null;
+}

@@ -1,0 +1,148 @@
+import { createHash } from 'node:crypto';
+import type { StoredStrategy, StrategyCollection, StrategyDeletion } from '#contract/strategies.js';
+import { canonicalJson } from '#domain/canonical-json.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { readStrategy, type StrategyDocument } from '#domain/documents/strategy-document.js';
+import type { Finding } from '#domain/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { strategyProblems, validateStrategy, type StrategyContext } from '#domain/strategies/validate-strategy.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { DocumentStore, DocumentTransaction } from '#store/documents.js';
+import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
+import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
+import { findIndex } from './stored-indices.js';
+import { findConstraintSet, requireStrategy } from './stored-strategies.js';
+
+/** A JSON object as a client sent it. */
+type Body = Readonly<Record<string, unknown>>;
+
+export interface SavedStrategy {
+  readonly saved: { readonly strategy: StrategyDocument; readonly findings: readonly Finding[] };
+  readonly etag: string;
+}
+
+export interface Strategies {
+  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<StrategyCollection>;
+  /** @throws Refusal STRATEGY_NOT_FOUND, DOCUMENT_UNREADABLE */
+  get(strategyId: string): Promise<{ readonly stored: StoredStrategy; readonly etag: string }>;
+  /** @throws Refusal VALIDATION_FAILED, STRATEGY_EXISTS */
+  create(body: Body): Promise<SavedStrategy>;
+  /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
+  replace(strategyId: string, body: Body, ifMatch: Precondition | undefined): Promise<SavedStrategy>;
+  /** The strategy, readable or not, and everything computed from it. @throws Refusal STRATEGY_NOT_FOUND, PRECONDITION_FAILED */
+  remove(strategyId: string, ifMatch: Precondition | undefined): Promise<StrategyDeletion>;
+  validate(body: Body): Promise<{ readonly valid: boolean; readonly findings: readonly Finding[] }>;
+}
+
+export interface StrategiesDependencies {
+  readonly documents: DocumentStore;
+  readonly jobs: JobsAbout;
+  readonly markets: Markets;
+}
+
+type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
+
+export function createStrategies({ documents, jobs, markets }: StrategiesDependencies): Strategies {
+  /** What a strategy is checked against: the documents under the ids it names. */
+  async function contextOf(reader: Reader, strategy: Body): Promise<StrategyContext> {
+    const { id, index_id: indexId, benchmark, constraint_set_id: setId } = strategy;
+    const { id: benchmarkId } = (benchmark ?? {}) as { readonly id?: unknown };
+    const indices = new Map<unknown, IndexDocument | undefined>();
+    for (const named of [indexId, benchmarkId]) if (typeof named === 'string') indices.set(named, await findIndex(reader, named));
+    const isSet = typeof setId === 'string' && (await findConstraintSet(reader, setId)) !== undefined;
+    const isIndexId = typeof id === 'string' && (await reader.get('index', id)) !== undefined;
+    return {
+      indexOf: (named) => indices.get(named),
+      isConstraintSet: (named) => named === setId && isSet,
+      isIndex: (named) => named === id && isIndexId,
+      market: markets.current()?.market,
+    };
+  }
+
+  /** The one place where a strategy is written: checked against the documents of the same transaction. */
+  async function save(body: Body, allow: (tx: DocumentTransaction, strategyId: string) => Promise<void>): Promise<SavedStrategy> {
+    return documents.transaction(async (tx) => {
+      const { document, findings } = validateStrategy(body, await contextOf(tx, body));
+      if (document === undefined) throw refuseWithFindings('strategy document', findings);
+      await allow(tx, document.id);
+      return { saved: { strategy: document, findings }, etag: await tx.put('strategy', document.id, document) };
+    });
+  }
+
+  async function storedOf(strategy: StrategyDocument): Promise<StoredStrategy> {
+    const run = await documents.get('run', strategy.id);
+    return {
+      strategy,
+      problems: strategyProblems(strategy, await contextOf(documents, strategy)) as StoredStrategy['problems'], // read-only lists on the one side, plain ones on the other
+      has_run: run !== undefined,
+      run_at: run === undefined || 'unreadable' in run ? null : runAt(run.body),
+    };
+  }
+
+  return {
+    async list({ limit, after }) {
+      const { documents: all, skipped, skipped_causes } = await documents.list('strategy', readStrategy);
+      const wanted = after === undefined ? all : all.filter(({ id }) => id > after);
+      return { strategies: await Promise.all(wanted.slice(0, limit ?? wanted.length).map(storedOf)), skipped, skipped_causes: { ...skipped_causes } };
+    },
+    async get(strategyId) {
+      const { strategy, etag } = await requireStrategy(documents, strategyId);
+      const stored = await storedOf(strategy);
+      return { stored, etag: etagOf(etag, stored) };
+    },
+    create: (body) =>
+      save(body, async (tx, id) => {
+        if (await tx.get('strategy', id) !== undefined) throw new Refusal('STRATEGY_EXISTS', `A strategy is already stored under the id ${id}; replacing it is done with PUT.`, { strategy_id: id });
+      }),
+    async replace(strategyId, body, ifMatch) {
+      const id = body['id'];
+      if (typeof id === 'string' && id !== strategyId) {
+        const message = `The id ${id} in the body is not the id ${strategyId} in the path.`;
+        throw new Refusal('ID_MISMATCH', message, { findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }] });
+      }
+      return save(body, (tx) => assertPrecondition(tx, 'strategy', strategyId, ofDocument(ifMatch)));
+    },
+    async remove(strategyId, ifMatch) {
+      await requireStored(documents, strategyId);
+      await cancelJobsAbout(jobs, [strategyId]);
+      return documents.transaction(async (tx) => {
+        await requireStored(tx, strategyId);
+        await assertPrecondition(tx, 'strategy', strategyId, ofDocument(ifMatch));
+        await tx.delete('strategy', strategyId);
+        const hadRecord = await tx.delete('run', strategyId);
+        const jobsForgotten = (await forgetJobsAbout(tx, jobs, [strategyId])).get(strategyId) ?? 0;
+        return { strategy_id: strategyId, backtest_record_deleted: hadRecord, backtest_results_deleted: Number(hadRecord) + jobsForgotten };
+      });
+    },
+    async validate(body) {
+      const { document, findings } = validateStrategy(body, await contextOf(documents, body));
+      return { valid: document !== undefined, findings };
+    },
+  };
+}
+
+async function requireStored(reader: Reader, strategyId: string): Promise<void> {
+  if (await reader.get('strategy', strategyId) === undefined) {
+    throw new Refusal('STRATEGY_NOT_FOUND', `No strategy is stored under the id ${strategyId}.`, { strategy_id: strategyId });
+  }
+}
+
+const MARK = '.';
+
+/** An answer tells more than the document: when that changes, so does its etag, but not what of it names the document. */
+function etagOf(document: string, { problems, has_run, run_at }: StoredStrategy): string {
+  if (problems.length === 0 && !has_run) return document;
+  const rest = createHash('sha256').update(canonicalJson({ problems, has_run, run_at })).digest('hex');
+  return `${document}${MARK}${rest.slice(0, 16)}`;
+}
+
+/** What a client demands of the document itself, whichever answer told it the etag. */
+function ofDocument(ifMatch: Precondition | undefined): Precondition | undefined {
+  return ifMatch === undefined || ifMatch === '*' ? ifMatch : ifMatch.map((etag) => etag.split(MARK)[0]!);
+}
+
+/** Capture time of a stored run; null on records written without one. */
+function runAt(body: unknown): string | null {
+  const { run_at } = (typeof body === 'object' && body !== null ? body : {}) as { run_at?: unknown };
+  return typeof run_at === 'string' ? run_at : null;
+}

@@ -1,0 +1,192 @@
+import { randomBytes } from 'node:crypto';
+import type { ConstraintSetCollection, ConstraintTypes, OptimisationRunRequest } from '#contract/optimise.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { constraintSpecs } from '#domain/constraints/catalogue.js';
+import { checkConstraintSet, ConstraintSet } from '#domain/documents/constraint-set.js';
+import { dayFrom } from '#domain/days.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { OptimisationDocument } from '#domain/documents/optimisation-document.js';
+import { compareText, hasErrors, orderFindings, type Finding } from '#domain/findings.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
+import { marketFindings } from '#domain/documents/index-on-market.js';
+import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { firstAtLeast } from '#domain/search.js';
+import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
+import type { JobStatus } from '#jobs/status.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { ArtifactStore } from '#store/artifacts.js';
+import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/documents.js';
+import { reachedBy } from '../indices/index-questions.js';
+import type { OptimisationPayload } from './optimise-job.js';
+import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
+import { requireIndex } from '../indices/stored-indices.js';
+
+type Body = Readonly<Record<string, unknown>>;
+
+export interface SavedSet {
+  readonly saved: { readonly constraint_set: ConstraintSet; readonly findings: readonly Finding[] };
+  readonly etag: string;
+}
+
+export interface Optimise {
+  listSets(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<ConstraintSetCollection>;
+  /** @throws Refusal CONSTRAINT_SET_NOT_FOUND, DOCUMENT_UNREADABLE */
+  getSet(setId: string): Promise<{ readonly set: ConstraintSet; readonly etag: string }>;
+  /** @throws Refusal VALIDATION_FAILED */
+  createSet(body: Body): Promise<SavedSet>;
+  /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
+  replaceSet(setId: string, body: Body, ifMatch: Precondition | undefined): Promise<SavedSet>;
+  /** @throws Refusal CONSTRAINT_SET_NOT_FOUND, PRECONDITION_FAILED */
+  removeSet(setId: string, ifMatch: Precondition | undefined): Promise<void>;
+  validateSet(body: Body): { readonly valid: boolean; readonly findings: readonly Finding[] };
+  types(): ConstraintTypes;
+  /** @throws Refusal VALIDATION_FAILED, INDEX_NOT_FOUND, CONSTRAINT_SET_NOT_FOUND, INVALID_RANGE, NO_DATA_AT_DATE, NO_DATA_SOURCE */
+  start(request: OptimisationRunRequest, origin: Origin | null): Promise<JobStatus>;
+  /** Bytes of a finished run. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
+  result(runId: string): Promise<{ readonly length: number; readonly etag: string; open(): ReadableStream<Uint8Array> }>;
+}
+
+export interface OptimiseDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly jobs: Pick<Jobs, 'submit'>;
+  readonly kind: JobKind<OptimisationPayload>;
+  readonly markets: Markets;
+  readonly calendars: Calendars;
+  readonly now: () => number;
+}
+
+export function createOptimise({ documents, artifacts, jobs, kind, markets, calendars, now }: OptimiseDependencies): Optimise {
+  const catalogue: ConstraintTypes = {
+    types: Object.fromEntries(constraintSpecs.map(({ type, parameters }) => [type, parameters.map(({ name }) => name)])),
+    specs: constraintSpecs as ConstraintTypes['specs'], // read-only lists on the one side, plain ones on the other
+  };
+
+  async function save(body: Body, allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>): Promise<SavedSet> {
+    return documents.transaction(async (tx) => {
+      const own = await allow(tx);
+      const { set, findings } = checkConstraintSet(body);
+      const all = orderFindings([...own, ...findings, ...fieldWarnings(set)]);
+      if (set === undefined || hasErrors(all)) throw refuseWithFindings('constraint set', all);
+      return { saved: { constraint_set: set, findings: all }, etag: await tx.put('constraint-set', set.id, set) };
+    });
+  }
+
+  /** What the served market lacks is a warning while a set is saved: another store may have it. */
+  function fieldWarnings(set: ConstraintSet | undefined): Finding[] {
+    const market = markets.current()?.market;
+    return set === undefined || market === undefined ? [] : constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'warning' });
+  }
+
+  async function getSet(setId: string): Promise<{ readonly set: ConstraintSet; readonly etag: string }> {
+    const stored = await documents.get('constraint-set', setId);
+    if (stored === undefined) throw setNotFound(setId);
+    const set = 'unreadable' in stored ? undefined : readSet(stored.body);
+    if (set === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The constraint set ${setId} cannot be read; it can still be deleted.`);
+    return { set, etag: (stored as StoredDocument).etag }; // readable, as its document was
+  }
+
+  /** What the served market lacks for the rows is an error before any work begins. */
+  function assertComputable(set: ConstraintSet, reached: Readonly<Record<string, IndexDocument>>, market: MarketData): void {
+    const { findings } = checkConstraintSet(set);
+    assertNoErrors(`constraint set ${set.id}`, [...findings, ...constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'error' })]);
+    for (const document of Object.values(reached)) assertNoErrors(`index document ${document.id}`, marketFindings(document, market, 'error'));
+  }
+
+  /** @throws Refusal NO_DATA_AT_DATE when no rebalance can lie on or before the day */
+  function assertReached(document: IndexDocument, asOf: string | null, market: MarketData): void {
+    if (asOf === null) return;
+    const calendar = calendars.get(document.calendar);
+    const from = Math.max(dayFrom(document.base_date), market.dates[0] ?? 0);
+    const first = calendar?.sessions[firstAtLeast(calendar.sessions, from)];
+    if (first !== undefined && first <= dayFrom(asOf)) return;
+    throw new Refusal('NO_DATA_AT_DATE', `The index ${document.id} has no rebalance on or before ${asOf}.`, { as_of: asOf });
+  }
+
+  return {
+    getSet,
+    async listSets({ limit, after }) {
+      const { documents: sets, skipped, skipped_causes } = await documents.list('constraint-set', readSet);
+      const wanted = sets.filter(({ id }) => after === undefined || compareText(id, after) > 0);
+      return { constraint_sets: wanted.slice(0, limit ?? wanted.length), skipped, skipped_causes: { ...skipped_causes } };
+    },
+    createSet: (body) =>
+      save(body, async (tx) => {
+        const id = body['id'];
+        if (typeof id !== 'string' || await tx.get('constraint-set', id) === undefined) return [];
+        return [{ severity: 'error', code: 'DUPLICATE_ID', path: 'id', message: `A constraint set is already stored under the id ${id}; replacing it is done with PUT.`, value: id }];
+      }),
+    replaceSet(setId, body, ifMatch) {
+      const id = body['id'];
+      if (typeof id === 'string' && id !== setId) {
+        const message = `The id ${id} in the body is not the id ${setId} in the path.`;
+        throw new Refusal('ID_MISMATCH', message, { findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }] });
+      }
+      return save(body, async (tx) => {
+        await assertPrecondition(tx, 'constraint-set', setId, ifMatch);
+        return [];
+      });
+    },
+    async removeSet(setId, ifMatch) {
+      await documents.transaction(async (tx) => {
+        await assertPrecondition(tx, 'constraint-set', setId, ifMatch);
+        if (!await tx.delete('constraint-set', setId)) throw setNotFound(setId);
+      });
+    },
+    validateSet(body) {
+      const { set, findings } = checkConstraintSet(body);
+      return { valid: set !== undefined, findings };
+    },
+    types: () => catalogue,
+    async start(request, origin) {
+      const { index_id, constraint_set_id, as_of, start, end } = request;
+      const { document } = await requireIndex(documents, index_id);
+      const { set } = await getSet(constraint_set_id);
+      if (start !== null && end !== null && start > end) throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
+      const { market } = markets.require();
+      const reached = await reachedBy(documents, document);
+      assertComputable(set, reached, market);
+      assertReached(document, as_of, market);
+      const runId = `${stamp(now())}-${randomBytes(4).toString('hex')}`;
+      return jobs.submit({
+        kind,
+        ident: runId,
+        payload: { run_id: runId, documents: reached, constraints: set.constraints, request },
+        request,
+        estimatedBytes: estimatedBytes(market),
+        message: 'waiting for a worker',
+        origin,
+      });
+    },
+    async result(runId) {
+      const stored = await documents.get('optimisation-run', runId);
+      if (stored === undefined) throw new Refusal('RUN_NOT_FOUND', `No finished optimisation has the id ${runId}.`, { run_id: runId });
+      const document = 'unreadable' in stored ? undefined : OptimisationDocument.safeParse(stored.body).data;
+      if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The optimisation ${runId} cannot be read.`);
+      const { artifact } = document;
+      return { length: artifact.bytes, etag: artifact.sha256, open: () => artifacts.stream(artifact) };
+    },
+  };
+}
+
+function readSet(body: unknown): ConstraintSet | undefined {
+  const parsed = ConstraintSet.safeParse(body);
+  return parsed.success ? parsed.data : undefined;
+}
+
+function setNotFound(setId: string): Refusal {
+  return new Refusal('CONSTRAINT_SET_NOT_FOUND', `No constraint set is stored under the id ${setId}.`, { constraint_set_id: setId });
+}
+
+/** `yyyymmddThhmmss`, UTC. */
+function stamp(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().slice(0, 19).replaceAll('-', '').replaceAll(':', '');
+}
+
+/** Growth factors and their reading, and a few matrices of the names of a large index. */
+function estimatedBytes({ dates, identifiers }: MarketData): number {
+  const names = Math.min(identifiers.length, 3000);
+  return 128 * 2 ** 20 + 8 * (2 * dates.length * identifiers.length + 4 * names * names);
+}

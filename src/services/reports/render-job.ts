@@ -1,0 +1,89 @@
+import type { RenderResult } from '#contract/reports.js';
+import type { RenderDocument } from '#domain/documents/render-document.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import { Refusal } from '#domain/refusal.js';
+import { boundIndices, needsRisk } from '#domain/reports/block-kinds.js';
+import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
+import type { Attempt, JobKind } from '#jobs/job-kind.js';
+import type { RenderedRun, RenderOutput } from '#jobs/tasks.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { ArtifactStore } from '#store/artifacts.js';
+import type { DocumentStore } from '#store/documents.js';
+import { requireRun } from '../runs/run-documents.js';
+import type { RunStates } from '../runs/run-states.js';
+
+/** A report to render: its template as it was when the job was accepted, every block bound. */
+export interface RenderPayload {
+  readonly render_id: string;
+  readonly template: ReportTemplateDocument;
+  /** Index of a built-in, null for a stored template. */
+  readonly index_id: string | null;
+}
+
+export interface RenderJobDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  /** The served market, which risk is estimated from. */
+  readonly markets: Markets;
+  readonly states: Pick<RunStates, 'staleOf' | 'isOtherStore'>;
+  readonly timestamp: () => string;
+}
+
+/** Times a run may be replaced by a newer one between its look-up and its reading. */
+const READS_MAX = 3;
+
+/** The kind of job that renders reports. Runs are those that are the latest when an attempt starts. */
+export function createRenderJob({ documents, artifacts, markets, states, timestamp }: RenderJobDependencies): JobKind<RenderPayload> {
+  async function render({ template }: RenderPayload, renderedAt: string, attempt: Attempt): Promise<RenderOutput> {
+    const market = await marketFor(template);
+    for (let read = 1; ; read++) {
+      const runs = await runsOf(template);
+      try {
+        return await attempt.compute('render', { template, runs: await Promise.all(runs.map(toRendered)), renderedAt, market });
+      } catch (failure) {
+        const isReplaced = failure instanceof Refusal && failure.code === 'DOCUMENT_UNREADABLE' && JSON.stringify(await runsOf(template)) !== JSON.stringify(runs);
+        if (!isReplaced || read === READS_MAX) throw failure;
+      }
+    }
+  }
+
+  async function marketFor(template: ReportTemplateDocument): Promise<MarketHandle | null> {
+    if (!boundIndices(template).some((indexId) => needsRisk(template, indexId))) return null;
+    await markets.settled(); // A render of the last process waits for the data that is on its way.
+    return markets.served()?.handle ?? null;
+  }
+
+  function runsOf(template: ReportTemplateDocument): Promise<RunDocument[]> {
+    return Promise.all(boundIndices(template).map(requireRunNow));
+  }
+
+  async function toRendered(run: RunDocument): Promise<RenderedRun> {
+    const { overview, columns } = run.artifacts;
+    const state = { stale: await states.staleOf(run), isOtherStore: await states.isOtherStore(run) };
+    return { indexId: run.run_id, overview: artifacts.path(overview), columns: artifacts.path(columns), ...state };
+  }
+
+  async function requireRunNow(indexId: string): Promise<RunDocument> {
+    try {
+      return await requireRun(documents, indexId);
+    } catch (failure) {
+      const isGone = failure instanceof Refusal && failure.code === 'INDEX_NOT_FOUND';
+      throw isGone ? new Refusal('INDEX_DELETED', `${indexId} was deleted before its report was rendered.`, { index_id: indexId }) : failure;
+    }
+  }
+
+  return {
+    kind: 'render',
+    async run(payload, attempt) {
+      const { render_id, template, index_id } = payload;
+      const rendered_at = timestamp();
+      const { pdf, pages } = await render(payload, rendered_at, attempt);
+      const artifact = await attempt.keep(pdf);
+      const { template_id, name, blocks } = template;
+      const result: RenderResult = { render_id, template_id, name, index_id, blocks: blocks.length, bytes: artifact.bytes, rendered_at, pages };
+      const document: RenderDocument = { ...result, artifact };
+      return { result: { value: result }, effect: async (tx) => void (await tx.put('render', render_id, document)) };
+    },
+  };
+}

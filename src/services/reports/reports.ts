@@ -1,0 +1,187 @@
+import { randomBytes } from 'node:crypto';
+import type { RenderRequest, ReportTemplateCollection, SavedReportTemplate } from '#contract/reports.js';
+import { RenderDocument } from '#domain/documents/render-document.js';
+import type { Finding } from '#domain/findings.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { boundIndices, runUseOf } from '#domain/reports/block-kinds.js';
+import { BUILT_IN_IDS, builtInTemplate, isBuiltIn } from '#domain/reports/built-in.js';
+import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
+import { readTemplate, validateTemplate } from '#domain/reports/validate-template.js';
+import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
+import type { JobStatus } from '#jobs/status.js';
+import type { ArtifactStore } from '#store/artifacts.js';
+import type { DocumentStore } from '#store/documents.js';
+import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
+import type { RenderPayload } from './render-job.js';
+import { begunFiles, requireRun } from '../runs/run-documents.js';
+
+export interface ReportsDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly jobs: Jobs;
+  readonly kind: JobKind<RenderPayload>;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** A rendered PDF on its way out. */
+export interface RenderedPdf {
+  readonly fileName: string;
+  readonly length: number;
+  readonly etag: string;
+  open(): ReadableStream<Uint8Array>;
+}
+
+export interface StoredTemplate {
+  readonly template: ReportTemplateDocument;
+  readonly etag: string | undefined;
+}
+
+/** Report templates and what is rendered from them. */
+export interface Reports {
+  /**
+   * Queues a rendering after every check that needs no drawing.
+   * @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE, TEMPLATE_EMPTY, INDEX_REQUIRED, INDEX_NOT_FOUND, RUN_NOT_FOUND
+   */
+  render(request: RenderRequest, origin: Origin | null): Promise<JobStatus>;
+  /** @throws Refusal RENDER_NOT_FOUND, DOCUMENT_UNREADABLE */
+  getRender(renderId: string): Promise<RenderedPdf>;
+  /** @throws Refusal RENDER_NOT_FOUND, PRECONDITION_FAILED */
+  removeRender(renderId: string, ifMatch: Precondition | undefined): Promise<void>;
+  listTemplates(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<ReportTemplateCollection>;
+  /** A built-in has no etag: it changes with the engine only. @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  getTemplate(templateId: string): Promise<StoredTemplate>;
+  /** @throws Refusal TEMPLATE_BUILT_IN, ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
+  putTemplate(templateId: string, body: Readonly<Record<string, unknown>>, ifMatch: Precondition | undefined): Promise<{ readonly saved: SavedReportTemplate; readonly etag: string }>;
+  /** @throws Refusal TEMPLATE_BUILT_IN, TEMPLATE_NOT_FOUND, PRECONDITION_FAILED */
+  removeTemplate(templateId: string, ifMatch: Precondition | undefined): Promise<void>;
+}
+
+export function createReports({ documents, artifacts, jobs, kind, now }: ReportsDependencies): Reports {
+  async function requireTemplate(templateId: string): Promise<StoredTemplate> {
+    if (isBuiltIn(templateId)) return { template: builtInTemplate(templateId), etag: undefined };
+    const stored = await documents.get('template', templateId);
+    if (stored === undefined) throw templateNotFound(templateId);
+    const template = 'unreadable' in stored ? undefined : readTemplate(stored.body);
+    if (template === undefined || 'unreadable' in stored) throw new Refusal('DOCUMENT_UNREADABLE', `The report template ${templateId} cannot be read; it can still be deleted.`);
+    return { template, etag: stored.etag };
+  }
+
+  /** The template of a request with every block bound as far as it has to be. */
+  async function boundTemplate({ template_id: templateId, index_id: indexId }: RenderRequest): Promise<ReportTemplateDocument> {
+    const { template } = await requireTemplate(templateId);
+    if (isBuiltIn(templateId)) {
+      if (indexId === null) throw new Refusal('INDEX_REQUIRED', `The built-in template ${templateId} is rendered from the run of an index: index_id is required.`, null);
+      return builtInTemplate(templateId, indexId);
+    }
+    if (template.blocks.length === 0) throw new Refusal('TEMPLATE_EMPTY', `The report template ${templateId} has no blocks.`, { template_id: templateId });
+    const unbound = template.blocks.flatMap((block, i): Finding[] =>
+      block.index_id === null && runUseOf(block) === 'always'
+        ? [{ severity: 'error', code: 'REQUIRED', path: `blocks[${i}].index_id`, message: `blocks[${i}].index_id is required: a ${block.kind} block shows the run of an index.` }]
+        : [],
+    );
+    if (unbound.length > 0) throw refuseWithFindings('report template', unbound, 'INDEX_REQUIRED');
+    return template;
+  }
+
+  async function newRenderId(): Promise<string> {
+    const stamp = new Date(now()).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
+    let id: string;
+    do id = `${stamp}-${randomBytes(4).toString('hex')}`;
+    while (await documents.get('render', id) !== undefined || await jobs.get(`render:${id}`) !== undefined);
+    return id;
+  }
+
+  return {
+    async render(request, origin) {
+      const template = await boundTemplate(request);
+      const runs = await Promise.all(boundIndices(template).map((indexId) => requireRun(documents, indexId)));
+      const renderId = await newRenderId();
+      return jobs.submit({
+        kind,
+        ident: renderId,
+        payload: { render_id: renderId, template, index_id: isBuiltIn(template.template_id) ? request.index_id : null },
+        request,
+        estimatedBytes: DRAWING_BYTES + runs.flatMap((run) => [run.artifacts.columns, ...begunFiles(run)]).reduce((sum, { bytes }) => sum + bytes, 0),
+        message: 'waiting to be drawn',
+        origin,
+      });
+    },
+
+    async getRender(renderId) {
+      const stored = await documents.get('render', renderId);
+      if (stored === undefined) throw renderNotFound(renderId);
+      const document = 'unreadable' in stored ? undefined : readRender(stored.body);
+      if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The render ${renderId} cannot be read; it can still be deleted.`);
+      const { artifact, template_id } = document;
+      return { fileName: `${template_id}-${renderId}.pdf`, length: artifact.bytes, etag: artifact.sha256, open: () => artifacts.stream(artifact) };
+    },
+
+    async removeRender(renderId, ifMatch) {
+      await documents.transaction(async (tx) => {
+        const stored = await tx.get('render', renderId);
+        if (stored === undefined) throw renderNotFound(renderId);
+        const etag = 'unreadable' in stored ? undefined : readRender(stored.body)?.artifact.sha256;
+        if (ifMatch !== undefined && ifMatch !== '*' && (etag === undefined || !ifMatch.includes(etag))) {
+          throw new Refusal('PRECONDITION_FAILED', `If-Match names another document than the rendered one, whose etag is ${etag ?? 'unknown'}.`, { etag: etag ?? null });
+        }
+        await tx.delete('render', renderId);
+      });
+    },
+
+    async listTemplates({ limit, after }) {
+      const { documents: all, skipped, skipped_causes } = await documents.list('template', readTemplate);
+      const wanted = after === undefined ? all : all.filter(({ template_id }) => template_id > after);
+      return { templates: wanted.slice(0, limit ?? wanted.length), built_in: [...BUILT_IN_IDS], skipped, skipped_causes: { ...skipped_causes } };
+    },
+
+    getTemplate: requireTemplate,
+
+    async putTemplate(templateId, body, ifMatch) {
+      assertEditable(templateId);
+      const { template_id: id } = body;
+      if (typeof id === 'string' && id !== templateId) {
+        const message = `The template_id ${id} in the body is not the id ${templateId} in the path.`;
+        throw new Refusal('ID_MISMATCH', message, { findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'template_id', message, value: id }] });
+      }
+      const { document, findings } = validateTemplate(body);
+      if (document === undefined) throw refuseWithFindings('report template', findings);
+      const etag = await documents.transaction(async (tx) => {
+        await assertPrecondition(tx, 'template', templateId, ifMatch);
+        return tx.put('template', templateId, document);
+      });
+      // Findings are read-only lists on the one side, plain ones on the other.
+      return { saved: (findings.length === 0 ? document : { ...document, findings }) as SavedReportTemplate, etag };
+    },
+
+    async removeTemplate(templateId, ifMatch) {
+      assertEditable(templateId);
+      await documents.transaction(async (tx) => {
+        if (await tx.get('template', templateId) === undefined) throw templateNotFound(templateId);
+        await assertPrecondition(tx, 'template', templateId, ifMatch);
+        await tx.delete('template', templateId);
+      });
+    },
+  };
+}
+
+/** Memory of a rendering beside what it reads of runs: fonts, pages, the library. */
+const DRAWING_BYTES = 128 << 20;
+
+function assertEditable(templateId: string): void {
+  if (isBuiltIn(templateId)) throw new Refusal('TEMPLATE_BUILT_IN', `The template ${templateId} is built in: it can be rendered, not changed.`, { template_id: templateId });
+}
+
+function readRender(body: unknown): RenderDocument | undefined {
+  const parsed = RenderDocument.safeParse(body);
+  return parsed.success ? parsed.data : undefined;
+}
+
+function templateNotFound(templateId: string): Refusal {
+  return new Refusal('TEMPLATE_NOT_FOUND', `No report template is stored under the id ${templateId}.`, { template_id: templateId });
+}
+
+function renderNotFound(renderId: string): Refusal {
+  return new Refusal('RENDER_NOT_FOUND', `No finished render has the id ${renderId}.`, { render_id: renderId });
+}

@@ -1,0 +1,73 @@
+import type { TreatmentSpec } from '#domain/documents/index-document.js';
+import type { RiskModelDocument, RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { leftOutSentence } from '#domain/risk/left-out.js';
+import type { JobKind } from '#jobs/job-kind.js';
+import type { RiskUniverse } from '#jobs/tasks.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { ArtifactStore } from '#store/artifacts.js';
+import type { DocumentStore } from '#store/documents.js';
+import { requireRun } from '../runs/run-documents.js';
+
+/** Everything an estimate depends on besides the market and the run, which are those served when an attempt starts. */
+export interface RiskModelPayload {
+  readonly model_id: string;
+  readonly request: RiskModelRequest;
+  /** Names asked for, ascending and each once; null takes those of the run. */
+  readonly identifiers: readonly string[] | null;
+  readonly run: { readonly run_id: string; readonly calendar: string; readonly currency: string; readonly treatment: TreatmentSpec } | null;
+}
+
+export interface RiskModelJobDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly markets: Markets;
+}
+
+/** The kind of job that estimates risk models: the model is replaced in the transaction that ends the job. */
+export function createRiskModelJob({ documents, artifacts, markets }: RiskModelJobDependencies): JobKind<RiskModelPayload> {
+  async function universeOf({ identifiers, run }: RiskModelPayload): Promise<RiskUniverse> {
+    if (identifiers !== null) return { kind: 'names', identifiers };
+    const { run_id, ...terms } = run!; // one of the two was given
+    return { kind: 'run', columns: artifacts.path((await requireRun(documents, run_id)).artifacts.columns), ...terms };
+  }
+
+  return {
+    kind: 'risk',
+    async run(payload, attempt) {
+      await markets.settled(); // An estimate of the last process waits for the data that is on its way.
+      const { handle } = markets.require();
+      const output = await attempt.compute('estimate-risk-model', { market: handle, universe: await universeOf(payload), request: payload.request });
+      const document: RiskModelDocument = {
+        model_id: payload.model_id,
+        asset_ids: [...output.assetIds],
+        diagnostics: output.diagnostics,
+        request: payload.request,
+        excluded: { ...output.excluded },
+        observed_start: output.observedStart,
+        observed_end: output.observedEnd,
+        content_hash: output.contentHash,
+        precision: output.precision,
+        store_content_hash: handle.contentHash,
+        covariance: await attempt.keep(output.covariance),
+      };
+      return {
+        result: { value: document },
+        message: messageOf(payload, document),
+        async effect(tx) {
+          await tx.put('risk-model', payload.model_id, document);
+        },
+      };
+    },
+  };
+}
+
+/** What a client should know of a finished estimate without reading it. */
+function messageOf({ request }: RiskModelPayload, { asset_ids: assetIds, excluded, diagnostics }: RiskModelDocument): string {
+  return [
+    `${assetIds.length} ${assetIds.length === 1 ? 'name' : 'names'}, ${diagnostics.observations} observations.`,
+    request.index_id !== null && request.identifiers.length > 0 ? 'Both identifiers and index_id were given: identifiers win.' : '',
+    leftOutSentence(new Map(Object.entries(excluded))),
+  ]
+    .filter((sentence) => sentence !== '')
+    .join(' ');
+}

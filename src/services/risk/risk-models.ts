@@ -1,0 +1,216 @@
+import type { RiskModelCollection } from '#contract/risk-models.js';
+import { RiskModelDocument, RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { canonicalJson } from '#domain/canonical-json.js';
+import { compareText, type Finding } from '#domain/findings.js';
+import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
+import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
+import type { JobStatus } from '#jobs/status.js';
+import type { AnswerBytes } from '#jobs/tasks.js';
+import { lookupOf } from '#market/serving/market-lookup.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { ArtifactStore } from '#store/artifacts.js';
+import type { DocumentStore, StoredDocument } from '#store/documents.js';
+import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
+import type { RiskModelPayload } from './risk-model-job.js';
+import { requireRun } from '../runs/run-documents.js';
+import { findIndex } from '../indices/stored-indices.js';
+
+export interface RiskModelsDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly jobs: Jobs;
+  readonly kind: JobKind<RiskModelPayload>;
+  readonly markets: Markets;
+}
+
+/** A stored model on its way out. */
+export interface RiskModelReading {
+  readonly etag: string;
+  /** RiskModelView as JSON, made as it is read. */
+  json(signal?: AbortSignal): ReadableStream<Uint8Array>;
+  /** The covariance as an Arrow stream. */
+  arrow(signal?: AbortSignal): Promise<AnswerBytes>;
+}
+
+export interface RiskModels {
+  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<RiskModelCollection>;
+  /** @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
+  get(modelId: string): Promise<RiskModelReading>;
+  /**
+   * Queues an estimate after every check that needs no returns.
+   * @throws Refusal UNIVERSE_REQUIRED, INVALID_RANGE, VALIDATION_FAILED, DOCUMENT_UNREADABLE, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED
+   */
+  estimate(modelId: string, request: RiskModelRequest, origin: Origin | null): Promise<JobStatus>;
+  /** @throws Refusal RISK_MODEL_NOT_FOUND, PRECONDITION_FAILED */
+  remove(modelId: string, ifMatch: Precondition | undefined): Promise<void>;
+  /** The result of a finished job as JSON. */
+  result(value: unknown): ReadableStream<Uint8Array>;
+}
+
+/** Numbers written at a time: a part of about 2 MB. */
+const NUMBERS_PER_PART = 100_000;
+
+/** The request of an absent body. */
+const DEFAULTS = canonicalJson(RiskModelRequest.parse({}));
+
+export function createRiskModels({ documents, artifacts, jobs, kind, markets }: RiskModelsDependencies): RiskModels {
+  async function stored(modelId: string): Promise<{ readonly document: RiskModelDocument; readonly etag: string }> {
+    const found = await documents.get('risk-model', modelId);
+    if (found === undefined) throw notFound(modelId);
+    const document = 'unreadable' in found ? undefined : readRiskModel(found.body);
+    if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The risk model ${modelId} cannot be read; it can still be deleted.`);
+    return { document, etag: (found as StoredDocument).etag }; // readable, as its document was
+  }
+
+  const matrixOf = ({ covariance, asset_ids: assetIds }: RiskModelDocument) => ({ path: artifacts.path(covariance), order: assetIds.length });
+
+  function json(document: RiskModelDocument, signal?: AbortSignal): ReadableStream<Uint8Array> {
+    const write = async (part: RiskModelPart) => (await jobs.query('risk-model-part', { ...matrixOf(document), part }, signal)).bytes;
+    const pieces = piecesOf(document, write);
+    return new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        const { done, value } = await pieces.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: () => void pieces.return(undefined),
+    });
+  }
+
+  /** What a new request without names means: the stored one again, when nothing else was asked for either. */
+  async function settled(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
+    if (request.identifiers.length > 0 || request.index_id !== null) return request;
+    const isAbsent = canonicalJson(request) === DEFAULTS;
+    if (isAbsent && await documents.get('risk-model', modelId) !== undefined) return (await stored(modelId)).document.request;
+    throw new Refusal('UNIVERSE_REQUIRED', `The risk model ${modelId} needs identifiers or an index_id.`);
+  }
+
+  async function payloadOf(modelId: string, request: RiskModelRequest, market: MarketData): Promise<RiskModelPayload> {
+    if (request.identifiers.length > 0) {
+      const identifiers = [...new Set(request.identifiers)].toSorted(compareText);
+      assertKnown(market, request.identifiers);
+      return { model_id: modelId, request, identifiers, run: null };
+    }
+    const runId = request.index_id!; // settled: one of the two is given
+    const document = await indexOfRun(runId);
+    return { model_id: modelId, request, identifiers: null, run: { run_id: runId, calendar: document.calendar, currency: document.currency, treatment: await treatmentOf(document) } };
+  }
+
+  async function indexOfRun(runId: string): Promise<IndexDocument> {
+    const finding = (message: string) => refuseWithFindings('request', [{ severity: 'error', code: 'RUN_NOT_FOUND', message, path: 'index_id', value: runId }]);
+    if (await documents.get('run', runId) === undefined) throw finding(`${runId} has no stored run to take names from.`);
+    const document = await findIndex(documents, (await requireRun(documents, runId)).index_id);
+    if (document === undefined) throw finding(`The index of the run of ${runId} is not stored any more.`);
+    return document;
+  }
+
+  /** A derived index is treated as the one it comes from. */
+  async function treatmentOf(document: IndexDocument): Promise<TreatmentSpec> {
+    if (document.pipeline) return document.pipeline.treatment;
+    const parent = await findIndex(documents, document.derivation!.source_index_id);
+    if (parent === undefined) throw new Refusal('INDEX_NOT_FOUND', `The index ${document.derivation!.source_index_id}, from which ${document.id} derives, is not stored.`);
+    return treatmentOf(parent);
+  }
+
+  return {
+    async list({ limit, after }) {
+      const { documents: models, skipped, skipped_causes } = await documents.list('risk-model', readRiskModel);
+      const page = models.filter(({ model_id: id }) => after === undefined || compareText(id, after) > 0).slice(0, limit);
+      return { risk_models: page.map(summaryOf), skipped, skipped_causes };
+    },
+    async get(modelId) {
+      const { document, etag } = await stored(modelId);
+      return {
+        etag,
+        json: (signal) => json(document, signal),
+        arrow: (signal) => jobs.query('risk-model-arrow', { ...matrixOf(document), assetIds: document.asset_ids, body: smallFields(document) }, signal),
+      };
+    },
+    async estimate(modelId, asked, origin) {
+      const request = await settled(modelId, asked);
+      const { start, end } = request;
+      if (start !== null && end !== null && start > end) throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
+      const { market } = markets.require();
+      const payload = await payloadOf(modelId, request, market);
+      return jobs.submit({
+        kind,
+        ident: modelId,
+        payload,
+        request: asked,
+        estimatedBytes: estimatedBytes(market, payload.identifiers?.length ?? market.identifiers.length),
+        origin,
+      });
+    },
+    async remove(modelId, ifMatch) {
+      await documents.transaction(async (tx) => {
+        await assertPrecondition(tx, 'risk-model', modelId, ifMatch);
+        if (!await tx.delete('risk-model', modelId)) throw notFound(modelId);
+      });
+    },
+    result(value) {
+      const document = readRiskModel(value);
+      if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', 'The result of the job cannot be read.');
+      return json(document);
+    },
+  };
+}
+
+function notFound(modelId: string): Refusal {
+  return new Refusal('RISK_MODEL_NOT_FOUND', `No risk model is stored under the id ${modelId}.`, { model_id: modelId });
+}
+
+function readRiskModel(body: unknown): RiskModelDocument | undefined {
+  const parsed = RiskModelDocument.safeParse(body);
+  return parsed.success ? parsed.data : undefined;
+}
+
+function summaryOf({ model_id, diagnostics }: RiskModelDocument): RiskModelCollection['risk_models'][number] {
+  const { assets, average_correlation, observations, positive_semi_definite } = diagnostics;
+  return { model_id, assets, average_correlation, observations, positive_semi_definite };
+}
+
+/** @throws Refusal VALIDATION_FAILED with one finding for each name that the store does not hold */
+function assertKnown(market: MarketData, identifiers: readonly string[]): void {
+  const lookup = lookupOf(market);
+  const findings = identifiers.flatMap((identifier, i): Finding[] => {
+    if (lookup.positionOf(identifier) !== undefined) return [];
+    return [{ severity: 'error', code: 'UNKNOWN_IDENTIFIER', message: `The served store holds no prices of ${identifier}.`, path: `identifiers[${i}]`, value: identifier }];
+  });
+  if (findings.length > 0) throw refuseWithFindings('request', findings);
+}
+
+/** Fields of the view that are no matrix and need no name of their own order. */
+function smallFields({ model_id, diagnostics, request, excluded, observed_start, observed_end, content_hash, precision }: RiskModelDocument) {
+  return { model_id, diagnostics, start: request.start, end: request.end, excluded, observed_start, observed_end, content_hash, precision };
+}
+
+/** The view as pieces of JSON text: head, rows of both frames, tail. */
+async function* piecesOf(document: RiskModelDocument, write: (part: RiskModelPart) => Promise<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
+  const encoder = new TextEncoder();
+  const { asset_ids: assetIds } = document;
+  const ids = JSON.stringify(assetIds);
+  const step = Math.max(1, Math.floor(NUMBERS_PER_PART / assetIds.length));
+  yield encoder.encode(`{"model_id":${JSON.stringify(document.model_id)},"asset_ids":${ids}`);
+  for (const part of ['correlation', 'covariance'] as const) {
+    yield encoder.encode(`,"${part}":{"index":${ids},"columns":${ids},"data":[`);
+    for (let from = 0; from < assetIds.length; from += step) {
+      if (from > 0) yield encoder.encode(',');
+      yield await write({ part, from, to: Math.min(from + step, assetIds.length) });
+    }
+    yield encoder.encode(']}');
+  }
+  yield encoder.encode(',"volatilities":');
+  yield await write({ part: 'volatilities', assetIds });
+  const { model_id: _, ...rest } = smallFields(document);
+  yield encoder.encode(`,${canonicalJson(rest).slice(1)}`);
+  return undefined;
+}
+
+/** Panel and its reading, matrix, its packed copy and the workspace of its eigenvalues. */
+function estimatedBytes({ dates }: MarketData, names: number): number {
+  return 64 * 2 ** 20 + 8 * (4 * dates.length * names + 1.75 * names * names);
+}

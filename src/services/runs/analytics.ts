@@ -1,0 +1,328 @@
+import { setImmediate } from 'node:timers/promises';
+import type { BacktestRecordCollection, BacktestRequest } from '#contract/analytics.js';
+import { canonicalJson } from '#domain/canonical-json.js';
+import type { Finding } from '#domain/findings.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { BacktestFields } from '#domain/documents/backtest-fields.js';
+import { LIMITS } from '#domain/limits.js';
+import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
+import type { FactorModelName } from '#domain/risk/factor-risk.js';
+import { marketKey } from '#domain/market/handle.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { newHashCells } from '#jobs/hash-cells.js';
+import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
+import type { JobStatus } from '#jobs/status.js';
+import type { AnswerBytes, ComparedWith, RunLevels, RunViewInput } from '#jobs/tasks.js';
+import type { Markets, ServedMarket } from '#market/serving/markets.js';
+import { lengthOf, type ArtifactRef, type ArtifactStore } from '#store/artifacts.js';
+import type { DocumentStore } from '#store/documents.js';
+import type { BacktestPayload } from './backtest-job.js';
+import { assertOrder, assertRunnable, createBacktestPlans, estimatedBytes } from './backtest-plans.js';
+import type { Precondition } from '../shared/preconditions.js';
+import { assertSubject, readRun, requireRun } from './run-documents.js';
+import type { StoredBytes } from './stored-bytes.js';
+import { createRunRecords, recordEtag } from './run-records.js';
+import type { RunStates } from './run-states.js';
+import { stateHead, streamWithHead, unmarked, withHead, type StateHead } from './stamped-json.js';
+import type { ViewCache } from './view-cache.js';
+
+export interface AnalyticsDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly jobs: Jobs;
+  readonly kind: JobKind<BacktestPayload>;
+  readonly markets: Markets;
+  readonly calendars: Calendars;
+  readonly views: ViewCache;
+  readonly states: RunStates;
+  readonly engineVersion: string;
+}
+
+/** Stored bytes that were read and are what was written. */
+export interface CheckedBytes {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly etag: string;
+}
+
+/** The record of a run, which is written when it is asked for. */
+export interface RunRecordReader {
+  readonly etag: string;
+  /** @throws Refusal DOCUMENT_UNREADABLE when the files of the run are damaged */
+  read(): Promise<StoredBytes>;
+}
+
+export interface DateWindow {
+  readonly start?: string | undefined;
+  readonly end?: string | undefined;
+}
+
+export interface WeightsQuery {
+  readonly as_of?: string | undefined;
+  readonly benchmark?: string | undefined;
+  readonly risk: boolean;
+}
+
+export interface GroupsQuery extends DateWindow {
+  /** Reference column. */
+  readonly by: string;
+  readonly benchmark?: string | undefined;
+}
+
+export interface FactorRiskQuery {
+  readonly as_of?: string | undefined;
+  readonly benchmark: string;
+  readonly model: FactorModelName;
+  readonly factors: number;
+}
+
+/** Backtests and the views over their stored runs. Views are made by workers from stored columns. */
+export interface Analytics {
+  /** @throws Refusal INDEX_NOT_FOUND */
+  assertSubject(runId: string): Promise<void>;
+  /**
+   * Queues a backtest after every check that needs no run.
+   * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND, JOB_RUNNING,
+   * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
+   */
+  start(runId: string, request: BacktestRequest, origin: Origin | null): Promise<JobStatus>;
+  /** The result of the stored run where a run of the request would give it again. @throws Refusal as `start` does before it queues anything */
+  currentResult(runId: string, request: BacktestRequest): Promise<StoredBytes | undefined>;
+  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<BacktestRecordCollection>;
+  /**
+   * Every view begins with the state of its run. Those that need prices are refused while another store is served than that of the run.
+   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_MISMATCH; so do all that follow
+   */
+  record(runId: string): Promise<RunRecordReader>;
+  overview(runId: string): Promise<StoredBytes | CheckedBytes>;
+  /** @throws Refusal PRECONDITION_FAILED */
+  remove(runId: string, ifMatch: Precondition | undefined): Promise<void>;
+  attribution(runId: string, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
+  groups(runId: string, query: GroupsQuery, signal: AbortSignal): Promise<AnswerBytes>;
+  reconcile(runId: string, signal: AbortSignal): Promise<AnswerBytes>;
+  asset(runId: string, identifier: string, signal: AbortSignal): Promise<AnswerBytes>;
+  compare(runIds: readonly string[], signal: AbortSignal): Promise<AnswerBytes>;
+  weights(runId: string, query: WeightsQuery, signal: AbortSignal): Promise<AnswerBytes>;
+  factorRisk(runId: string, query: FactorRiskQuery, signal: AbortSignal): Promise<AnswerBytes>;
+  levels(runId: string, query: DateWindow & { readonly variant?: ReturnVariant | undefined }, signal: AbortSignal): Promise<AnswerBytes>;
+  /** Largest memory a backtest on the served market needs. @throws Refusal NO_DATA_SOURCE */
+  estimatedBytes(): number;
+  /** Index points of the latest run, for services that price on them. */
+  levelsOf(runId: string): Promise<RunLevels>;
+}
+
+/** Overviews read and checked before they are answered: those of 25 years, as much as the answer of a larger one holds at a time. */
+const CHECKED_BYTES_MAX = 256 * 1024;
+
+/** Runs whose definitions are compared in a turn of the event loop: 20 ms at worst. */
+const ROWS_PER_TURN = 32;
+
+export function createAnalytics(dependencies: AnalyticsDependencies): Analytics {
+  const { documents, artifacts, jobs, kind, markets, calendars, views, states, engineVersion } = dependencies;
+
+  const plans = createBacktestPlans(documents);
+  const stored = (ref: ArtifactRef): StoredBytes => ({ length: lengthOf(ref), etag: ref.sha256, open: () => artifacts.stream(ref) });
+  const records = createRunRecords({ artifacts, jobs });
+  const columnsOf = (run: RunDocument): string => artifacts.path(run.artifacts.columns);
+  const headOf = async (run: RunDocument): Promise<StateHead> => stateHead(await states.staleOf(run));
+  const make = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> => jobs.query('view-run', input, signal);
+  const held = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> => views.get(questionOf(input), () => make(input, signal));
+
+  /** A view with the state of its run before it: the view may be held, the state is that of this moment. */
+  async function stamped(run: RunDocument, view: Promise<AnswerBytes>): Promise<AnswerBytes> {
+    const { bytes } = await view;
+    return { bytes: withHead(await headOf(run), bytes) };
+  }
+
+  /** An index, else an identifier of the store that the run is of. */
+  const comparedOf = (run: RunDocument, benchmark: string): Promise<ComparedWith> =>
+    plans.comparedWith(benchmark, async () => {
+      markets.current(); // the store of before a restart may be on its way
+      return (await states.servedMarket(run))?.market;
+    });
+  /** A market for a view that tells less without it: none where it is of another store than the run. */
+  const ownMarket = async (run: RunDocument, market: ServedMarket | undefined): Promise<ServedMarket | undefined> => ((await states.isOtherStore(run, market)) ? undefined : market);
+
+  /** Rows of a listing. After a change of definitions those of many runs are compared again: others have their turn in between. */
+  async function rowsOf(runs: readonly RunDocument[]): Promise<BacktestRecordCollection['backtests']> {
+    const rows: BacktestRecordCollection['backtests'] = [];
+    for (const run of runs) {
+      rows.push(await rowOf(run));
+      if (rows.length % ROWS_PER_TURN === 0) await setImmediate();
+    }
+    return rows;
+  }
+
+  async function rowOf(run: RunDocument): Promise<BacktestRecordCollection['backtests'][number]> {
+    const { run_id, run_at } = run;
+    const stale = await states.staleOf(run);
+    return { index_id: run_id, run_at, stale: stale && { ...stale, reasons: [...stale.reasons] } };
+  }
+
+  return {
+    assertSubject: (runId) => assertSubject(documents, runId),
+
+    async start(runId, given, origin) {
+      await assertSubject(documents, runId);
+      const plan = await plans.planOf(runId, given);
+      const { market } = markets.require();
+      assertRunnable(plan, { market, calendars });
+      return jobs.submit({
+        kind,
+        ident: runId,
+        payload: { plan, ...(plan.strategy === undefined ? {} : { asked: given }), engine_version: engineVersion },
+        request: plan.request,
+        estimatedBytes: estimatedBytes(market),
+        message: 'waiting for a worker',
+        origin,
+      });
+    },
+
+    async currentResult(runId, given) {
+      await assertSubject(documents, runId);
+      const plan = await plans.planOf(runId, given);
+      assertRunnable(plan, { market: markets.require().market, calendars });
+      const found = await documents.get('run', runId);
+      const run = found === undefined || 'unreadable' in found ? undefined : readRun(found.body);
+      // Results of earlier versions, whose store is not known, may lack what a result has today.
+      if (run?.store_id === undefined || (await states.staleOf(run)) !== null) return undefined;
+      const { inset, ...result } = run.artifacts.result;
+      if (inset === undefined || canonicalJson(await states.planNow(run)) !== canonicalJson(plan)) return undefined;
+      return stored({ ...result, inset });
+    },
+
+    async list({ limit, after }) {
+      const { documents: runs, skipped, skipped_causes } = await documents.list('run', readRun);
+      const rows = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
+      return { backtests: await rowsOf(rows), skipped, skipped_causes };
+    },
+
+    async record(runId) {
+      const run = await requireRun(documents, runId);
+      const head = await headOf(run);
+      return { etag: head.etagOf(recordEtag(run)), read: async () => withHeadStored(head, await records.read(run)) };
+    },
+    async overview(runId) {
+      const run = await requireRun(documents, runId);
+      const { overview } = run.artifacts;
+      const head = await headOf(run);
+      if (overview.bytes > CHECKED_BYTES_MAX) return withHeadStored(head, stored(overview));
+      // Damage is told before an answer has begun.
+      return { bytes: withHead(head, await artifacts.read(overview)), etag: head.etagOf(overview.sha256) };
+    },
+
+    async remove(runId, ifMatch) {
+      await documents.transaction(async (tx) => {
+        await assertSubject(tx, runId);
+        const found = await tx.get('run', runId);
+        if (found === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
+        const run = 'unreadable' in found ? undefined : readRun(found.body);
+        const etag = run && recordEtag(run);
+        if (ifMatch !== undefined && !(ifMatch === '*' || (etag !== undefined && ifMatch.some((named) => unmarked(named) === etag)))) {
+          throw new Refusal('PRECONDITION_FAILED', `If-Match names another record than the stored one, whose etag is ${etag ?? 'unknown'}.`, { etag: etag ?? null });
+        }
+        await tx.delete('run', runId);
+      });
+    },
+
+    async attribution(runId, { start = null, end = null }, signal) {
+      const run = await requireRun(documents, runId);
+      assertOrder({ start, end });
+      return stamped(run, held({ view: 'attribution', columns: columnsOf(run), start, end }, signal));
+    },
+    async groups(runId, { by, benchmark = null, start = null, end = null }, signal) {
+      const run = await requireRun(documents, runId);
+      assertOrder({ start, end });
+      const compared = benchmark === null ? null : await comparedOf(run, benchmark);
+      const { handle, market } = await states.requireMarket(run);
+      assertReferenceColumn(market, by);
+      return stamped(run, held({ view: 'groups', columns: columnsOf(run), start, end, by, benchmark: compared, market: handle }, signal));
+    },
+    async reconcile(runId, signal) {
+      const run = await requireRun(documents, runId);
+      const { artifacts: stored, request } = run;
+      const { benchmark } = BacktestFields.parse(request);
+      const isIndex = benchmark?.kind === 'index' && await documents.get('index', benchmark.id) !== undefined;
+      const { begun = [], ...others } = stored;
+      const named = [...Object.entries({ ...others, snapshots: stored.result.inset }), ...begun.map((ref, i) => [`columns begun in file ${i + 1}`, ref] as const)];
+      const files = named.flatMap(([name, ref]) => (ref === undefined ? [] : [{ name, path: artifacts.path(ref), sha256: ref.sha256 }]));
+      const cells = newHashCells(files.length);
+      const compared = isIndex ? { indexId: benchmark.id, documents: await plans.benchmarkDocuments(benchmark.id) } : null;
+      // Told from the files as they are now. Their hashes take as long as everything else: another thread may take them.
+      const view = make({ view: 'reconcile', columns: artifacts.path(stored.columns), files, cells, market: (await ownMarket(run, markets.current()))?.handle ?? null, benchmark: compared }, signal);
+      jobs.help('hash-files', { paths: files.map(({ path }) => path), cells });
+      return stamped(run, view);
+    },
+    async asset(runId, identifier, signal) {
+      const run = await requireRun(documents, runId);
+      await states.servedMarket(run);
+      return stamped(run, held({ view: 'asset', columns: columnsOf(run), identifier }, signal));
+    },
+    async compare(runIds, signal) {
+      if (runIds.length < 2) {
+        throw refuseWithFindings('query', [{ severity: 'error', code: 'OUT_OF_RANGE', message: `ids has ${runIds.length} id; 2 to ${LIMITS.MAX_COMPARE_IDS} are compared.`, path: 'ids' }]);
+      }
+      const runs = await Promise.all(runIds.map((runId) => requireRun(documents, runId)));
+      const stale = await Promise.all(runs.map((run) => states.staleOf(run)));
+      return held({ view: 'compare', columns: runs.map(columnsOf), stale, findings: contentFindings(runs) }, signal);
+    },
+    async weights(runId, { as_of: asOf = null, benchmark = null, risk }, signal) {
+      const run = await requireRun(documents, runId);
+      const compared = benchmark === null ? null : await comparedOf(run, benchmark);
+      const served = compared || risk ? await states.requireMarket(run) : await ownMarket(run, markets.served());
+      return stamped(run, held({ view: 'weights', columns: columnsOf(run), asOf, risk, benchmark: compared, market: served?.handle ?? null }, signal));
+    },
+    async factorRisk(runId, { as_of: asOf = null, benchmark, model, factors }, signal) {
+      const run = await requireRun(documents, runId);
+      const compared = await comparedOf(run, benchmark);
+      const { handle } = await states.requireMarket(run);
+      return stamped(run, held({ view: 'factor-risk', columns: columnsOf(run), asOf, benchmark: compared, market: handle, model, factors }, signal));
+    },
+    async levels(runId, { variant = null, start = null, end = null }, signal) {
+      const run = await requireRun(documents, runId);
+      assertOrder({ start, end });
+      return stamped(run, held({ view: 'levels', columns: columnsOf(run), variant, start, end }, signal));
+    },
+    estimatedBytes: () => estimatedBytes(markets.require().market),
+    async levelsOf(runId) {
+      return jobs.query('run-levels', { columns: columnsOf(await requireRun(documents, runId)) });
+    },
+  };
+}
+
+/** Stored JSON with the state of its run before it. */
+function withHeadStored(head: StateHead, { length, etag, open }: StoredBytes): StoredBytes {
+  return { length: head.bytes.length + length - 1, etag: head.etagOf(etag), open: () => streamWithHead(head, open()) };
+}
+
+/** Runs of several contents compare what was held on other prices too. */
+function contentFindings(runs: readonly RunDocument[]): Finding[] {
+  const [first, ...others] = runs;
+  const other = others.find(({ store_content_hash: hash }) => hash !== first!.store_content_hash);
+  if (other === undefined) return [];
+  const contents = new Set(runs.map(({ store_content_hash: hash }) => hash)).size;
+  const message = `The ${runs.length} runs were made on ${contents} contents: ${first!.run_id} on ${contentOf(first!)}, ${other.run_id} on ${contentOf(other)}.`;
+  return [{ severity: 'warning', code: 'DIFFERENT_DATA', path: 'ids', message }];
+}
+
+/** Digits of a hash that tell contents apart in a sentence. */
+const HASH_DIGITS = 12;
+
+function contentOf({ store_id: storeId, store_content_hash: hash }: RunDocument): string {
+  return `${storeId === undefined ? 'content' : `${storeId}, content`} ${hash.slice(0, HASH_DIGITS)}`;
+}
+
+/** Everything a view is made from, in words. */
+function questionOf(input: RunViewInput): unknown {
+  if (!('market' in input) || input.market === null) return input;
+  return { ...input, market: marketKey(input.market) };
+}
+
+function assertReferenceColumn(market: MarketData, column: string): void {
+  const accepted = market.reference.columns;
+  if (accepted.includes(column)) return;
+  throw refuseWithFindings('query', [
+    { severity: 'error', code: 'UNKNOWN_FIELD_NAME', message: `The served store has no reference column ${column}; it has ${accepted.join(', ') || 'none'}.`, path: 'by', accepted, value: column },
+  ]);
+}

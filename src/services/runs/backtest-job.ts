@@ -1,0 +1,192 @@
+import { createHash } from 'node:crypto';
+import type { BacktestRequest } from '#contract/analytics.js';
+import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
+import { definitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
+import type { BacktestPlan } from '#domain/backtest/plan.js';
+import { canonicalJson } from '#domain/canonical-json.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { Attempt, JobKind } from '#jobs/job-kind.js';
+import type { KeptRun, TaskInput, TaskOutput } from '#jobs/tasks.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { ArtifactInset, ArtifactRef, ArtifactStore } from '#store/artifacts.js';
+import type { DocumentStore } from '#store/documents.js';
+import { begunFiles, readRun } from './run-documents.js';
+import { assertNotDeleted } from '../shared/jobs-about.js';
+import { storedPlan, withDefaults } from './stored-plans.js';
+
+/** Everything a backtest depends on besides the market, which is the one served when an attempt starts. */
+export interface BacktestPayload {
+  readonly plan: BacktestPlan;
+  /** The request as it was sent, where a strategy filled it in. */
+  readonly asked?: BacktestRequest;
+  readonly engine_version: string;
+}
+
+export interface BacktestJobDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly markets: Markets;
+}
+
+/** A plan as it is kept beside its run. */
+function jsonBytes(plan: BacktestPlan): { readonly bytes: Uint8Array; readonly sha256: string } {
+  const bytes = new TextEncoder().encode(canonicalJson(plan));
+  return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
+}
+
+/** A stored run that can be gone on with. */
+interface Continuable {
+  /** Files that the columns of a run which goes on may begin in, and the names they will have for it. */
+  readonly columns: readonly ArtifactRef[];
+  /** Snapshots that its result shares with that of the run that goes on. */
+  readonly snapshots: ArtifactInset;
+  readonly kept: KeptRun;
+}
+
+/** Files that a run gone on with shares with the stored one, of its own. */
+interface SharedFiles {
+  readonly begun: readonly ArtifactRef[];
+  readonly snapshots: ArtifactRef;
+}
+
+interface ShareInput {
+  readonly artifacts: ArtifactStore;
+  readonly stored: Continuable;
+  /** How many files of its columns are shared. */
+  readonly begun: number;
+}
+
+/** Keeps the files that a run begins in for a run that goes on with it; undefined when one has gone. */
+async function shared(attempt: Attempt, { artifacts, stored: { columns, snapshots, kept }, begun }: ShareInput): Promise<SharedFiles | undefined> {
+  const { name, bytes, sha256 } = snapshots;
+  try {
+    const [text, ...files] = await attempt.share([
+      { ref: { name, bytes, sha256 }, name: artifacts.newName() },
+      ...columns.slice(0, begun).map((ref, i) => ({ ref, name: kept.begunNames[i]! })),
+    ]);
+    return { snapshots: text!, begun: files }; // As many as were asked for.
+  } catch (refusal) {
+    if (refusal instanceof Refusal && refusal.code === 'DOCUMENT_UNREADABLE') return undefined;
+    throw refusal;
+  }
+}
+
+interface GoOnInput {
+  readonly artifacts: ArtifactStore;
+  readonly stored: Continuable;
+  readonly task: Omit<TaskInput<'backtest'>, 'kept'>;
+}
+
+interface GoneOn {
+  readonly output: TaskOutput<'backtest'>;
+  /** Null where it was made whole all the same. */
+  readonly before: SharedFiles | null;
+}
+
+/**
+ * A stored run gone on with where that gives the same, else a whole one. Files of it are compared with their hashes meanwhile, by
+ * other threads: what is copied of a damaged one would have a hash of its own, whatever it had become.
+ */
+async function goneOn(attempt: Attempt, { artifacts, stored, task }: GoOnInput): Promise<GoneOn> {
+  const { snapshots, columns, kept } = stored;
+  const intact = Promise.all([snapshots, columns.at(-1)!].map((file) => artifacts.isIntact(file)));
+  const areIntact = async (): Promise<boolean> => (await intact).every((isIntact) => isIntact);
+  let output: TaskOutput<'backtest'> | undefined;
+  try {
+    output = await attempt.compute('backtest', { ...task, kept });
+  } catch (thrown) {
+    if (await areIntact()) throw thrown; // Damaged bytes may lead anywhere.
+  }
+  if (output?.extendedFrom === null) return { output, before: null };
+  const before = output && (await areIntact()) ? await shared(attempt, { artifacts, stored, begun: output.begun }) : undefined;
+  // Who deleted or damaged the stored run took away what a run that goes on with it begins in.
+  return output && before ? { output, before } : { output: await attempt.compute('backtest', { ...task, kept: 'no_checkpoint' }, 0), before: null };
+}
+
+/** The kind of job that runs backtests: results become the stored run in the transaction that ends the job. */
+export function createBacktestJob({ documents, artifacts, markets }: BacktestJobDependencies): JobKind<BacktestPayload> {
+  /** The stored run to go on with; a reason when it left nothing to go on from, null when there is none. */
+  async function storedRun(payload: BacktestPayload): Promise<Continuable | 'no_checkpoint' | null> {
+    const found = await documents.get('run', payload.plan.runId);
+    if (found === undefined) return null;
+    const run = 'unreadable' in found ? undefined : readRun(found.body);
+    if (run?.artifacts.checkpoint === undefined || run.artifacts.result.inset === undefined) return 'no_checkpoint';
+    const { columns, checkpoint, result } = run.artifacts;
+    const files = [...begunFiles(run), columns];
+    const kept = { columns: artifacts.path(columns), checkpoint: { path: artifacts.path(checkpoint), sha256: checkpoint.sha256 }, result: artifacts.path(result) };
+    const planReason = await planReasonOf(run, payload);
+    return { columns: files, snapshots: run.artifacts.result.inset, kept: { ...kept, planReason, begunNames: files.map(() => artifacts.newName()) } };
+  }
+
+  /** Why a stored run is not extended where it is of another plan or engine. */
+  async function planReasonOf(run: RunDocument, { plan, asked, engine_version: engineVersion }: BacktestPayload): Promise<FullRunReason> {
+    if (run.engine_version !== engineVersion) return 'definition_changed';
+    const before = await readPlan(run);
+    if (before === undefined) return 'no_checkpoint';
+    if (definitionChanges({ plan: before, asked: run.asked }, { plan, asked }).length > 0) return 'definition_changed';
+    return isSameRequest(before, plan) ? 'no_checkpoint' : 'request_changed';
+  }
+
+  /** The plan of a stored run, undefined where it cannot be read. */
+  async function readPlan(run: RunDocument): Promise<BacktestPlan | undefined> {
+    try {
+      return withDefaults(await storedPlan(artifacts, run));
+    } catch (refusal) {
+      if (refusal instanceof Refusal) return undefined;
+      throw refusal;
+    }
+  }
+
+  return {
+    kind: 'backtest',
+    async run(payload, attempt) {
+      const { plan, asked, engine_version: engineVersion } = payload;
+      await markets.settled(); // A run of the last process waits for the data that is on its way.
+      const { handle } = markets.require();
+      const task = { market: handle, plan, engineVersion };
+      const stored = await storedRun(payload);
+      const isContinuable = stored !== null && typeof stored !== 'string';
+      const { output, before } = isContinuable ? await goneOn(attempt, { artifacts, stored, task }) : { output: await attempt.compute('backtest', { ...task, kept: stored }), before: null };
+      const [result, overview, columns, snapshots] = await Promise.all([
+        attempt.keep(output.result),
+        attempt.keep(output.overview),
+        attempt.keep(output.columns),
+        output.snapshots.text ? attempt.keep(output.snapshots.text) : before!.snapshots, // Those of the run that was gone on with.
+      ]);
+      const files = {
+        overview, columns,
+        result: { ...result, inset: { ...snapshots, at: output.snapshots.at } },
+        plan: await attempt.keep(jsonBytes(plan)),
+        ...(before && before.begun.length > 0 ? { begun: [...before.begun] } : {}),
+        ...(output.checkpoint ? { checkpoint: await attempt.keep(output.checkpoint) } : {}),
+      };
+      const document: RunDocument = {
+        run_id: plan.runId,
+        index_id: plan.indexId,
+        name: plan.name,
+        run_at: output.runAt,
+        start: output.start,
+        end: output.end,
+        run_hash: output.runHash,
+        store_id: handle.storeId,
+        adjustment: handle.adjustment,
+        store_content_hash: output.storeContentHash,
+        declared_currency: handle.currency ?? null,
+        engine_version: engineVersion,
+        extended_from: output.extendedFrom,
+        full_run_reason: output.fullRunReason,
+        request: plan.request,
+        ...(asked === undefined ? {} : { asked }),
+        artifacts: files,
+      };
+      return {
+        result: { artifact: files.result },
+        async effect(tx) {
+          await assertNotDeleted(tx, plan.runId, 'backtest');
+          await tx.put('run', plan.runId, document);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,139 @@
+import type { BacktestRequest } from '#contract/analytics.js';
+import type { BacktestPlan, BacktestRequest as ResolvedRequest, StrategyTerms } from '#domain/backtest/plan.js';
+import { requestedRange } from '#domain/backtest/simulate/window.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { BacktestFields } from '#domain/documents/backtest-fields.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { marketFindings } from '#domain/documents/index-on-market.js';
+import type { StrategyDocument } from '#domain/documents/strategy-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
+import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { ComparedWith } from '#jobs/tasks.js';
+import type { DocumentStore } from '#store/documents.js';
+import { reachedBy } from '../indices/index-questions.js';
+import { findIndex, requireIndex } from '../indices/stored-indices.js';
+import { findConstraintSet, requireStrategy } from '../indices/stored-strategies.js';
+
+/** What a request for a backtest comes to, by the documents that are stored. */
+export interface BacktestPlans {
+  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND */
+  planOf(runId: string, given: BacktestRequest): Promise<BacktestPlan>;
+  /** A benchmark index with every document it reaches. @throws Refusal BENCHMARK_NOT_FOUND, DOCUMENT_UNREADABLE */
+  benchmarkDocuments(benchmarkId: string): Promise<Record<string, IndexDocument>>;
+  /**
+   * What a view compares a run with: an index, else an identifier of a market, which is asked for only then.
+   * @throws Refusal BENCHMARK_NOT_FOUND, DOCUMENT_UNREADABLE, and what asking for the market refuses
+   */
+  comparedWith(benchmarkId: string, marketOf: () => Promise<MarketData | undefined>): Promise<ComparedWith>;
+}
+
+export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): BacktestPlans {
+  const indexOf = (indexId: string) => findIndex(documents, indexId);
+
+  /** What is run, with every document it reaches: an index, or a strategy on its own terms, of which the request overrides some. */
+  async function planOf(runId: string, given: BacktestRequest): Promise<BacktestPlan> {
+    const strategy = await documents.get('strategy', runId) === undefined ? undefined : (await requireStrategy(documents, runId)).strategy;
+    const { document } = strategy === undefined ? await requireIndex(documents, runId) : { document: await followedIndex(strategy) };
+    const request = filledIn(given, strategy);
+    assertOrder(request);
+    if (strategy === undefined) assertForeign(document, request);
+    return {
+      runId,
+      name: (strategy ?? document).name,
+      indexId: document.id,
+      documents: { ...(await reachedBy(documents, document)), ...(request.benchmark?.kind === 'index' ? await benchmarkDocuments(request.benchmark.id) : {}) },
+      request,
+      ...(strategy === undefined ? {} : { strategy: await termsOf(strategy) }),
+    };
+  }
+
+  /** @throws Refusal VALIDATION_FAILED when the constraint set is gone or cannot be read */
+  async function termsOf({ rebalance, drift_tolerance, exposure, constraint_set_id: setId }: StrategyDocument): Promise<StrategyTerms> {
+    const terms = { rebalance, drift_tolerance, exposure };
+    if (setId === null) return terms;
+    const set = await findConstraintSet(documents, setId);
+    if (set !== undefined) return { ...terms, constraints: set.constraints };
+    throw refuseWithFindings('strategy document', [{ severity: 'error', code: 'CONSTRAINT_SET_NOT_FOUND', path: 'constraint_set_id', message: `No constraint set is stored under ${setId}.`, value: setId }]);
+  }
+
+  /** @throws Refusal VALIDATION_FAILED when the index is gone or cannot be read */
+  async function followedIndex({ index_id: id }: StrategyDocument): Promise<IndexDocument> {
+    const document = await indexOf(id);
+    if (document !== undefined) return document;
+    throw refuseWithFindings('strategy document', [{ severity: 'error', code: 'UNKNOWN_INDEX', path: 'index_id', message: `No index is stored under ${id}.`, value: id }]);
+  }
+
+  async function benchmarkDocuments(benchmarkId: string): Promise<Record<string, IndexDocument>> {
+    if (await documents.get('index', benchmarkId) === undefined) throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${benchmarkId} is no stored index.`, { benchmark: benchmarkId });
+    return reachedBy(documents, (await requireIndex(documents, benchmarkId)).document);
+  }
+
+  async function comparedWith(benchmarkId: string, marketOf: () => Promise<MarketData | undefined>): Promise<ComparedWith> {
+    if (await documents.get('index', benchmarkId) !== undefined) return { indexId: benchmarkId, documents: await benchmarkDocuments(benchmarkId) };
+    const market = await marketOf();
+    if (market?.series?.has(benchmarkId) === true || market?.identifiers.includes(benchmarkId) === true) return { indexId: benchmarkId, documents: {} };
+    throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${benchmarkId} is neither a stored index nor an identifier of the served store.`, { benchmark: benchmarkId });
+  }
+
+  return { planOf, benchmarkDocuments, comparedWith };
+}
+
+/** The terms of a run: as given, else the strategy's, else the defaults. */
+function filledIn(given: BacktestRequest, strategy: StrategyDocument | undefined): ResolvedRequest {
+  const own = strategy && {
+    benchmark: strategy.benchmark,
+    start: strategy.start,
+    end: strategy.end,
+    initial_capital: strategy.initial_capital,
+    transaction_cost_bps: strategy.transaction_cost_bps,
+  };
+  const asked = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  return BacktestFields.parse({ ...own, ...asked });
+}
+
+/** An index has nothing to learn from itself as a benchmark. */
+function assertForeign({ id }: IndexDocument, { benchmark }: ResolvedRequest): void {
+  if (benchmark?.kind !== 'index' || benchmark.id !== id) return;
+  throw refuseWithFindings('request', [{ severity: 'error', code: 'BENCHMARK_IS_SELF', message: `The benchmark ${id} is the index itself.`, path: 'benchmark.id', value: id }]);
+}
+
+/** @throws Refusal INVALID_RANGE */
+export function assertOrder({ start, end }: { readonly start: string | null; readonly end: string | null }): void {
+  if (start !== null && end !== null && start > end) throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
+}
+
+/**
+ * What a plan may not ask of a market, as far as it is known without running it.
+ * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
+ */
+export function assertRunnable({ indexId, documents, request, strategy }: BacktestPlan, { market, calendars }: { readonly market: MarketData; readonly calendars: Calendars }): void {
+  const document = documents[indexId]!;
+  const calendar = calendars.get(document.calendar);
+  if (!calendar) throw refuseWithFindings('index document', [{ severity: 'error', code: 'UNKNOWN_CALENDAR', message: `The calendar ${document.calendar} is not known.`, path: 'calendar' }]);
+  for (const reached of Object.values(documents)) assertNoErrors(`index document ${reached.id}`, marketFindings(reached, market, 'error'));
+  if (strategy?.constraints) assertNoErrors('constraint set', constraintFieldFindings(strategy.constraints, market, { path: 'constraints', severity: 'error' }));
+  assertIdentifierBenchmark(market, request);
+  requestedRange({ document, calendar, dates: market.dates, request });
+}
+
+function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRequest): void {
+  if (benchmark?.kind !== 'identifier') return;
+  const { id, price_column: column } = benchmark;
+  const isSeries = market.series?.has(id) === true;
+  if (!isSeries && !market.identifiers.includes(id)) throw new Refusal('BENCHMARK_NOT_FOUND', `The served store holds no identifier ${id}.`, { benchmark: id });
+  const accepted = isSeries ? ['CLOSE'] : [...market.fields.keys()];
+  if (accepted.includes(column)) return;
+  const holder = isSeries ? `series ${id}` : 'served store';
+  throw refuseWithFindings('request', [
+    { severity: 'error', code: 'UNKNOWN_FIELD_NAME', message: `The ${holder} has no column ${column}; it has ${accepted.join(', ')}.`, path: 'benchmark.price_column', accepted, value: column },
+  ]);
+}
+
+/** Panels of doubles a run makes beside the shared market: growth in three variants, weights, columns, text. */
+const PANELS_PER_RUN = 10;
+
+/** Largest memory a backtest on a market needs. */
+export function estimatedBytes({ dates, identifiers }: MarketData): number {
+  return 64 * 2 ** 20 + PANELS_PER_RUN * 8 * dates.length * identifiers.length;
+}

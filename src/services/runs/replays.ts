@@ -1,0 +1,104 @@
+import type { BacktestPlan } from '#domain/backtest/plan.js';
+import { canonicalJson } from '#domain/canonical-json.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
+import type { JobStatus } from '#jobs/status.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { ArtifactStore } from '#store/artifacts.js';
+import type { DocumentStore } from '#store/documents.js';
+import { assertNotDeleted } from '../shared/jobs-about.js';
+import { provenanceOf, requireRun } from './run-documents.js';
+import { storedPlan, withDefaults } from './stored-plans.js';
+
+/** Everything a replay depends on besides the stored run and the market. */
+export interface ReplayPayload {
+  readonly run_id: string;
+  /** The run that is replayed, so that a later one under the same id is another input. */
+  readonly run_hash: string;
+  readonly engine_version: string;
+}
+
+export interface ReplayJobDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly markets: Markets;
+  /** What would be run today by the request of a stored run. @throws Refusal when it cannot be run any more */
+  readonly planOf: (run: RunDocument) => Promise<BacktestPlan>;
+}
+
+export interface Replays {
+  /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; so does `replay` */
+  assertRun(runId: string): Promise<void>;
+  /** Queues a replay. @throws Refusal NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
+  replay(runId: string, origin: Origin | null): Promise<JobStatus>;
+}
+
+/** The kind of job that runs a stored run again and lays both beside each other. */
+export function createReplayJob({ documents, artifacts, markets, planOf }: ReplayJobDependencies): JobKind<ReplayPayload> {
+  return {
+    kind: 'replay',
+    async run({ run_id: runId, engine_version: engineVersion }, attempt) {
+      await markets.settled();
+      const { handle } = markets.require();
+      await assertNotDeleted(documents, runId, 'replay');
+      const run = await requireRun(documents, runId);
+      const plan = await storedPlan(artifacts, run);
+      const { result, overview, columns } = run.artifacts;
+      const view = await attempt.compute('replay', {
+        market: handle,
+        plan,
+        engineVersion,
+        definitionChanged: !await isRunToday(plan, run),
+        stored: { ...provenanceOf(run), runAt: run.run_at },
+        paths: {
+          result: artifacts.path(result),
+          snapshots: result.inset ? { path: artifacts.path(result.inset), at: result.inset.at } : null,
+          overview: artifacts.path(overview),
+          columns: artifacts.path(columns),
+        },
+      });
+      return { result: { artifact: await attempt.keep(view) }, effect: (tx) => assertNotDeleted(tx, runId, 'replay') };
+    },
+  };
+
+  async function isRunToday(plan: BacktestPlan, run: RunDocument): Promise<boolean> {
+    try {
+      const today = canonicalJson(await planOf(run));
+      return today === canonicalJson(plan) || today === canonicalJson(withDefaults(plan));
+    } catch (refusal) {
+      if (refusal instanceof Refusal) return false;
+      throw refusal;
+    }
+  }
+}
+
+export interface ReplaysDependencies {
+  readonly documents: DocumentStore;
+  readonly jobs: Jobs;
+  readonly markets: Markets;
+  readonly kind: JobKind<ReplayPayload>;
+  readonly engineVersion: string;
+  /** Largest memory a backtest on the served market needs. */
+  readonly estimatedBytes: () => number;
+}
+
+export function createReplays({ documents, jobs, markets, kind, engineVersion, estimatedBytes }: ReplaysDependencies): Replays {
+  return {
+    assertRun: async (runId) => void (await requireRun(documents, runId)),
+    async replay(runId, origin) {
+      const run = await requireRun(documents, runId);
+      markets.require();
+      return jobs.submit({
+        kind,
+        ident: runId,
+        payload: { run_id: runId, run_hash: run.run_hash, engine_version: engineVersion },
+        request: {},
+        estimatedBytes: estimatedBytes(),
+        message: 'waiting for a worker',
+        origin,
+      });
+    },
+  };
+}

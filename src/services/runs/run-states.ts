@@ -1,0 +1,220 @@
+import { createHash } from 'node:crypto';
+import type { BacktestRequest } from '#contract/analytics.js';
+import { hasOtherBits } from '#domain/backtest/engine-bits.js';
+import { definitionChanges } from '#domain/backtest/plan-changes.js';
+import type { BacktestPlan } from '#domain/backtest/plan.js';
+import { staleState, type StaleState } from '#domain/backtest/stale.js';
+import { canonicalJson } from '#domain/canonical-json.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { Finding } from '#domain/findings.js';
+import type { MarketIdentity } from '#domain/market/handle.js';
+import { Refusal } from '#domain/refusal.js';
+import type { Markets, ServedMarket } from '#market/serving/markets.js';
+import type { ArtifactStore } from '#store/artifacts.js';
+import type { DocumentKind, DocumentStore, FoundDocument } from '#store/documents.js';
+import { createBacktestPlans } from './backtest-plans.js';
+import { readStore } from '../datasets/store-documents.js';
+import { storedPlan, withDefaults } from './stored-plans.js';
+
+export interface RunStatesDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'read'>;
+  readonly markets: Pick<Markets, 'served' | 'require'>;
+  readonly engineVersion: string;
+}
+
+/** Whether stored runs are still what runs of the same requests would give, and which market may be read beside them. */
+export interface RunStates {
+  /** Null while what is stored is what a run of the same request would give now. @cost of a look-up, until a definition changes */
+  staleOf(run: RunDocument): Promise<StaleState | null>;
+  /** What is run now by the request of a stored run. @throws Refusal as `BacktestPlans.planOf` */
+  planNow(run: RunDocument): Promise<BacktestPlan>;
+  /** The served market for a view that needs prices. @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, STORE_MISMATCH when it is of another store than the run */
+  requireMarket(run: RunDocument): Promise<ServedMarket>;
+  /** The same, undefined while no store is served. @throws Refusal STORE_MISMATCH */
+  servedMarket(run: RunDocument): Promise<ServedMarket | undefined>;
+  /** Whether a market, the served one unless another is given, is of another store than the run: for views that tell less without it. */
+  isOtherStore(run: RunDocument, market?: ServedMarket): Promise<boolean>;
+}
+
+/** Kinds of document that definitions are made of. */
+const DEFINING = ['index', 'strategy', 'constraint-set'] as const satisfies readonly DocumentKind[];
+
+/** Runs whose definitions are remembered to have been compared: of a listing of the largest size. */
+const REMEMBERED_MAX = 10_000;
+
+interface KnownStores {
+  /** Of the documents, when they were read. */
+  readonly revision: number;
+  readonly contents: readonly (MarketIdentity & { readonly isActive: boolean })[];
+}
+
+/** What is read of a document: its etag, its absence, or why it cannot be. */
+interface DocumentRead {
+  readonly kind: DocumentKind;
+  readonly id: string;
+  readonly found: string;
+}
+
+interface Compared {
+  /** Of the documents, when they were found to be as they were compared. */
+  revision: string;
+  readonly reads: readonly DocumentRead[];
+  readonly reasons: readonly string[];
+}
+
+export function createRunStates({ documents, artifacts, markets, engineVersion }: RunStatesDependencies): RunStates {
+  const { planOf } = createBacktestPlans(documents);
+  /** By run, the one compared longest ago first. */
+  const compared = new Map<string, Compared>();
+
+  const planNow = (run: RunDocument): Promise<BacktestPlan> => planOf(run.run_id, askedOf(run));
+
+  async function definitionReasons(run: RunDocument): Promise<readonly string[]> {
+    const key = `${run.run_id} ${run.run_hash} ${run.run_at}`;
+    const revision = (await Promise.all(DEFINING.map((kind) => documents.revision(kind)))).join(' ');
+    const known = compared.get(key);
+    if (known !== undefined && (known.revision === revision || (await areUnchanged(known.reads)))) {
+      known.revision = revision;
+      return known.reasons;
+    }
+    const reads: DocumentRead[] = [];
+    const reasons = await compareDefinitions(run, reads);
+    compared.delete(key);
+    compared.set(key, { revision, reads, reasons });
+    if (compared.size > REMEMBERED_MAX) compared.delete(compared.keys().next().value!);
+    return reasons;
+  }
+
+  async function areUnchanged(reads: readonly DocumentRead[]): Promise<boolean> {
+    for (const { kind, id, found } of reads) if (foundOf(await documents.get(kind, id)) !== found) return false;
+    return true;
+  }
+
+  /** @param reads takes what is read of documents */
+  async function compareDefinitions(run: RunDocument, reads: DocumentRead[]): Promise<readonly string[]> {
+    const recording = createBacktestPlans({
+      async get(kind, id) {
+        const document = await documents.get(kind, id);
+        reads.push({ kind, id, found: foundOf(document) });
+        return document;
+      },
+    });
+    let now: BacktestPlan;
+    try {
+      now = await recording.planOf(run.run_id, askedOf(run));
+    } catch (refusal) {
+      if (refusal instanceof Refusal) return [`It cannot be run any more: ${sentencesOf(refusal)}`];
+      throw refusal;
+    }
+    return hashOf(now) === run.artifacts.plan?.sha256 ? [] : changesFrom(run, now);
+  }
+
+  async function changesFrom(run: RunDocument, now: BacktestPlan): Promise<readonly string[]> {
+    let before: BacktestPlan;
+    try {
+      before = withDefaults(await storedPlan(artifacts, run));
+    } catch (refusal) {
+      if (refusal instanceof Refusal) return ['The definition that the run was made from cannot be read, so that it cannot be compared.'];
+      throw refusal;
+    }
+    const { asked } = run;
+    if (hashOf(before) === hashOf(now)) return [];
+    const changes = definitionChanges({ plan: before, asked }, { plan: now, asked });
+    return changes.length > 0 ? changes : ['The definition is not that of the run.'];
+  }
+
+  /** The store of a run; of one stored before it was remembered, the store that has its content, if any. */
+  async function storeOf({ store_id: storeId, store_content_hash: hash }: RunDocument): Promise<string | undefined> {
+    if (storeId !== undefined) return storeId;
+    const served = markets.served()?.handle;
+    if (served?.contentHash === hash) return served.storeId;
+    return (await knownStores()).contents.find(({ contentHash }) => contentHash === hash)?.storeId;
+  }
+
+  let stores: KnownStores | undefined;
+
+  /** What stores held when they were read last. */
+  async function knownStores(): Promise<KnownStores> {
+    const revision = await documents.revision('store');
+    if (stores?.revision === revision) return stores;
+    const { documents: all } = await documents.list('store', readStore);
+    const contents = all.flatMap(({ store_id: storeId, content_hash: contentHash, adjustment, currency, active: isActive }) => (contentHash === null ? [] : [{ storeId, contentHash, adjustment, currency, isActive }]));
+    const known = { revision, contents };
+    stores = known;
+    return known;
+  }
+
+  /** What runs are made on: the served content, or that of the active store while it is not served yet. */
+  async function currentContent(): Promise<MarketIdentity | undefined> {
+    return markets.served()?.handle ?? (await knownStores()).contents.find(({ isActive }) => isActive);
+  }
+
+
+  async function assertSameStore(run: RunDocument, served: ServedMarket | undefined): Promise<void> {
+    const servedStore = served?.handle.storeId;
+    const runStore = await storeOf(run);
+    if (servedStore === undefined || runStore === undefined || runStore === servedStore) return;
+    const message = `The run of ${run.run_id} was made on the store ${runStore}; ${servedStore} is served. Activate ${runStore}, or backtest again.`;
+    throw new Refusal('STORE_MISMATCH', message, { store_id: runStore, served_store_id: servedStore });
+  }
+
+  async function dataReasons(run: RunDocument): Promise<string[]> {
+    const content = await currentContent();
+    if (content === undefined) return [];
+    const { storeId, contentHash, adjustment, currency = null } = content;
+    const runStore = (await storeOf(run)) ?? storeId;
+    if (runStore !== storeId) return [`The run was made on the store ${runStore}; ${storeId} is active.`];
+    if (contentHash !== run.store_content_hash) return [`The store ${storeId} holds other content than the run was made on.`];
+    const declared = [
+      { of: 'adjustment', was: run.adjustment, is: adjustment },
+      { of: 'currency', was: run.declared_currency, is: currency },
+    ];
+    return declared.flatMap(({ of, was, is }) => (was === undefined || was === is ? [] : [`The store ${storeId} declares ${is === null ? `no ${of}` : `the ${of} ${is}`}; the run was made on ${was ?? 'none'}.`]));
+  }
+
+  function engineReasons({ engine_version: stored }: RunDocument): string[] {
+    return hasOtherBits(stored, engineVersion) ? [`The run was made by engine ${stored}; ${engineVersion} may give other bits.`] : [];
+  }
+
+  return {
+    planNow,
+    async staleOf(run) {
+      return staleState({ definition: await definitionReasons(run), data: await dataReasons(run), engine: engineReasons(run) });
+    },
+    async requireMarket(run) {
+      const served = markets.require();
+      await assertSameStore(run, served);
+      return served;
+    },
+    async servedMarket(run) {
+      const served = markets.served();
+      await assertSameStore(run, served);
+      return served;
+    },
+    async isOtherStore(run, market = markets.served()) {
+      const runStore = await storeOf(run);
+      return market !== undefined && runStore !== undefined && runStore !== market.handle.storeId;
+    },
+  };
+}
+
+/** The request of a run as it was sent, or as it was filled in where that was not remembered. */
+function askedOf({ asked, request }: RunDocument): BacktestRequest {
+  return (asked ?? request) as BacktestRequest; // Read when it was sent.
+}
+
+function foundOf(document: FoundDocument): string {
+  if (document === undefined) return 'absent';
+  return 'unreadable' in document ? document.unreadable : document.etag;
+}
+
+function hashOf(plan: BacktestPlan): string {
+  return createHash('sha256').update(canonicalJson(plan)).digest('hex');
+}
+
+/** What a refusal says, with its findings where the message only counts them. */
+function sentencesOf({ message, detail }: Refusal): string {
+  const findings = detail?.['findings'];
+  return Array.isArray(findings) ? (findings as readonly Finding[]).map((finding) => finding.message).join(' ') : message;
+}

@@ -1,0 +1,106 @@
+import { formatDay, dayFrom } from '#domain/days.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { Refusal } from '#domain/refusal.js';
+import { firstAtLeast } from '#domain/search.js';
+import { tallyBytes, type SimulationRequest } from '#domain/simulation/simulation.js';
+import type { JobKind, Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
+import type { JobStatus } from '#jobs/status.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { ArtifactStore } from '#store/artifacts.js';
+import type { DocumentStore } from '#store/documents.js';
+import { assertNotDeleted } from '../shared/jobs-about.js';
+import { requireRun } from './run-documents.js';
+import type { RunStates } from './run-states.js';
+import { findIndex } from '../indices/stored-indices.js';
+
+/** Everything a simulation depends on besides the stored run and, for its factor model, the market. */
+export interface SimulationPayload {
+  readonly run_id: string;
+  readonly request: SimulationRequest;
+  readonly calendar: string;
+  /** Sessions ahead, YYYY-MM-DD, [horizon]. */
+  readonly dates: readonly string[];
+}
+
+export interface SimulationsDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly jobs: Jobs;
+  readonly markets: Markets;
+  readonly states: Pick<RunStates, 'requireMarket'>;
+  readonly calendars: Calendars;
+  readonly kind: JobKind<SimulationPayload>;
+}
+
+export interface Simulations {
+  /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND; so does `simulate` */
+  assertRun(runId: string): Promise<void>;
+  /** Queues a simulation. @throws Refusal CALENDAR_NOT_COVERED, NO_DATA_SOURCE, STORE_MISMATCH, JOB_RUNNING, OVERLOADED */
+  simulate(runId: string, request: SimulationRequest, origin: Origin | null): Promise<JobStatus>;
+}
+
+/** Shares of the work before and after the paths. */
+const READING = 0.05;
+const SUMMING = 0.05;
+
+/** The kind of job that simulates: paths are drawn in parts that share one piece of memory, then summed up. */
+export function createSimulationJob({ documents, artifacts, markets, states }: Pick<SimulationsDependencies, 'documents' | 'artifacts' | 'markets' | 'states'>): JobKind<SimulationPayload> {
+  return {
+    kind: 'simulate',
+    async run({ run_id: runId, request, calendar, dates }, attempt) {
+      await assertNotDeleted(documents, runId, 'simulation');
+      const run = await requireRun(documents, runId);
+      const columns = artifacts.path(run.artifacts.columns);
+      if (request.method === 'gaussian_factor') await markets.settled();
+      const market = request.method === 'gaussian_factor' ? (await states.requireMarket(run)).handle : null;
+      const start = await attempt.compute('plan-simulation', { columns, request, calendar, market }, READING);
+      const { plan } = start;
+      const memory = new SharedArrayBuffer(tallyBytes(plan));
+      const parts = plan.cuts.length - 1;
+      const drawn = await Promise.all(
+        Array.from({ length: parts }, (_, part) => attempt.compute('simulate-paths', { plan, part, memory }, (1 - READING - SUMMING) / parts)),
+      );
+      const view = await attempt.compute('sum-simulation', { start, memory, request, runId, dates, precision: drawn[0]!.precision }, SUMMING);
+      return { result: { artifact: await attempt.keep(view) }, effect: (tx) => assertNotDeleted(tx, runId, 'simulation') };
+    },
+  };
+}
+
+export function createSimulations({ documents, jobs, states, calendars, kind }: SimulationsDependencies): Simulations {
+  /** Sessions of the run's calendar after its last date. */
+  async function sessionsAhead(runId: string, horizon: number): Promise<{ readonly calendar: string; readonly dates: readonly string[] }> {
+    const run = await requireRun(documents, runId);
+    const code = (await findIndex(documents, run.index_id))?.calendar ?? '';
+    const calendar = calendars.get(code);
+    if (calendar === undefined) throw new Refusal('INDEX_NOT_FOUND', `The index ${run.index_id} of the run, whose calendar says what sessions lie ahead, is not stored.`, { index_id: run.index_id });
+    const from = firstAtLeast(calendar.sessions, dayFrom(run.end) + 1);
+    const ahead = calendar.sessions.subarray(from, from + horizon);
+    if (ahead.length < horizon) {
+      throw new Refusal('CALENDAR_NOT_COVERED', `The calendar ${code} knows ${ahead.length} sessions after ${run.end}; the horizon is ${horizon}.`, { calendar: code, sessions: ahead.length });
+    }
+    return { calendar: code, dates: Array.from(ahead, formatDay) };
+  }
+
+  return {
+    assertRun: async (runId) => void (await requireRun(documents, runId)),
+    async simulate(runId, asked, origin) {
+      const request = { ...asked, percentiles: [...new Set(asked.percentiles)] }; // columns of a table, each once
+      const ahead = await sessionsAhead(runId, request.horizon);
+      if (request.method === 'gaussian_factor') await states.requireMarket(await requireRun(documents, runId));
+      return jobs.submit({
+        kind,
+        ident: runId,
+        payload: { run_id: runId, request, ...ahead },
+        request,
+        estimatedBytes: estimatedBytes(request),
+        origin,
+      });
+    },
+  };
+}
+
+/** Four numbers a path, twice while they are sorted, and counts of all parts. */
+function estimatedBytes({ paths }: SimulationRequest): number {
+  return 128 * 2 ** 20 + 56 * paths;
+}

@@ -1,0 +1,74 @@
+import type { BacktestPlan } from '#domain/backtest/plan.js';
+import { canonicalJson } from '#domain/canonical-json.js';
+import { compareText } from '#domain/findings.js';
+import type { SweepRequest } from '#domain/sweeps/sweep-request.js';
+import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
+import type { Patch, SweepBase } from '#domain/sweeps/variants.js';
+import type { JobKind } from '#jobs/job-kind.js';
+import type { Markets } from '#market/serving/markets.js';
+import { assertNotDeleted } from '../shared/jobs-about.js';
+
+/** Everything a sweep depends on besides the market, which is the one served when an attempt starts. */
+export interface SweepPayload {
+  readonly sweep_id: string;
+  readonly base: SweepBase;
+  /** The stored index that the base is; null for a document of the request. */
+  readonly stored_id: string | null;
+  /** By variant; checked. */
+  readonly patches: readonly Patch[];
+  /** Documents that variants reach, besides themselves. */
+  readonly documents: BacktestPlan['documents'];
+  readonly rank_by: SweepRequest['rank_by'];
+  readonly partitions: number;
+  readonly engine_version: string;
+}
+
+export interface SweepJobDependencies {
+  readonly markets: Markets;
+  /** Threads of the pool. */
+  readonly workers: number;
+}
+
+/** Variants of one task: a second or so of work, after which another job may have its turn. */
+const VARIANTS_PER_PART = 8;
+/** Share of the work after the variants have run. */
+const SUMMING = 0.05;
+
+/** The kind of job that runs variants in parts and ranks them. Parts are as many at once as keep every thread busy. */
+export function createSweepJob({ markets, workers }: SweepJobDependencies): JobKind<SweepPayload> {
+  return {
+    kind: 'sweep',
+    async run({ sweep_id: sweepId, stored_id: storedId, base, patches, documents, rank_by: rankBy, partitions, engine_version: engineVersion }, attempt) {
+      await markets.settled();
+      const { handle: market } = markets.require();
+      const outcomes: VariantOutcome[] = [];
+      const plans: string[] = [];
+      const parts = partsOf(patches);
+      const runParts = async (): Promise<void> => {
+        for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
+          const share = ((1 - SUMMING) * part.length) / patches.length;
+          const done = await attempt.compute('sweep-part', { market, base, documents, patches: part.map((variant) => patches[variant]!) }, share);
+          part.forEach((variant, i) => {
+            outcomes[variant] = done.outcomes[i]!;
+            plans[variant] = done.plans[i]!;
+          });
+        }
+      };
+      await Promise.all(Array.from({ length: 2 * workers }, runParts));
+      const view = await attempt.compute('sum-sweep', { sweepId, indexId: base.document.id, rankBy, partitions, patches, outcomes, plans, market, engineVersion }, SUMMING);
+      return {
+        result: { artifact: await attempt.keep(view) },
+        async effect(tx) {
+          if (storedId) await assertNotDeleted(tx, storedId, 'sweep'); // Absent in sweeps that waited while an older version was replaced.
+        },
+      };
+    },
+  };
+}
+
+/** Variants of each part; those with the same definition lie beside each other, so that it is decided once. */
+function partsOf(patches: readonly Patch[]): number[][] {
+  const definitions = patches.map((patch) => canonicalJson(Object.fromEntries(Object.entries(patch).filter(([pointer]) => pointer.startsWith('/document/')))));
+  const order = [...patches.keys()].toSorted((a, b) => compareText(definitions[a]!, definitions[b]!) || a - b);
+  return Array.from({ length: Math.ceil(order.length / VARIANTS_PER_PART) }, (_, part) => order.slice(part * VARIANTS_PER_PART, (part + 1) * VARIANTS_PER_PART));
+}

@@ -1,0 +1,32 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createManagedFolders } from '#market/content/managed-folder.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+
+const newFolder = temporaryFolders();
+
+test('what a crash left is removed at the start, and nothing else', async () => {
+  const root = await newFolder();
+  const before = createManagedFolders(root);
+  const kept = await before.create('kept');
+  await before.create('forgotten');
+  await mkdir(join(root, '.draft-0a'));
+  await mkdir(join(root, '.trash-0b'));
+  await mkdir(join(root, 'of-the-operator'));
+  await writeFile(join(root, 'of-the-operator', 'notes.txt'), 'mine');
+  await createManagedFolders(root).sweep(new Set([kept]));
+  expect((await readdir(root)).toSorted()).toEqual([kept.slice(root.length + 1), 'of-the-operator'].toSorted());
+});
+
+test('work that begins before the sweep keeps its folder, though no store names it yet', async () => {
+  const root = await newFolder();
+  const folders = createManagedFolders(root);
+  for (let i = 0; i < 200; i++) await mkdir(join(root, `.trash-${i}`));
+  const made = Promise.all(Array.from({ length: 30 }, (_, i) => folders.create(`store-${i}`)));
+  await folders.sweep(new Set());
+  const names = (await made).map((folder) => folder.slice(root.length + 1));
+  expect((await readdir(root)).toSorted()).toEqual(names.toSorted());
+  await folders.sweep(new Set());
+  expect(await readdir(root)).toEqual([]);
+});

@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest';
+import { RowsFault } from '#market/content/market-limits.js';
+import { createMarketRows } from '#market/content/market-rows.js';
+import { createProblems } from '#market/content/problems.js';
+
+test('more rows than are read end the reading, with both numbers', () => {
+  const rows = createMarketRows(createProblems(), { rowsMax: 1 << 14 });
+  const file = rows.beginFile('market', ['identifier', 'date', 'CLOSE'])!;
+  const add = () => rows.addCells(file, ['A', new Date(rows.rows * 86_400_000), 1]);
+  for (let row = 0; row < 1 << 14; row++) add();
+  expect(add).toThrow(new RowsFault('The market has more than 16384 rows; at most 16384 are read.'));
+});

@@ -1,0 +1,116 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { folderFiles } from '#market/sources/folder.js';
+import { createIncomingMarket } from '#market/process/incoming-market.js';
+import { createLocations } from '#market/sources/locations.js';
+import { runMarketTask } from '#market/process/market-process.js';
+import { createOutgoingMarket } from '#market/process/outgoing-market.js';
+import { emptyPanel } from '#market/serving/panels.js';
+import { createProblems } from '#market/content/problems.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+import { handedOver, stepsOf } from '../handed-over.js';
+import { readersOf } from '../reading-processes.js';
+import { writeFiles } from '../store-folder.js';
+
+const folderFor = temporaryFolders();
+
+async function readSmall() {
+  const folder = await folderFor();
+  await writeFiles(folder, { 'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,10\n' });
+  const files = await folderFiles(folder, {}, createLocations([folder]), createProblems());
+  return runMarketTask('readFiles', { files }, { load: { storeId: 's', adjustment: 'none' } });
+}
+
+/** What tasks of this process have left in the places they hand markets over through. */
+const leftBehind = () => ['/dev/shm', tmpdir()].flatMap((place) => readdirSync(place).filter((name) => name.startsWith(`divisor-${process.pid}-`)));
+
+test('a process waits for the next task, which runs as well when that one has died', async () => {
+  expect(await readSmall()).toMatchObject({ kind: 'accepted', summary: { identifiers: 1 } });
+  await expect.poll(() => readersOf(process.pid).length, { timeout: 20_000 }).toBe(1);
+  const [spare] = readersOf(process.pid);
+  process.kill(spare!, 'SIGKILL');
+  await expect.poll(() => readersOf(process.pid), { timeout: 20_000 }).not.toContain(spare);
+  expect(await readSmall()).toMatchObject({ kind: 'accepted', summary: { identifiers: 1 } });
+  expect(leftBehind()).toEqual([]);
+});
+
+test('a process that is killed while it waits for an answer fails its task and leaves nothing behind', async () => {
+  const body = new TextEncoder().encode(JSON.stringify({ name: 'x', tables: { market: { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 1]] } } }));
+  const killing = runMarketTask('importBody', {}, {
+    load: { storeId: '', adjustment: 'none' }, body,
+    onImport: () => {
+      for (const pid of readersOf(process.pid)) process.kill(pid, 'SIGKILL');
+      return new Promise(() => {});
+    },
+  });
+  await expect(killing).rejects.toMatchObject({ code: 'STORE_READ_FAILED', message: expect.stringContaining('SIGKILL') as string });
+  expect(leftBehind()).toEqual([]);
+  expect(await readSmall()).toMatchObject({ kind: 'accepted' });
+});
+
+test('a task that is cancelled rejects with the reason and leaves nothing behind', async () => {
+  const cancelling = new AbortController();
+  const sessions = Int32Array.from({ length: 2000 }, (_, t) => 15_000 + t);
+  const spec = {
+    seed: 1, assets: 200, sessions, exchange: 'XNYS', currency: 'USD', sectors: 2, market_return: 0.07, market_volatility: 0.16, specific_volatility: 0.25, dividend_yield: 0.02,
+    splits_per_year: 0.03, delistings_per_year: 0.01, listings_per_year: 0, missing_rate: 0,
+  };
+  const reason = new Error('no longer wanted');
+  const generating = runMarketTask('generate', { spec, folder: join(await folderFor(), 'made') }, {
+    load: { storeId: 's', adjustment: 'none' }, signal: cancelling.signal, onProgress: () => cancelling.abort(reason),
+  });
+  await expect(generating).rejects.toBe(reason);
+  expect(leftBehind()).toEqual([]);
+});
+
+test('a market is handed over through as much of the first place as there is, and a disk that is full is told', async ({ skip }) => {
+  const base = await folderFor();
+  const small = join(base, 'small');
+  mkdirSync(small);
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'tmpfs', small], { stdio: 'pipe' });
+  } catch {
+    return skip('mounting a small volume needs more rights than this user has');
+  }
+  try {
+    const [days, assets] = [20_000, 150]; // 23 MiB
+    const identifiers = Array.from({ length: assets }, (_, n) => `ID${String(n).padStart(3, '0')}`);
+    const content = {
+      identifiers, dates: Int32Array.from({ length: days }, (_, t) => t), fields: new Map([['CLOSE', emptyPanel(days * assets).map((_, cell) => cell + 0.5)]]),
+      reference: { columns: [], rows: new Map() }, actions: [], universes: [],
+    };
+    const steps = await stepsOf([join(small, 'steps'), join(base, 'steps')], content);
+    expect(new Set(steps.flatMap((step) => ('file' in step ? [step.file] : [])))).toEqual(new Set([join(small, 'steps'), join(base, 'steps')]));
+    rmSync(join(small, 'steps'));
+    const { fields } = await handedOver([join(small, 'market'), join(base, 'market')], content);
+    const sameBytes = Buffer.from(fields[0]!.values, 0, 8 * days * assets).equals(Buffer.from(content.fields.get('CLOSE')!.buffer));
+    expect(sameBytes).toBe(true);
+    expect([...readdirSync(small), ...readdirSync(base)].toSorted()).toEqual(['small', 'steps']);
+    await expect(stepsOf([join(small, 'market')], content)).rejects.toMatchObject({ code: 'ENOSPC' });
+  } finally {
+    execFileSync('umount', ['-l', small]);
+  }
+});
+
+test('panels that are begun with another shape make void what came of those before', async () => {
+  const base = await folderFor();
+  const contentOf = (days: number, value: number) => ({
+    identifiers: ['A', 'B'], dates: Int32Array.from({ length: days }, (_, t) => t), fields: new Map([['CLOSE', emptyPanel(2 * days).fill(value)]]),
+    reference: { columns: [], rows: new Map() }, actions: [], universes: [],
+  });
+  const incoming = createIncomingMarket();
+  try {
+    const outgoing = createOutgoingMarket([join(base, 'market')], (step) => incoming.take(step));
+    outgoing.begin(contentOf(200, 1));
+    outgoing.send(64, 128);
+    await outgoing.finish(contentOf(100, 2));
+    const { dates, fields } = await incoming.market()!;
+    expect(dates.byteLength).toBe(400);
+    expect(new Float64Array(fields[0]!.values).subarray(0, 200).every((value) => value === 2)).toBe(true);
+  } finally {
+    await incoming.close();
+  }
+});

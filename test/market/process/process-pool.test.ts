@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { Refusal } from '#domain/refusal.js';
+import { prepareMarketProcess } from '#market/process/process-pool.js';
+import { runMarketTask } from '#market/process/market-process.js';
+import { readersOf } from '../reading-processes.js';
+
+test('a process that was prepared takes the first task, and another waits for the second', async () => {
+  prepareMarketProcess();
+  prepareMarketProcess();
+  await expect.poll(() => readersOf(process.pid).length, { timeout: 20_000 }).toBe(1);
+  const prepared = readersOf(process.pid);
+  const body = new TextEncoder().encode(JSON.stringify({ name: 'x', tables: { market: { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 1]] } } }));
+  let working: readonly number[] = [];
+  const importing = runMarketTask('importBody', {}, {
+    load: null, body,
+    onImport: () => {
+      working = readersOf(process.pid); // it waits for the answer
+      return Promise.reject(new Refusal('STORE_EXISTS', 'refused'));
+    },
+  });
+  await expect(importing).rejects.toMatchObject({ code: 'STORE_EXISTS' });
+  expect(working).toEqual(prepared);
+  await expect.poll(() => readersOf(process.pid).filter((pid) => !prepared.includes(pid)).length, { timeout: 20_000 }).toBe(1);
+});

@@ -1,0 +1,259 @@
+import { createHash } from 'node:crypto';
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import sqlite from 'node-sqlite3-wasm';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { contentHash } from '#market/content/content.js';
+import { createDatabasePlaces, type DatabasePlace } from '#market/sources/databases/database-place.js';
+import { readDatabase } from '#market/sources/databases/read-database.js';
+import type { TableNames } from '#market/sources/databases/tables-to-read.js';
+import { createLocations } from '#market/sources/locations.js';
+import { createProblems } from '#market/content/problems.js';
+import { temporaryFolders } from '../../../store/temporary-folder.js';
+import { hashOf, places, writeFiles } from '../../store-folder.js';
+import { hasPostgresql, startPostgresql, type PostgresqlServer } from './postgresql-server.js';
+
+const folderFor = temporaryFolders();
+
+/** The same store four times over: as statements any of the databases takes, and as files. */
+const TABLES = [
+  'CREATE TABLE market (identifier text, date date, "CLOSE" double precision, "VOLUME" bigint)',
+  "INSERT INTO market VALUES ('A', '2024-01-02', 10.5, 100), ('B', '2024-01-02', 20.25, NULL), ('A', '2024-01-03', 11.5, 9007199254740991)",
+  'CREATE TABLE reference (identifier text, "NAME" text, "SCORE" double precision)',
+  "INSERT INTO reference VALUES ('A', 'Alpha', 1.5), ('B', 'Beta', NULL)",
+  'CREATE TABLE corporate_actions (identifier text, type text, value double precision, ex_date date, status text)',
+  "INSERT INTO corporate_actions VALUES ('A', 'DIVIDEND', 0.25, '2024-01-03', 'paid')",
+  'CREATE TABLE universes (universe text, identifier text, "start" date, "end" date)',
+  "INSERT INTO universes VALUES ('ALL', 'A', '2024-01-01', NULL)",
+  'CREATE TABLE series (identifier text, date date, "CLOSE" double precision, "CURRENCY" text)',
+  "INSERT INTO series VALUES ('INDEX', '2024-01-03', 4704.81, 'USD'), ('INDEX', '2024-01-02', 4742.83, 'USD')",
+];
+const FILES = {
+  'market.csv': 'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10.5,100\nB,2024-01-02,20.25,\nA,2024-01-03,11.5,9007199254740991\n',
+  'reference.csv': 'identifier,NAME,SCORE\nA,Alpha,1.5\nB,Beta,\n',
+  'corporate_actions.csv': 'identifier,type,value,ex_date,status\nA,DIVIDEND,0.25,2024-01-03,paid\n',
+  'universes.csv': 'universe,identifier,start,end\nALL,A,2024-01-01,\n',
+  'series.csv': 'identifier,date,CLOSE,CURRENCY\nINDEX,2024-01-02,4742.83,USD\nINDEX,2024-01-03,4704.81,USD\n',
+};
+
+async function expectedHash(): Promise<string> {
+  const folder = await folderFor();
+  await writeFiles(folder, FILES);
+  return hashOf(folder);
+}
+
+async function read(place: DatabasePlace, tables: TableNames = {}) {
+  const problems = createProblems();
+  const found = await readDatabase(place, tables, problems, () => {});
+  return { found, findings: problems.findings(), told: places(problems.findings()) };
+}
+
+describe('a SQLite file', () => {
+  async function database(statements: readonly string[]): Promise<string> {
+    const path = join(await folderFor(), 'market.db');
+    const held = new sqlite.Database(path);
+    for (const statement of statements) held.exec(statement);
+    held.close();
+    return path;
+  }
+
+  test('has the content of the same data in files, and its folder is left as it was', async () => {
+    const path = await database(TABLES);
+    const { found, findings } = await read({ kind: 'sqlite', path });
+    expect(findings).toEqual([]);
+    expect(await contentHash(found!.content)).toBe(await expectedHash());
+    expect(found!.rows).toEqual({ market: 3, reference: 2, corporate_actions: 1, universes: 1, series: 2 });
+    expect(readdirSync(join(path, '..'))).toEqual(['market.db']);
+  });
+
+  test('may be one that is written with a log, but not while the log holds changes', async () => {
+    const path = await database(TABLES);
+    const bytes = readFileSync(path);
+    bytes.fill(2, 18, 20); // what a database in WAL mode says of itself
+    writeFileSync(path, bytes);
+    expect((await read({ kind: 'sqlite', path })).findings).toEqual([]);
+    appendFileSync(`${path}-wal`, 'x');
+    expect((await read({ kind: 'sqlite', path })).told).toEqual(['UNREADABLE_FILE ']);
+  });
+
+  test.each([
+    ['text in a price', ['CREATE TABLE market (identifier, date, CLOSE)', "INSERT INTO market VALUES ('A', '2024-01-02', 'x')"], ['NOT_A_NUMBER market[row 1].CLOSE']],
+    ['no market', ['CREATE TABLE prices (a)'], ['LOCATION_NOT_FOUND market']],
+    ['a missing column', ['CREATE TABLE market (identifier, date, OPEN)'], ['MISSING_COLUMN market.CLOSE']],
+  ])('with %s is told', async (_what, statements, expected) => {
+    expect((await read({ kind: 'sqlite', path: await database(statements) })).told).toEqual(expected);
+  });
+
+  test('is read from the tables that are named', async () => {
+    const path = await database(["CREATE TABLE bars (identifier, date, CLOSE)", "INSERT INTO bars VALUES ('A', '2024-01-02', 1)"]);
+    expect((await read({ kind: 'sqlite', path }, { market: 'bars' })).found?.content.identifiers).toEqual(['A']);
+    expect((await read({ kind: 'sqlite', path }, { market: 'bars', reference: 'names' })).told).toEqual(['LOCATION_NOT_FOUND tables.reference']);
+  });
+
+  test.each([['text', Buffer.from('no database')], ['nothing', Buffer.alloc(0)], ['a header alone', Buffer.from('SQLite format 3\0'.padEnd(100, '\u0001'))]])('that is %s is one finding', async (_what, bytes) => {
+    const path = join(await folderFor(), 'x.db');
+    writeFileSync(path, bytes);
+    expect((await read({ kind: 'sqlite', path })).told).toEqual(['UNREADABLE_FILE ']);
+  });
+});
+
+describe('a DuckDB file', () => {
+  async function database(statements: readonly string[]): Promise<string> {
+    const path = join(await folderFor(), 'market.duckdb');
+    const instance = await DuckDBInstance.create(path);
+    const connection = await instance.connect();
+    for (const statement of statements) await connection.run(statement);
+    connection.closeSync();
+    instance.closeSync();
+    return path;
+  }
+
+  test('has the content of the same data in files', async () => {
+    const path = await database(TABLES);
+    const { found, findings } = await read({ kind: 'duckdb', path });
+    expect(findings).toEqual([]);
+    expect(await contentHash(found!.content)).toBe(await expectedHash());
+    const bytes = readFileSync(path);
+    expect(found!.files).toEqual([{ label: 'database', bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }]);
+  });
+
+  test('with text prices is read row by row, and bad ones are told', async () => {
+    const path = await database(['CREATE TABLE market (identifier VARCHAR, date VARCHAR, CLOSE VARCHAR)', "INSERT INTO market VALUES ('A', '2024-01-02', '1.5'), ('A', '2024-01-03', 'x')"]);
+    expect((await read({ kind: 'duckdb', path })).told).toEqual(['NOT_A_NUMBER market[row 2].CLOSE']);
+  });
+
+  test('tells a repeated key and a price of zero at their rows', async () => {
+    const path = await database(['CREATE TABLE market (identifier VARCHAR, date DATE, CLOSE DOUBLE)', "INSERT INTO market VALUES ('A', '2024-01-02', 1), ('A', '2024-01-02', 0)"]);
+    expect((await read({ kind: 'duckdb', path })).told).toEqual(['DUPLICATE_KEY market[row 2]', 'NON_POSITIVE_PRICE market[row 2].CLOSE']);
+  });
+
+  test('that is something else is one finding without a path', async () => {
+    const path = join(await folderFor(), 'x.duckdb');
+    writeFileSync(path, 'no database at all');
+    const { told, findings } = await read({ kind: 'duckdb', path });
+    expect(told).toEqual(['UNREADABLE_FILE ']);
+    expect(findings[0]?.message).not.toContain(path);
+  });
+});
+
+describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
+  let server: PostgresqlServer;
+  beforeAll(async () => {
+    server = await startPostgresql();
+    for (const statement of TABLES) await server.query(statement);
+  });
+  afterAll(() => server.stop());
+
+  const place = (): DatabasePlace => ({
+    kind: 'postgresql', address: '127.0.0.1', host: '127.0.0.1', port: server.port, user: 'tester', password: 'secret-of-the-test', database: 'postgres', isEncrypted: false,
+  });
+
+  test('has the content of the same data in files, dates by the calendar whatever the time zone', async () => {
+    await server.query("ALTER DATABASE postgres SET timezone TO 'America/New_York'");
+    const { found, findings } = await read(place());
+    expect(findings).toEqual([]);
+    expect(await contentHash(found!.content)).toBe(await expectedHash());
+    expect(found!.rows).toEqual({ market: 3, reference: 2, corporate_actions: 1, universes: 1, series: 2 });
+  });
+
+  test.each([
+    ['numeric prices and timestamps', 'SELECT identifier, date::timestamp AS date, "CLOSE"::numeric(12,4) AS "CLOSE", "VOLUME" FROM market'],
+    ['text prices', 'SELECT identifier, date, "CLOSE"::text AS "CLOSE", "VOLUME" FROM market'],
+    ['names of a fixed width', 'SELECT identifier::char(8) AS identifier, date, "CLOSE"::real AS "CLOSE", "VOLUME" FROM market'],
+  ])('with %s gives the same bars', async (_what, query) => {
+    await server.query(`CREATE OR REPLACE VIEW bars AS ${query}`);
+    const { found, findings } = await read(place(), { market: 'bars' });
+    await server.query('DROP VIEW bars');
+    expect(findings).toEqual([]);
+    expect(await contentHash(found!.content)).toBe(await expectedHash());
+  });
+
+  test.each([
+    ['a price of zero', "('A', '2024-01-02', 0)", 'NON_POSITIVE_PRICE market[row 1].CLOSE'],
+    ['an infinite price', "('A', '2024-01-02', 'Infinity')", 'NOT_A_NUMBER market[row 1].CLOSE'],
+    ['a date without an end', "('A', 'infinity', 1)", 'BAD_DATE market[row 1].date'],
+    ['no identifier', "(NULL, '2024-01-02', 1)", 'BAD_IDENTIFIER market[row 1].identifier'],
+    ['the same key twice', "('A', '2024-01-02', 1), ('A', '2024-01-02', 1)", 'DUPLICATE_KEY market[row 2]'],
+  ])('with %s is told', async (_what, values, told) => {
+    await server.query(`CREATE TABLE bad (identifier text, date date, "CLOSE" float8); INSERT INTO bad VALUES ${values}`);
+    const { told: findings } = await read(place(), { market: 'bad' });
+    await server.query('DROP TABLE bad');
+    expect(findings).toEqual([told]);
+  });
+
+  test('is read from tables of other schemas', async () => {
+    await server.query('CREATE SCHEMA other; CREATE TABLE other."My bars" AS SELECT * FROM market');
+    expect((await read(place(), { market: 'other.My bars' })).findings).toEqual([]);
+    expect((await read(place(), { market: 'My bars' })).told).toEqual(['LOCATION_NOT_FOUND tables.market']);
+  });
+
+  test('whose server dies in the middle of a read is told, without the password', async () => {
+    const own = await startPostgresql();
+    await own.query(`CREATE TABLE market AS SELECT 'N' || (i % 500) AS identifier, DATE '2000-01-01' + (i / 500) AS date, 1.0::float8 AS "CLOSE" FROM generate_series(0, 1999999) i`);
+    const problems = createProblems();
+    const reading = readDatabase({ ...place(), port: own.port } as DatabasePlace, {}, problems, (fraction) => {
+      if (fraction > 0.05) own.kill();
+    });
+    expect(await reading).toBeUndefined();
+    await own.stop();
+    expect(places(problems.findings())).toEqual(['UNREADABLE_FILE ']);
+    expect(JSON.stringify(problems.findings())).not.toContain('secret-of-the-test');
+  });
+
+  test('with a view that writes is refused by the server, and one with a locked table is not waited for', { timeout: 30_000 }, async () => {
+    await server.query(`CREATE FUNCTION noisy() RETURNS float8 AS $$ BEGIN DELETE FROM market; RETURN 1; END $$ LANGUAGE plpgsql; CREATE VIEW writes AS SELECT identifier, date, noisy() AS "CLOSE" FROM market`);
+    const written = await read(place(), { market: 'writes' });
+    expect(written.findings).toMatchObject([{ code: 'UNREADABLE_FILE', message: 'The database cannot be read: cannot execute DELETE in a read-only transaction' }]);
+    const locker = new Client({ host: '127.0.0.1', port: server.port, user: 'tester', database: 'postgres' });
+    await locker.connect();
+    await locker.query('BEGIN; LOCK TABLE market IN ACCESS EXCLUSIVE MODE');
+    const locked = await read(place());
+    await locker.query('ROLLBACK');
+    await locker.end();
+    expect(locked.findings).toMatchObject([{ code: 'UNREADABLE_FILE', message: 'The database cannot be read: canceling statement due to lock timeout' }]);
+  });
+
+  test('that is not there, or lets nobody in, is told', async () => {
+    expect((await read({ ...place(), port: 1 } as DatabasePlace)).told).toEqual(['UNREADABLE_FILE ']);
+    expect((await read({ ...place(), database: 'none' } as DatabasePlace)).told).toEqual(['UNREADABLE_FILE ']);
+  });
+});
+
+describe('the places of databases', () => {
+  const placesOf = (hosts: readonly string[], root = '/nowhere') => createDatabasePlaces({ locations: createLocations([root]), hosts });
+  const code = async (location: string, hosts: readonly string[] = ['localhost', '127.0.0.1', '169.254.169.254']) => {
+    const resolved = await placesOf(hosts).resolve(location);
+    return 'problem' in resolved ? resolved.problem.code : 'allowed';
+  };
+
+  test.each([
+    ['a host that is allowed', 'postgresql://u:p@127.0.0.1:5432/db', 'allowed'],
+    ['a host that is not', 'postgresql://u:p@10.0.0.1/db', 'LOCATION_NOT_ALLOWED'],
+    ['a host that is not and does not exist', 'postgresql://u:p@nowhere.invalid/db', 'LOCATION_NOT_ALLOWED'],
+    ['an address of the link, whatever the operator says', 'postgresql://u:p@169.254.169.254/db', 'LOCATION_NOT_ALLOWED'],
+    ['a parameter that reads a file', 'postgresql://u:p@127.0.0.1/db?sslkey=/etc/passwd', 'WRONG_TYPE'],
+    ['a socket folder', 'postgresql:///db?host=/var/run', 'LOCATION_NOT_ALLOWED'],
+    ['no user', 'postgresql://127.0.0.1/db', 'WRONG_TYPE'],
+    ['a file outside the roots', 'sqlite:///etc/passwd', 'LOCATION_NOT_ALLOWED'],
+    ['a way out of the roots', 'duckdb:///nowhere/../etc/passwd', 'LOCATION_NOT_ALLOWED'],
+    ['no URL', 'market.db', 'WRONG_TYPE'],
+  ])('%s', async (_what, location, expected) => {
+    expect(await code(location)).toBe(expected);
+  });
+
+  test('without any host allowed are none', async () => {
+    expect(await code('postgresql://u:p@localhost/db', [])).toBe('LOCATION_NOT_ALLOWED');
+  });
+
+  test('of databases without a driver are not supported', async () => {
+    await expect(placesOf([]).resolve('mysql://u:p@localhost/db')).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
+  });
+
+  test('of files below a root are their real paths', async () => {
+    const folder = await folderFor();
+    writeFileSync(join(folder, 'a b.db'), '');
+    expect(await placesOf([], folder).resolve(`sqlite://${folder}/a%20b.db`)).toEqual({ place: { kind: 'sqlite', path: join(folder, 'a b.db') } });
+  });
+});

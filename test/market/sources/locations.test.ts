@@ -1,0 +1,101 @@
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { createLocations } from '#market/sources/locations.js';
+import { createManagedFolders } from '#market/content/managed-folder.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+
+const folderFor = temporaryFolders();
+
+describe('the places that stores may be read from', () => {
+  async function tree() {
+    const base = await folderFor();
+    await mkdir(join(base, 'root', 'data'), { recursive: true });
+    await mkdir(join(base, 'root-beside', 'data'), { recursive: true });
+    await writeFile(join(base, 'root', 'file.csv'), '');
+    await symlink(join(base, 'root-beside'), join(base, 'root', 'leaving'));
+    await symlink(join(base, 'root', 'data'), join(base, 'root', 'staying'));
+    const locations = createLocations([join(base, 'root')]);
+    const answer = async (place: string) => {
+      const resolved = await locations.resolve(place, 'folder');
+      return 'path' in resolved ? resolved.path : resolved.problem.code;
+    };
+    return { base, answer };
+  }
+
+  test('are the folders below a root, links resolved', async () => {
+    const { base, answer } = await tree();
+    expect(await answer(join(base, 'root'))).toBe(join(base, 'root'));
+    expect(await answer(join(base, 'root', 'data'))).toBe(join(base, 'root', 'data'));
+    expect(await answer(join(base, 'root', 'staying'))).toBe(join(base, 'root', 'data'));
+    expect(await answer(join(base, 'root', 'data', '..', 'data'))).toBe(join(base, 'root', 'data'));
+  });
+
+  test.each([
+    ['a folder beside whose name begins alike', '/root-beside/data'],
+    ['the parent', '/root/..'],
+    ['a way out through dots', '/root/data/../../root-beside'],
+    ['a link that leaves', '/root/leaving/data'],
+    ['a link that leaves to a place that is not there', '/root/leaving/nothing'],
+    ['a place outside that is not there', '/nothing/at/all'],
+  ])('are not %s', async (_what, place) => {
+    const { base, answer } = await tree();
+    expect(await answer(base + place)).toBe('LOCATION_NOT_ALLOWED');
+  });
+
+  test('are not told apart from absent ones in any word when they lie outside', async () => {
+    const { base } = await tree();
+    const locations = createLocations([join(base, 'root')]);
+    expect(await locations.resolve(join(base, 'root-beside', 'data'), 'folder')).toEqual(await locations.resolve(join(base, 'root-beside', 'none'), 'folder'));
+  });
+
+  test.each(['relative/path', '', '/tmp/a\0b'])('are given by an absolute path: %j', async (place) => {
+    expect(await (await tree()).answer(place)).toBe('LOCATION_NOT_ALLOWED');
+  });
+
+  test('that are absent, or files, are not found', async () => {
+    const { base, answer } = await tree();
+    expect(await answer(join(base, 'root', 'none'))).toBe('LOCATION_NOT_FOUND');
+    expect(await answer(join(base, 'root', 'file.csv'))).toBe('LOCATION_NOT_FOUND');
+  });
+
+  test('are told without any path of the machine', async () => {
+    const { base } = await tree();
+    const locations = createLocations([join(base, 'root')]);
+    for (const place of [join(base, 'root', 'none'), join(base, 'root', 'file.csv'), base, 'relative']) {
+      const resolved = await locations.resolve(place, 'folder');
+      expect('problem' in resolved && !resolved.problem.message.includes('/')).toBe(true);
+    }
+  });
+});
+
+describe('managed folders', () => {
+  test('are removed only with the mark of their own store', async () => {
+    const root = await folderFor();
+    const folders = createManagedFolders(root);
+    const mine = await folders.create('mine');
+    await mkdir(join(root, 'plain'));
+    expect(await folders.remove(mine, 'other')).toBe(false);
+    expect(await folders.remove(join(root, 'plain'), 'plain')).toBe(false);
+    expect(await folders.remove(root, 'mine')).toBe(false);
+    expect(await folders.remove(mine, 'mine')).toBe(true);
+    expect(await readdir(root)).toEqual(['plain']);
+  });
+
+  test('outside the home are never removed, even with a mark', async () => {
+    const [root, elsewhere] = [await folderFor(), await folderFor()];
+    const foreign = await createManagedFolders(elsewhere).create('mine');
+    expect(await createManagedFolders(root).remove(foreign, 'mine')).toBe(false);
+    expect(await readdir(elsewhere)).toHaveLength(1);
+  });
+
+  test('that no store names are swept, others are left', async () => {
+    const root = await folderFor();
+    const before = createManagedFolders(root);
+    const [named] = [await before.create('named'), await before.create('lost')];
+    await mkdir(join(root, 'plain'));
+    await mkdir(join(root, '.draft-cut-short')); // as a crash leaves one before its mark is written
+    await createManagedFolders(root).sweep(new Set([named])); // at the next start
+    expect((await readdir(root)).toSorted()).toEqual([named.slice(root.length + 1), 'plain'].toSorted());
+  });
+});

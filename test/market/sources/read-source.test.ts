@@ -1,0 +1,250 @@
+import { gzipSync } from 'node:zlib';
+import { appendFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmod, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parseDay } from '#domain/days.js';
+import { writeMarket } from '#market/content/write-market.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+import { contentOf, hashOf, places, readFolder, writeFiles } from '../store-folder.js';
+
+const folderFor = temporaryFolders();
+
+const MARKET = 'identifier,date,CLOSE,VOLUME\nA,2024-01-02,10,100\nB,2024-01-02,20,\nA,2024-01-03,11,110\n';
+
+async function findingsOf(files: Record<string, string | Uint8Array>) {
+  const folder = await folderFor();
+  await writeFiles(folder, files);
+  return places((await readFolder(folder)).findings);
+}
+
+describe('a folder', () => {
+  test('gives panels over its dates and identifiers, with nothing where there is no bar', async () => {
+    const folder = await folderFor();
+    await writeFiles(folder, { 'market.csv': MARKET });
+    const { identifiers, dates, fields } = await contentOf(folder);
+    expect(identifiers).toEqual(['A', 'B']);
+    expect([...dates]).toEqual([parseDay('2024-01-02'), parseDay('2024-01-03')]);
+    expect([...fields.get('CLOSE')!]).toEqual([10, 20, 11, Number.NaN]);
+    expect([...fields.get('VOLUME')!]).toEqual([100, Number.NaN, 110, Number.NaN]);
+  });
+
+  test('has the same content as CSV, gzipped CSV, JSON lines and Parquet, in one file or by year', async () => {
+    const csv = await folderFor();
+    await writeFiles(csv, {
+      'market.csv': MARKET,
+      'reference.csv': 'identifier,NAME,SECTOR,CODE,LISTED,ACTIVE\nA,Alpha,Tech,0005,1999-01-04,true\nB,Beta,"Food, Drink",12,2001-02-05,false\n',
+      'corporate_actions.csv': 'identifier,type,value,ex_date,status\nA,DIVIDEND,0.25,2024-01-03,paid\n',
+      'universes.csv': 'universe,identifier,start,end\nALL,A,2024-01-01,\nALL,B,,2024-06-01\n',
+    });
+    const content = await contentOf(csv);
+    const gzipped = await folderFor();
+    await writeFiles(gzipped, {
+      'market/2.csv.gz': gzipSync('date,VOLUME,CLOSE,identifier\n2024-01-03,110,11.0,A\n'),
+      'market/1.csv.gz': gzipSync('VOLUME,identifier,CLOSE,date\n,B,20,2024-01-02\n1e2,A,10,2024-01-02\n'),
+      'reference.jsonl': '{"identifier":"B","NAME":"Beta","SECTOR":"Food, Drink","CODE":"12","LISTED":"2001-02-05","ACTIVE":false}\n{"identifier":"A","NAME":"Alpha","SECTOR":"Tech","CODE":"0005","LISTED":"1999-01-04","ACTIVE":true}\n',
+      'corporate_actions.jsonl': '{"status":"paid","identifier":"A","type":"DIVIDEND","value":0.25,"ex_date":"2024-01-03"}\n',
+      'universes.csv': 'identifier,universe,end,start\nB,ALL,2024-06-01,\nA,ALL,,2024-01-01\n',
+    });
+    const parquet = await folderFor();
+    await writeMarket(join(parquet, 'store'), content, () => {});
+    const hashes = [await hashOf(csv), await hashOf(gzipped), await hashOf(join(parquet, 'store'))];
+    expect(new Set(hashes).size).toBe(1);
+    expect(content.reference.rows.get('A')?.[0]?.values).toEqual(['Alpha', 'Tech', '0005', '1999-01-04', true]);
+  });
+
+  test('has another content as soon as one value is another', async () => {
+    const [one, other] = [await folderFor(), await folderFor()];
+    await writeFiles(one, { 'market.csv': MARKET });
+    await writeFiles(other, { 'market.csv': MARKET.replace('11,110', '11.000000000000002,110') });
+    expect(await hashOf(one)).not.toBe(await hashOf(other));
+  });
+
+  test('without rows that have no value has the same content', async () => {
+    const [one, other] = [await folderFor(), await folderFor()];
+    await writeFiles(one, { 'market.csv': MARKET });
+    await writeFiles(other, { 'market.csv': `${MARKET}C,2024-01-02,,\nA,2024-01-05,,\n` });
+    expect(await hashOf(other)).toBe(await hashOf(one));
+  });
+
+  test('takes the value of a folder name where the key is only there', async () => {
+    const folder = await folderFor();
+    const content = await contentFrom(MARKET);
+    await writeMarket(join(folder, 'market', 'year=2024'), { ...content, reference: { columns: [], rows: new Map() } }, () => {});
+    expect(await hashOf(folder)).toBe(await hashOfText(MARKET));
+  });
+});
+
+async function contentFrom(text: string) {
+  const folder = await folderFor();
+  await writeFiles(folder, { 'market.csv': text });
+  return contentOf(folder);
+}
+
+async function hashOfText(text: string) {
+  const folder = await folderFor();
+  await writeFiles(folder, { 'market.csv': text });
+  return hashOf(folder);
+}
+
+describe('what is wrong with the market is one finding each', () => {
+  test('a text in a price is found at row 17', async () => {
+    const rows = Array.from({ length: 20 }, (_, i) => `A,2024-01-${String(i + 1).padStart(2, '0')},${i === 16 ? 'ten' : 10}`);
+    expect(await findingsOf({ 'market.csv': `identifier,date,CLOSE\n${rows.join('\n')}\n` })).toEqual(['NOT_A_NUMBER market[row 17].CLOSE']);
+  });
+
+  test.each([
+    ['a price of zero', 'A,2024-01-02,0,1', 'NON_POSITIVE_PRICE market[row 1].CLOSE'],
+    ['a negative price', 'A,2024-01-02,-3,1', 'NON_POSITIVE_PRICE market[row 1].CLOSE'],
+    ['a negative volume', 'A,2024-01-02,3,-1', 'OUT_OF_RANGE market[row 1].VOLUME'],
+    ['a day that does not exist', 'A,2024-02-30,3,1', 'BAD_DATE market[row 1].date'],
+    ['a date in another order', 'A,02/01/2024,3,1', 'BAD_DATE market[row 1].date'],
+    ['no date', 'A,,3,1', 'BAD_DATE market[row 1].date'],
+    ['no identifier', ',2024-01-02,3,1', 'BAD_IDENTIFIER market[row 1].identifier'],
+    ['an identifier with a slash', 'A/B,2024-01-02,3,1', 'BAD_IDENTIFIER market[row 1].identifier'],
+    ['a row that is too short', 'A,2024-01-02,3', 'UNREADABLE_FILE market[row 1]'],
+    ['a row that is too long', 'A,2024-01-02,3,1,1', 'UNREADABLE_FILE market[row 1]'],
+    ['the same key twice', 'A,2024-01-02,3,1\nB,2024-01-02,3,1\nA,2024-01-02,3,1', 'DUPLICATE_KEY market[row 3]'],
+  ])('%s', async (_what, rows, place) => {
+    expect(await findingsOf({ 'market.csv': `identifier,date,CLOSE,VOLUME\n${rows}\n` })).toEqual([place]);
+  });
+
+  test('a missing column is named', async () => {
+    expect(await findingsOf({ 'market.csv': 'identifier,date,OPEN\nA,2024-01-02,1\n' })).toEqual(['MISSING_COLUMN market.CLOSE']);
+  });
+
+  test('a table without rows is empty', async () => {
+    expect(await findingsOf({ 'market.csv': 'identifier,date,CLOSE\n' })).toEqual(['EMPTY_DATASET market']);
+  });
+
+  test('a row is counted in its own file', async () => {
+    expect(await findingsOf({ 'market/a.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n', 'market/b.csv': 'identifier,date,CLOSE\nA,2024-01-02,1\n' })).toEqual([
+      'DUPLICATE_KEY market/b.csv[row 1]',
+    ]);
+  });
+});
+
+describe('what is wrong with the other datasets is one finding each', () => {
+  test.each([
+    ['an unknown action', 'A,BONUS,1,2024-01-02', 'UNKNOWN_ACTION_TYPE corporate_actions[row 1].type'],
+    ['a split by zero', 'A,SPLIT,0,2024-01-02', 'BAD_RATIO corporate_actions[row 1].value'],
+    ['a negative dividend', 'A,DIVIDEND,-1,2024-01-02', 'OUT_OF_RANGE corporate_actions[row 1].value'],
+    ['a dividend without an amount', 'A,DIVIDEND,,2024-01-02', 'NOT_A_NUMBER corporate_actions[row 1].value'],
+    ['an action without a day', 'A,DIVIDEND,1,', 'BAD_DATE corporate_actions[row 1].ex_date'],
+    ['an action twice', 'A,DIVIDEND,1,2024-01-02\nA,DIVIDEND,1,2024-01-02', 'DUPLICATE_KEY corporate_actions[row 2]'],
+  ])('%s', async (_what, rows, place) => {
+    expect(await findingsOf({ 'market.csv': MARKET, 'corporate_actions.csv': `identifier,type,value,ex_date\n${rows}\n` })).toEqual([place]);
+  });
+
+  test('a delisting need not say what was paid', async () => {
+    expect(await findingsOf({ 'market.csv': MARKET, 'corporate_actions.csv': 'identifier,type,value,ex_date\nA,DELISTING,,2024-01-04\n' })).toEqual([]);
+  });
+
+  test.each([
+    ['U,A,2020-01-01,2021-01-01\nU,A,2020-06-01,', 'OVERLAPPING_MEMBERSHIP universes[row 2]'],
+    ['U,A,2021-01-01,2021-01-01', 'INVALID_RANGE universes[row 1].end'],
+  ])('a membership that cannot be: %s', async (rows, place) => {
+    expect(await findingsOf({ 'market.csv': MARKET, 'universes.csv': `universe,identifier,start,end\n${rows}\n` })).toEqual([place]);
+  });
+
+  test('memberships that follow each other are several spells', async () => {
+    expect(await findingsOf({ 'market.csv': MARKET, 'universes.csv': 'universe,identifier,start,end\nU,A,2020-01-01,2021-01-01\nU,A,2021-01-01,\n' })).toEqual([]);
+  });
+
+  test('a reference row that stands twice', async () => {
+    expect(await findingsOf({ 'market.csv': MARKET, 'reference.csv': 'identifier,valid_from,SECTOR\nA,2020-01-01,X\nA,2020-01-01,Y\n' })).toEqual(['DUPLICATE_KEY reference[row 2]']);
+  });
+});
+
+describe('files that cannot be read', () => {
+  test.each([
+    ['without a byte', ''],
+    ['of text', 'this is no parquet file at all'],
+    ['cut short', new Uint8Array([0x50, 0x41, 0x52, 0x31, 0, 0, 0])],
+  ])('a Parquet file %s is one finding', async (_what, bytes) => {
+    expect(await findingsOf({ 'market.parquet': bytes })).toEqual(['UNREADABLE_FILE market']);
+  });
+
+  test('a Parquet file whose footer is damaged is one finding, without a path of this machine', async () => {
+    const source = await folderFor();
+    await writeMarket(join(source, 'store'), await contentFrom(MARKET), () => {});
+    const { readFile } = await import('node:fs/promises');
+    const bytes = await readFile(join(source, 'store', 'market.parquet'));
+    const folder = await folderFor();
+    await writeFiles(folder, { 'market.parquet': bytes.subarray(0, bytes.length - 9) });
+    const { findings } = await readFolder(folder);
+    expect(places(findings)).toEqual(['UNREADABLE_FILE market']);
+    expect(findings[0]?.message).not.toContain(folder);
+  });
+
+  test('gzip that is cut short, binary text and UTF-16 are told', async () => {
+    expect(await findingsOf({ 'market.csv.gz': gzipSync(MARKET).subarray(0, 30) })).toEqual(['UNREADABLE_FILE market']);
+    expect(await findingsOf({ 'market.csv': Buffer.from(`\ufeff${MARKET}`, 'utf16le') })).toEqual(['UNREADABLE_FILE market']);
+    expect(await findingsOf({ 'market.csv': Buffer.concat([Buffer.from('identifier,date,CLOSE\n'), Buffer.from([0xff, 0xfe]), Buffer.from(',2024-01-02,1\n')]) })).toEqual(['UNREADABLE_FILE market']);
+  });
+
+  test('JSON lines that are none are told by their line', async () => {
+    expect(await findingsOf({ 'market.jsonl': '{"identifier":"A","date":"2024-01-02","CLOSE":1}\n{"identifier":\n' })).toEqual(['UNREADABLE_FILE market[row 2]']);
+  });
+
+  test('what is wrong with JSON lines before one that is none is told with it', async () => {
+    const lines = ['{"identifier":"A","date":"2024-01-02","CLOSE":"1,5"}', '{"identifier":"A","date":"2024-01-03","CLOSE":true}', '{"identifier":'];
+    expect(await findingsOf({ 'market.jsonl': lines.join('\n') })).toEqual(['NOT_A_NUMBER market[row 1].CLOSE', 'NOT_A_NUMBER market[row 2].CLOSE', 'UNREADABLE_FILE market[row 3]']);
+  });
+
+  test('a dataset that is there twice is not guessed', async () => {
+    expect(await findingsOf({ 'market.csv': MARKET, 'market.jsonl': '{}' })).toEqual(['UNREADABLE_FILE market']);
+  });
+
+  test.each<[string, (file: string) => void]>([
+    ['gains a row', (file) => appendFileSync(file, 'B,2024-01-03,21,5\n')],
+    ['is replaced by one of the same length', (file) => {
+      writeFileSync(`${file}.new`, MARKET.replace('10', '90'));
+      renameSync(`${file}.new`, file);
+    }],
+    ['is removed', (file) => rmSync(file)],
+  ])('a file that %s while the folder is read is told, and nothing of it is taken', async (_what, change) => {
+    for (const stage of ['reading market', 'reading tables']) {
+      const folder = await folderFor();
+      await writeFiles(folder, { 'market.csv': MARKET });
+      let isChanged = false;
+      const { read, findings } = await readFolder(folder, {}, (_fraction, message) => {
+        if (isChanged || message !== stage) return;
+        isChanged = true;
+        change(join(folder, 'market.csv'));
+      });
+      expect(read).toBeUndefined();
+      expect(findings.map(({ code }) => code)).toContain('UNREADABLE_FILE');
+      expect(findings.map(({ message }) => message)).toContain('The file changed while it was read.');
+    }
+  });
+
+  test.each([
+    ['cut short', gzipSync(`${MARKET}${'A,2024-01-04,1,1\n'.repeat(500)}`).subarray(0, 60), 'cut short'],
+    ['no gzip at all', Buffer.from(MARKET), 'is not, or its data is damaged'],
+  ])('a gzipped file that is %s is told in words', async (_what, bytes, words) => {
+    const folder = await folderFor();
+    await writeFile(join(folder, 'market.csv.gz'), bytes);
+    const { findings } = await readFolder(folder);
+    expect(findings).toMatchObject([{ code: 'UNREADABLE_FILE', path: 'market' }]);
+    expect(findings[0]!.message).toContain(words);
+  });
+
+  test('a folder without a market is told', async () => {
+    expect(await findingsOf({ 'reference.csv': 'identifier\nA\n' })).toEqual(['LOCATION_NOT_FOUND market']);
+  });
+
+  test('a link that leaves the folder is not followed', async () => {
+    const [folder, outside] = [await folderFor(), await folderFor()];
+    await writeFile(join(outside, 'secret.csv'), MARKET);
+    await symlink(join(outside, 'secret.csv'), join(folder, 'market.csv'));
+    expect(places((await readFolder(folder)).findings)).toEqual(['LOCATION_NOT_ALLOWED market']);
+  });
+
+  test.skipIf(process.getuid?.() === 0)('a file that may not be read is told', async () => {
+    const folder = await folderFor();
+    await writeFiles(folder, { 'market.csv': MARKET });
+    await chmod(join(folder, 'market.csv'), 0);
+    expect(places((await readFolder(folder)).findings)).toEqual(['UNREADABLE_FILE market']);
+  });
+});

@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { JobStatus } from '#jobs/status.js';
+import { createStrategies, type Strategies } from '#services/indices/strategies.js';
+import { openHome, type Home } from '#store/home.js';
+import { openStore, type Store } from '#store/open-store.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+
+const temporaryFolder = temporaryFolders();
+let home: Home;
+let store: Store;
+let strategies: Strategies;
+const live = new Set<string>();
+const cancelled: string[] = [];
+
+const raise = (cause: unknown): never => {
+  throw cause;
+};
+
+beforeEach(async () => {
+  home = await openHome(await temporaryFolder());
+  store = await openStore({ home, onFailure: raise });
+  live.clear();
+  cancelled.length = 0;
+  const jobs = {
+    get: async () => undefined,
+    ids: () => [],
+    isLive: (id: string) => live.has(id),
+    cancel: async (id: string) => {
+      cancelled.push(id);
+      return {} as JobStatus; // nobody reads it
+    },
+  };
+  strategies = createStrategies({ documents: store.documents, jobs, markets: { served: () => undefined, current: () => undefined, require: () => raise('no market'), settled: async () => {} } });
+  await store.documents.transaction((tx) => tx.put('index', 'I', { id: 'I', name: 'I', calendar: 'XNYS', base_date: '2020-01-02', pipeline: { weighting: { type: 'EqualWeight' } } }));
+});
+
+afterEach(async () => {
+  await store.close();
+  await home.close();
+});
+
+describe('stored strategies', () => {
+  test('200 are listed by id, and one that cannot be read is counted, told apart and deleted', async () => {
+    for (let i = 0; i < 200; i++) await strategies.create({ id: `S-${String(i).padStart(3, '0')}`, name: 'S', index_id: 'I' });
+    await store.documents.transaction((tx) => tx.put('strategy', 'S-100', { id: 'S-100', name: 17 }));
+    const all = await strategies.list({});
+    expect([all.strategies.length, all.skipped, all.skipped_causes]).toEqual([199, 1, { unreadable: 0, invalid: 1, unsupported: 0 }]);
+    expect(all.strategies.map(({ strategy }) => strategy.id)).toEqual(all.strategies.map(({ strategy }) => strategy.id).toSorted());
+    expect((await strategies.list({ after: 'S-098', limit: 2 })).strategies.map(({ strategy }) => strategy.id)).toEqual(['S-099', 'S-101']);
+    await expect(strategies.get('S-100')).rejects.toThrow(expect.objectContaining({ code: 'DOCUMENT_UNREADABLE' }));
+    expect(await strategies.remove('S-100', undefined)).toEqual({ strategy_id: 'S-100', backtest_record_deleted: false, backtest_results_deleted: 0 });
+    expect((await strategies.list({})).skipped).toBe(0);
+  });
+
+  test('a backtest under way is cancelled before its strategy goes', async () => {
+    await strategies.create({ id: 'S', name: 'S', index_id: 'I' });
+    live.add('backtest:S');
+    await strategies.remove('S', undefined);
+    expect(cancelled).toEqual(['backtest:S']);
+  });
+});

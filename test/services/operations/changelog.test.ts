@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ChangelogResponse } from '#contract/changelog.js';
+import { compareVersions, parseVersion } from '#domain/version.js';
+import { createChangelog } from '#services/operations/changelog.js';
+
+const TEXT = `# Changelog
+
+Words before the first release are no entry.
+
+## [Unreleased]
+
+## [1.10.0] - 2026-03-01
+
+### Added
+- One thing,
+  told over two lines.
+- Another \`thing\`.
+
+### Security
+
+- A hole.
+
+### Notes
+- A heading that is none.
+
+## [1.9.0-rc.1] - 2026-02-01
+
+### Changed
+
+- A candidate.
+
+## [1.2.0] - 2025-01-01
+
+## [1.1.0] - 2024-01-01
+
+### Fixed
+* A fault.
+
+[1.10.0]: https://example.com/compare
+`;
+
+const changelog = createChangelog({ text: TEXT, version: '1.10.0' });
+const versions = (since?: string) => changelog.read(since).entries.map(({ version }) => version);
+
+test('entries come newest first; a release without changes is left out, an empty Unreleased is not', () => {
+  expect(versions()).toEqual(['Unreleased', '1.10.0', '1.9.0-rc.1', '1.1.0']);
+});
+
+test('sections keep their headings and each change whole', () => {
+  const [unreleased, release] = changelog.read(undefined).entries;
+  expect(unreleased).toEqual({ version: 'Unreleased', date: null, sections: [] });
+  expect(release).toEqual({
+    version: '1.10.0',
+    date: '2026-03-01',
+    sections: [
+      { heading: 'Added', items: ['One thing, told over two lines.', 'Another `thing`.'] },
+      { heading: 'Security', items: ['A hole.'] },
+    ],
+  });
+});
+
+test.each([
+  ['1.1.0', ['Unreleased', '1.10.0', '1.9.0-rc.1']],
+  ['1.9.0-beta', ['Unreleased', '1.10.0', '1.9.0-rc.1']],
+  ['1.9.0', ['Unreleased', '1.10.0']],
+  ['v1.9.9', ['Unreleased', '1.10.0']],
+  ['1.10.0', ['Unreleased']],
+  ['99.0.0', ['Unreleased']],
+])('since %s serves %j', (since, expected) => {
+  expect(versions(since)).toEqual(expected);
+});
+
+test.each(['', '1', '1.2', 'latest', '1.2.3.4', '01.2.3', '1.2.3-', 'Unreleased'])('since %j is no version', (since) => {
+  expect(() => versions(since)).toThrowError('1 error in the query.');
+});
+
+describe('versions', () => {
+  test('precede each other as the specification lists them', () => {
+    const ordered = ['1.0.0-alpha', '1.0.0-alpha.1', '1.0.0-alpha.beta', '1.0.0-beta', '1.0.0-beta.2', '1.0.0-beta.11', '1.0.0-rc.1', '1.0.0', '1.0.1', '1.9.0', '1.10.0', '2.0.0'];
+    const parsed = ordered.map((text) => parseVersion(text)!);
+    expect(parsed.toReversed().toSorted(compareVersions)).toEqual(parsed);
+  });
+
+  test('are ordered: a comparison reversed changes its sign', () => {
+    const version = fc.tuple(fc.nat(3), fc.nat(3), fc.nat(3), fc.constantFrom('', '-a', '-a.1', '-1', '-2.b')).map(([a, b, c, tail]) => parseVersion(`${a}.${b}.${c}${tail}`)!);
+    fc.assert(fc.property(version, version, (a, b) => Math.sign(compareVersions(a, b)) + Math.sign(compareVersions(b, a)) === 0));
+  });
+});
+
+test('the changelog that ships has the form it is read by, and an entry for the running version', () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+  const shipped = createChangelog({ text: readFileSync('CHANGELOG.md', 'utf8'), version }).read(undefined);
+  expect(ChangelogResponse.parse(shipped).entries.slice(0, 2).map((entry) => entry.version)).toEqual(['Unreleased', version]);
+});

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { Health } from '#contract/health.js';
+import { LIMITS } from '#domain/limits.js';
+import { createHealth, type Check } from '#services/operations/health.js';
+
+function service(checks: readonly Check[], { active = 'main' as string | null, draining = false } = {}) {
+  return createHealth({
+    version: '1.0.0',
+    startedAt: new Date('2026-11-20T03:05:40.123Z'),
+    monotonic: () => 0,
+    draining: () => draining,
+    store: () => ({ active, status: active === null ? null : 'ready', end: active === null ? null : '2026-11-19' }),
+    jobs: () => ({ pending: 2, running: 1 }),
+    checks,
+  });
+}
+
+const good: Check = { name: 'store', look: () => undefined };
+const bad: Check = { name: 'disk', look: () => '3 MiB are free; 256 MiB are needed.', unready: 'STORAGE_FULL' };
+const odd: Check = { name: 'calendar', look: () => 'Old.' };
+
+test('health is ok with a served store and passing checks, and publishes every limit', () => {
+  const health = service([good]).health();
+  expect(Health.parse(health)).toEqual(health);
+  expect([health.status, health.started_at, health.limits]).toEqual(['ok', '2026-11-20T03:05:40.123000+00:00', LIMITS]);
+  expect(health.checks).toEqual([{ name: 'store', ok: true, message: null }]);
+});
+
+test('health is degraded without a served store, or with a failing check', () => {
+  expect(service([good], { active: null }).health().status).toBe('degraded');
+  expect(service([good, odd]).health().status).toBe('degraded');
+});
+
+test('a failing check makes the service unready only when it says so', () => {
+  expect(service([good, odd]).readiness()).toHaveLength(2);
+  expect(() => service([good, bad]).readiness()).toThrow('The check disk fails: 3 MiB are free');
+  expect(() => service([good], { draining: true }).readiness()).toThrow('stopping');
+});

@@ -1,0 +1,73 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createKeys, issueKey, type Keys } from '#services/operations/keys.js';
+import type { DocumentStore } from '#store/documents.js';
+import { openDocumentStore } from '#store/lmdb-documents.js';
+
+let folder: string;
+let documents: DocumentStore;
+let now = Date.parse('2026-11-20T12:00:00Z');
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'keys-'));
+  documents = await openDocumentStore({ folder });
+});
+
+afterEach(async () => {
+  await documents.close();
+  await rm(folder, { recursive: true });
+});
+
+const open = async (environment: Parameters<typeof createKeys>[0]['environment'] = []): Promise<Keys> => createKeys({ documents, environment, now: () => now });
+
+test('a key has the published form, is accepted with its scopes, and is kept only as a digest', async () => {
+  const keys = await open();
+  expect(keys.areConfigured()).toBe(false);
+  const { key, record } = await keys.create({ name: 'ci', scopes: ['read', 'run'], expires: null });
+  expect(key).toMatch(/^dvs_[A-Za-z0-9]{12}_[A-Za-z0-9_-]{43}$/);
+  expect(keys.verify(key)).toEqual({ keyId: record.id, scopes: new Set(['read', 'run']) });
+  const secret = key.slice(17);
+  expect(record.sha256).toBe(createHash('sha256').update(secret).digest('hex'));
+  expect(JSON.stringify([keys.list(), await documents.get('key', record.id)])).not.toContain(secret);
+});
+
+test('keys outlive the process that made them', async () => {
+  const { key } = await (await open()).create({ name: 'ci', scopes: ['read'], expires: null });
+  expect((await open()).verify(key)?.scopes).toEqual(new Set(['read']));
+});
+
+test('unknown, wrong, malformed, revoked and expired keys are all nobody', async () => {
+  const keys = await open();
+  const { key, record } = await keys.create({ name: 'a', scopes: ['read'], expires: '2026-11-21T00:00:00.000000+00:00' });
+  const other = issueKey({ name: 'b', scopes: ['read'], expires: null }, now).key;
+  expect(keys.verify(other)).toBeUndefined();
+  expect(keys.verify(`${key.slice(0, 17)}${other.slice(17)}`)).toBeUndefined();
+  for (const text of ['', 'dvs_', key.slice(0, -1), `${key}x`, key.toUpperCase(), `dvs_${record.id}_`]) expect(keys.verify(text)).toBeUndefined();
+  now = Date.parse('2026-11-20T23:59:59.999Z');
+  expect(keys.verify(key)).toBeDefined();
+  now = Date.parse('2026-11-21T00:00:00Z');
+  expect(keys.verify(key)).toBeUndefined();
+});
+
+test('a revoked key stays revoked, and a service whose keys are all revoked is not open', async () => {
+  const { key, record } = await (await open()).create({ name: 'a', scopes: ['admin'], expires: null });
+  const keys = await open();
+  const revoked = await keys.revoke(record.id);
+  expect(keys.verify(key)).toBeUndefined();
+  expect(await keys.revoke(record.id)).toEqual(revoked);
+  expect((await open()).verify(key)).toBeUndefined();
+  expect((await open()).areConfigured()).toBe(true);
+});
+
+test('a key of the environment counts, is listed, and cannot be revoked here', async () => {
+  const { key, record } = issueKey({ name: 'env', scopes: ['data'], expires: null }, now);
+  const keys = await open([{ ...record, created: null }]);
+  expect(keys.areConfigured()).toBe(true);
+  expect(keys.verify(key)?.scopes).toEqual(new Set(['data']));
+  expect(keys.list().map(({ name }) => name)).toEqual(['env']);
+  await expect(keys.revoke(record.id)).rejects.toThrow('DIVISOR_API_KEYS');
+  await expect(keys.revoke('none')).rejects.toThrow('No key has the id none.');
+});

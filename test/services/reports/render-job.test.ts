@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest';
+import { Refusal } from '#domain/refusal.js';
+import { builtInTemplate } from '#domain/reports/built-in.js';
+import type { Attempt } from '#jobs/job-kind.js';
+import type { RenderInput } from '#jobs/tasks.js';
+import { createRenderJob, type RenderPayload } from '#services/reports/render-job.js';
+import type { ArtifactStore } from '#store/artifacts.js';
+import type { DocumentStore } from '#store/documents.js';
+
+const template = builtInTemplate('FACTSHEET-A4', 'CORE');
+const payload: RenderPayload = { render_id: 'r', template, index_id: 'CORE' };
+const artifact = (name: string) => ({ name, bytes: 1, sha256: 'x' });
+
+const run = (version: number) => ({
+  run_id: 'CORE', index_id: 'CORE', name: 'Core', run_at: null, start: '2024-01-02', end: '2024-01-03', run_hash: '', store_content_hash: '', engine_version: '0', request: {},
+  artifacts: { result: artifact('result'), record: artifact('record'), overview: artifact(`overview-${version}`), columns: artifact(`columns-${version}`) },
+});
+
+interface World {
+  /** The stored run at each look-up, null once it is gone; the last one stays. */
+  readonly runs: readonly (object | null)[];
+  readonly hasIndex?: boolean;
+  /** What each attempt to draw does; the last one stays. */
+  readonly draws: readonly ('unreadable' | 'drawn')[];
+}
+
+async function render({ runs, hasIndex = true, draws }: World) {
+  let looked = 0;
+  const drawn: RenderInput[] = [];
+  const documents = {
+    get(kind: string) {
+      if (kind === 'run') {
+        const body = runs[Math.min(looked++, runs.length - 1)];
+        return body === null ? undefined : { id: 'CORE', body, etag: '', updatedAt: '' };
+      }
+      return kind === 'index' && hasIndex ? { id: 'CORE', body: {}, etag: '', updatedAt: '' } : undefined;
+    },
+  } as unknown as DocumentStore;
+  const attempt = {
+    async compute(_: string, input: RenderInput) {
+      drawn.push(input);
+      if (draws[Math.min(drawn.length, draws.length) - 1] === 'unreadable') throw new Refusal('DOCUMENT_UNREADABLE', 'The file is not there.');
+      return { pdf: { bytes: new Uint8Array(3), sha256: 'pdf' }, pages: 2 };
+    },
+    keep: async () => ({ name: 'pdf', bytes: 3, sha256: 'pdf' }),
+  } as unknown as Attempt;
+  const job = createRenderJob({
+    documents,
+    artifacts: { path: ({ name }: { name: string }) => `/${name}` } as unknown as ArtifactStore,
+    markets: { served: () => undefined, current: () => undefined, settled: async () => {}, require: () => { throw new Error('not asked for'); } },
+    states: { staleOf: async () => null, isOtherStore: async () => false },
+    timestamp: () => '2026-11-20T03:05:40.123456+00:00',
+  });
+  return { completion: await job.run(payload, attempt), drawn };
+}
+
+test('a render is made from the run that is the latest when it starts, and written with the end of its job', async () => {
+  const { completion, drawn } = await render({ runs: [run(1)], draws: ['drawn'] });
+  expect(drawn[0]).toMatchObject({ runs: [{ indexId: 'CORE', overview: '/overview-1', columns: '/columns-1' }], market: null, renderedAt: '2026-11-20T03:05:40.123456+00:00' });
+  expect(completion.result).toEqual({
+    value: { render_id: 'r', template_id: 'FACTSHEET-A4', name: 'Factsheet', index_id: 'CORE', blocks: template.blocks.length, bytes: 3, rendered_at: '2026-11-20T03:05:40.123456+00:00', pages: 2 },
+  });
+  const written: unknown[] = [];
+  await completion.effect!({ put: async (kind: string, id: string, body: object) => written.push([kind, id, body]) } as never);
+  expect(written).toMatchObject([['render', 'r', { render_id: 'r', artifact: { name: 'pdf' } }]]);
+});
+
+test('a run that is replaced while it is read is read again', async () => {
+  const { drawn } = await render({ runs: [run(1), run(2)], draws: ['unreadable', 'drawn'] });
+  expect(drawn.map(({ runs }) => runs[0]!.columns)).toEqual(['/columns-1', '/columns-2']);
+});
+
+test('a run whose files are gone though it is still the latest fails the render', async () => {
+  await expect(render({ runs: [run(1)], draws: ['unreadable'] })).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
+});
+
+test('a run that is deleted before the render starts fails it; so does an index', async () => {
+  await expect(render({ runs: [null], draws: ['drawn'] })).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  await expect(render({ runs: [null], hasIndex: false, draws: ['drawn'] })).rejects.toMatchObject({ code: 'INDEX_DELETED' });
+});
+
+test('a run that is deleted while it is read fails the render by what became of it', async () => {
+  await expect(render({ runs: [run(1), null], draws: ['unreadable'] })).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+});

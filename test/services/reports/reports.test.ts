@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { JobStatus } from '#jobs/status.js';
+import { percentText, ratioText } from '#views/report/numbers.js';
+import { readPdf } from '../../views/report/read-pdf.js';
+import { runService, type RunningService } from '../running-service.js';
+
+interface Result {
+  readonly render_id: string;
+  readonly template_id: string;
+  readonly name: string;
+  readonly index_id: string | null;
+  readonly blocks: number;
+  readonly bytes: number;
+  readonly rendered_at: string;
+  readonly pages: number;
+}
+
+const index = (id: string) => ({
+  id, name: `Index ${id}`, calendar: 'XNYS', base_date: '2021-01-04', currency: 'USD', rebalance: { frequency: 'quarterly' },
+  pipeline: { selection: [{ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 12 } }], treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', params: {}, cap: 0.15 } },
+});
+
+let service: RunningService;
+beforeAll(async () => {
+  service = await runService();
+  const made = await service.ask<JobStatus>('POST', '/data/synthetic', { assets: 24, start: '2021-01-04', end: '2022-12-30', seed: 3 });
+  expect((await service.finished(made.body.job_id)).status).toBe('succeeded');
+  for (const id of ['RUN', 'BARE', 'GONE']) expect((await service.ask('PUT', `/indices/${id}`, index(id))).status).toBe(200);
+  for (const id of ['RUN', 'GONE']) {
+    await service.ask('POST', `/analytics/${id}/backtest`, { transaction_cost_bps: 5 });
+    expect((await service.finished(`backtest:${id}`)).status).toBe('succeeded');
+  }
+});
+afterAll(() => service.close());
+
+const blocks = [{ kind: 'header', index_id: 'RUN' }, { kind: 'stat_grid', index_id: 'RUN' }];
+const template = (id: string, rest: object = {}) => ({ template_id: id, name: 'Monthly', blocks, ...rest });
+const put = (id: string, body: object = template(id), headers: Record<string, string> = {}) => service.ask('PUT', `/reports/templates/${id}`, body, headers);
+
+async function rendered(request: object): Promise<Result> {
+  const { status, body } = await service.ask<JobStatus>('POST', '/reports/render', request);
+  expect(status, JSON.stringify(body)).toBe(202);
+  const job = await service.finished(body.job_id);
+  expect(job.error).toBeNull();
+  return job.result as Result;
+}
+
+describe('templates', () => {
+  test('are stored with their defaults, read back as PUT accepts them, listed by id and removed', async () => {
+    const saved = await put('MINE');
+    expect(saved.status).toBe(200);
+    expect(saved.body).toEqual({
+      ...template('MINE'),
+      page: { size: 'A4', orientation: 'portrait', margin: 36 },
+      blocks: [
+        { kind: 'header', title: null, index_id: 'RUN', width: 'full', subtitle: null, stamp: true },
+        { kind: 'stat_grid', title: null, index_id: 'RUN', width: 'full', stats: null, columns: 4, values: null },
+      ],
+    });
+    const read = await service.ask('GET', '/reports/templates/MINE');
+    expect(read).toEqual(saved);
+    expect(await put('MINE', read.body)).toEqual(saved);
+    await put('ALSO', template('ALSO', { blocks: [] }));
+    const listing = (await service.ask<{ templates: { template_id: string }[]; built_in: string[]; skipped: number }>('GET', '/reports/templates')).body;
+    expect(listing.templates.map(({ template_id }) => template_id)).toEqual(['ALSO', 'MINE']);
+    expect(listing).toMatchObject({ built_in: ['FACTSHEET-A4', 'FACTSHEET-LETTER', 'REBALANCE-A4', 'TEARSHEET-A4'], skipped: 0, skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 } });
+    expect((await service.ask('DELETE', '/reports/templates/ALSO')).status).toBe(204);
+    expect(await service.refusal('GET', '/reports/templates/ALSO')).toMatchObject({ status: 404, code: 'TEMPLATE_NOT_FOUND' });
+    expect(await service.refusal('DELETE', '/reports/templates/ALSO')).toMatchObject({ status: 404, code: 'TEMPLATE_NOT_FOUND' });
+  });
+
+  test('are changed under the etag they were read with only', async () => {
+    const { etag } = await put('TAGGED');
+    expect((await service.download('/reports/templates/TAGGED', { headers: { 'if-none-match': etag! } })).status).toBe(304);
+    expect((await put('TAGGED', template('TAGGED', { name: 'Other' }), { 'if-match': '"nothing"' })).status).toBe(412);
+    expect((await put('TAGGED', template('TAGGED', { name: 'Other' }), { 'if-match': etag! })).status).toBe(200);
+    expect((await service.ask('DELETE', '/reports/templates/TAGGED', undefined, { 'if-match': etag! })).status).toBe(412);
+  });
+
+  test('with errors are refused with findings at their paths; warnings come with the answer', async () => {
+    const refusal = await service.refusal('PUT', '/reports/templates/BAD', template('BAD', { blocks: [{ kind: 'pie' }, { kind: 'text' }] }));
+    expect(refusal).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+    expect((refusal.detail!['findings'] as { code: string; path: string }[]).map(({ code, path }) => `${code} ${path}`)).toEqual(['UNKNOWN_BLOCK_KIND blocks[0].kind', 'REQUIRED blocks[1].text']);
+    expect((await put('WARNED', template('WARNED', { author: 'me' }))).body).toMatchObject({ findings: [{ severity: 'warning', code: 'UNKNOWN_FIELD', path: 'author' }] });
+    expect((await service.ask('GET', '/reports/templates/WARNED')).body).not.toHaveProperty('findings');
+    expect(await service.refusal('PUT', '/reports/templates/OTHER', template('MINE'))).toMatchObject({ status: 422, code: 'ID_MISMATCH' });
+  });
+
+  test('that are built in can be read and taken as a beginning, not changed', async () => {
+    const { status, body } = await service.ask<{ blocks: { index_id: unknown }[] }>('GET', '/reports/templates/FACTSHEET-A4');
+    expect(status).toBe(200);
+    expect(body.blocks.every(({ index_id }) => index_id === null)).toBe(true);
+    expect((await put('OWN', { ...body, template_id: 'OWN' })).body).toEqual({ ...body, template_id: 'OWN' });
+    expect(await service.refusal('PUT', '/reports/templates/FACTSHEET-A4', body)).toMatchObject({ status: 422, code: 'TEMPLATE_BUILT_IN' });
+    expect(await service.refusal('DELETE', '/reports/templates/TEARSHEET-A4')).toMatchObject({ status: 422, code: 'TEMPLATE_BUILT_IN' });
+  });
+});
+
+describe('what cannot be rendered is refused before there is a job', () => {
+  const refused = (body: object) => service.refusal('POST', '/reports/render', body);
+
+  test('an unknown template, a built-in without an index, an index without a run', async () => {
+    expect(await refused({ template_id: 'NONE' })).toMatchObject({ status: 404, code: 'TEMPLATE_NOT_FOUND' });
+    expect(await refused({ template_id: 'FACTSHEET-A4' })).toMatchObject({ status: 422, code: 'INDEX_REQUIRED' });
+    expect(await refused({ template_id: 'FACTSHEET-A4', index_id: null })).toMatchObject({ status: 422, code: 'INDEX_REQUIRED' });
+    expect(await refused({ template_id: 'FACTSHEET-A4', index_id: 'NONE' })).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+    expect(await refused({ template_id: 'FACTSHEET-A4', index_id: 'BARE' })).toMatchObject({ status: 404, code: 'RUN_NOT_FOUND' });
+  });
+
+  test('a stored template without blocks, with unbound ones, bound to an index without a run', async () => {
+    await put('EMPTY', template('EMPTY', { blocks: [] }));
+    expect(await refused({ template_id: 'EMPTY', index_id: 'RUN' })).toMatchObject({ status: 409, code: 'TEMPLATE_EMPTY' });
+    await put('UNBOUND', template('UNBOUND', { blocks: [{ kind: 'text', text: 'x' }, { kind: 'chart' }] }));
+    const unbound = await refused({ template_id: 'UNBOUND', index_id: 'RUN' });
+    expect(unbound).toMatchObject({ status: 422, code: 'INDEX_REQUIRED' });
+    expect(unbound.detail!['findings']).toMatchObject([{ code: 'REQUIRED', path: 'blocks[1].index_id' }]);
+    await put('UNRUN', template('UNRUN', { blocks: [...blocks, { kind: 'chart', index_id: 'BARE' }] }));
+    expect(await refused({ template_id: 'UNRUN' })).toMatchObject({ status: 404, code: 'RUN_NOT_FOUND' });
+  });
+
+  test('a body with fields it does not have', async () => {
+    const refusal = await refused({ template_id: 'FACTSHEET-A4', index_id: 'RUN', format: 'docx' });
+    expect(refusal).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+    expect(refusal.detail!['findings']).toMatchObject([{ code: 'UNKNOWN_FIELD', path: 'format' }]);
+  });
+});
+
+describe('renders', () => {
+  test('of a built-in bear its index and print the numbers of the service', async () => {
+    const posted = await service.download('/reports/render', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ template_id: 'TEARSHEET-A4', index_id: 'RUN' }) });
+    const { job_id } = (await posted.json()) as JobStatus;
+    expect(posted.status).toBe(202);
+    expect(posted.headers.get('location')).toBe(`/jobs/${job_id}`);
+    expect(job_id).toMatch(/^render:\d{8}T\d{6}-[0-9a-f]{8}$/);
+    const result = (await service.finished(job_id)).result as Result;
+    expect(result).toMatchObject({ template_id: 'TEARSHEET-A4', name: 'Tear sheet', index_id: 'RUN' });
+    expect(`render:${result.render_id}`).toBe(job_id);
+    expect(result.rendered_at).toMatch(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}\+00:00$/);
+
+    const response = await service.download(`/reports/renders/${result.render_id}`);
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('application/pdf');
+    expect(response.headers.get('content-disposition')).toBe(`inline; filename="TEARSHEET-A4-${result.render_id}.pdf"`);
+    expect(response.headers.get('content-length')).toBe(String(result.bytes));
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(bytes.length).toBe(result.bytes);
+    const etag = response.headers.get('etag')!;
+    expect((await service.download(`/reports/renders/${result.render_id}`, { headers: { 'if-none-match': etag } })).status).toBe(304);
+
+    const { text, pages } = readPdf(bytes);
+    expect(pages.length).toBe(result.pages);
+    const overview = (await service.ask<{ metrics: Record<string, number>; end: string }>('GET', '/analytics/RUN/overview')).body;
+    for (const name of ['total_return', 'annualised_return', 'volatility', 'max_drawdown']) expect(text).toContain(percentText(overview.metrics[name]!));
+    expect(text).toContain(ratioText(overview.metrics['sharpe_ratio']!));
+    expect(text).toContain(`As of ${overview.end}`);
+    const attribution = (await service.ask<{ contributions: { average_weight: number; total_return: number; contribution: number }[] }>('GET', '/analytics/RUN/attribution')).body;
+    for (const row of attribution.contributions.slice(0, 15)) expect(text).toContain([row.average_weight, row.total_return, row.contribution].map(percentText).join(' '));
+    const weights = (await service.ask<{ weights: { identifier: string; weight: number; risk_contribution: number }[]; risk: { volatility: number } }>('GET', '/analytics/RUN/weights?risk=true')).body;
+    for (const { identifier, weight, risk_contribution } of weights.weights) expect(text).toMatch(new RegExp(`^${identifier} .*${percentText(weight)} ${percentText(risk_contribution)} `, 'm'));
+    expect(text).toContain(`${percentText(weights.risk.volatility)} 100.00%`);
+  });
+
+  test('of a stored template bind their blocks themselves', async () => {
+    await put('BOUND');
+    expect(await rendered({ template_id: 'BOUND', index_id: 'BARE' })).toMatchObject({ template_id: 'BOUND', name: 'Monthly', index_id: null, blocks: 2, pages: 1 });
+  });
+
+  test('are there after a restart, and until they are removed', async () => {
+    const { render_id } = await rendered({ template_id: 'REBALANCE-A4', index_id: 'RUN' });
+    await service.restart();
+    const path = `/reports/renders/${render_id}`;
+    const { status, headers } = await service.download(path);
+    expect(status).toBe(200);
+    expect((await service.ask('DELETE', path, undefined, { 'if-match': '"nothing"' })).status).toBe(412);
+    expect((await service.ask('DELETE', path, undefined, { 'if-match': headers.get('etag')! })).status).toBe(204);
+    expect(await service.refusal('GET', path)).toMatchObject({ status: 404, code: 'RENDER_NOT_FOUND' });
+    expect(await service.refusal('DELETE', path)).toMatchObject({ status: 404, code: 'RENDER_NOT_FOUND' });
+  });
+
+  test('that are cancelled leave nothing behind', async () => {
+    const submitted = await Promise.all(Array.from({ length: 6 }, () => service.ask<JobStatus>('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'RUN' })));
+    const last = submitted.at(-1)!.body.job_id;
+    const { status } = (await service.ask<JobStatus>('DELETE', `/jobs/${last}`)).body;
+    expect(status).toBe('cancelled');
+    for (const { body } of submitted.slice(0, -1)) expect((await service.finished(body.job_id)).status).toBe('succeeded');
+    expect(await service.refusal('GET', `/reports/renders/${last.slice('render:'.length)}`)).toMatchObject({ status: 404, code: 'RENDER_NOT_FOUND' });
+  });
+
+  test('whose index is deleted on the way either are finished or fail by its name', async () => {
+    const submitted = await Promise.all(Array.from({ length: 5 }, () => service.ask<JobStatus>('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'GONE' })));
+    expect((await service.ask('DELETE', '/indices/GONE')).status).toBe(200);
+    for (const { body } of submitted) {
+      const { status, error } = await service.finished(body.job_id);
+      expect([`${status} undefined`, 'failed INDEX_DELETED']).toContain(`${status} ${error?.code}`);
+      expect(['succeeded', 'failed']).toContain(status);
+    }
+  });
+});

@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { TaskInput } from '#jobs/tasks.js';
+import { createRunRecords, recordEtag } from '#services/runs/run-records.js';
+import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
+
+const artifact = (name: string) => ({ name, bytes: 1, sha256: `sha of ${name}` });
+const RUN: RunDocument = {
+  run_id: 'CORE', index_id: 'CORE', name: 'Core', run_at: 't', start: '2024-01-02', end: '2024-01-03', run_hash: 'h', store_content_hash: 's', engine_version: '0', request: {},
+  artifacts: { result: artifact('result'), overview: artifact('overview'), columns: artifact('columns') },
+};
+const OLD: RunDocument = { ...RUN, artifacts: { ...RUN.artifacts, record: artifact('record') } };
+const laterRun = (i: number): RunDocument => ({ ...RUN, run_at: `later ${i}` });
+const INPUT = { columns: '/home/columns', files: [{ path: '/home/columns', sha256: 'sha of columns' }], stamp: { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0', extendedFrom: null, fullRunReason: null } };
+
+/** Records as files of a map, of one text per writing, and what was asked of the workers. */
+function records({ fails = 0, isFull = false } = {}) {
+  const asked: (TaskInput<'write-record'> | TaskInput<'run-record'>)[] = [];
+  const files = new Map<string, string>([['record', 'stored']]);
+  const artifacts = {
+    path: ({ name }: { name: string }) => `/home/${name}`,
+    async claim() {
+      if (isFull) throw new Refusal('STORAGE_FULL', 'full');
+      return `file ${asked.length + 1}`;
+    },
+    stream({ name }: ArtifactRef) {
+      if (!files.has(name)) throw new Refusal('DOCUMENT_UNREADABLE', `${name} is gone`);
+      return new Blob([files.get(name)!]).stream();
+    },
+    remove: async (names: readonly string[]) => names.forEach((name) => files.delete(name)),
+  } as unknown as ArtifactStore;
+  const query = (async (_task: string, input: TaskInput<'write-record'> | TaskInput<'run-record'>) => {
+    asked.push(input);
+    if (asked.length <= fails) throw new Error('damaged');
+    const text = `record ${asked.length}`;
+    if (!('path' in input)) return { bytes: new TextEncoder().encode(text), sha256: '' };
+    files.set(input.path.slice('/home/'.length), text);
+    return { bytes: text.length, sha256: '' };
+  }) as Parameters<typeof createRunRecords>[0]['jobs']['query'];
+  const service = createRunRecords({ artifacts, jobs: { query } });
+  return { asked, files, read: async (run: RunDocument) => new Response((await service.read(run)).open()).text(), open: service.read };
+}
+
+test('a record is written by a worker from the columns and the stamp of its run, once while it is kept', async () => {
+  const { read, asked } = records();
+  expect(await Promise.all([read(RUN), read(RUN)])).toEqual(['record 1', 'record 1']);
+  expect(asked).toEqual([{ ...INPUT, path: '/home/file 1' }]);
+  expect([await read(laterRun(1)), await read(RUN)]).toEqual(['record 2', 'record 1']);
+});
+
+test('a length is that of the file and an etag that of the run', async () => {
+  const { open } = records();
+  expect(await open(RUN)).toMatchObject({ length: 'record 1'.length, etag: recordEtag(RUN) });
+});
+
+test('the record read longest ago makes room for others, and whoever opened it before reads it to its end', async () => {
+  const { read, open, files } = records();
+  const opened = await open(RUN);
+  for (let i = 0; i < 31; i++) await read(laterRun(i));
+  await read(RUN);
+  await read(laterRun(31));
+  expect([files.size, files.has('file 1'), files.has('file 2')]).toEqual([1 + 32, true, false]);
+  for (let i = 32; i < 64; i++) await read(laterRun(i));
+  expect(files.has('file 1')).toBe(false);
+  expect(await new Response(opened.open()).text()).toBe('record 1');
+  expect(await read(RUN)).toBe('record 66');
+});
+
+test('a file that somebody removed is written again', async () => {
+  const { read, files } = records();
+  await read(RUN);
+  files.delete('file 1');
+  expect(await read(RUN)).toBe('record 2');
+});
+
+test('a writing that failed is tried again', async () => {
+  const { read } = records({ fails: 1 });
+  await expect(read(RUN)).rejects.toThrow('damaged');
+  expect(await read(RUN)).toBe('record 2');
+});
+
+test('on a full disk a record is read without being written', async () => {
+  const { read, asked, files } = records({ isFull: true });
+  expect([await read(RUN), asked, [...files.keys()]]).toEqual(['record 1', [INPUT], ['record']]);
+});
+
+test('a record that was stored as JSON is upgraded by a worker, under an etag of its own', async () => {
+  const { read, asked } = records();
+  expect(await read(OLD)).toBe('record 1');
+  expect(asked).toEqual([{ ...INPUT, stored: { path: '/home/record', sha256: 'sha of record' }, path: '/home/file 1' }]);
+  expect(recordEtag(OLD)).not.toBe('sha of record');
+});
+
+test('the etag is another one for another file and another stamp', () => {
+  const others = [{ ...RUN, run_at: 'later' }, { ...RUN, engine_version: '1' }, { ...RUN, artifacts: { ...RUN.artifacts, columns: artifact('other') } }];
+  expect(new Set([RUN, ...others].map(recordEtag)).size).toBe(4);
+  expect(recordEtag({ ...RUN })).toBe(recordEtag(RUN));
+});

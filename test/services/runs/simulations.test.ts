@@ -1,0 +1,123 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { RollingRiskView } from '#contract/rolling-risk.js';
+import type { SimulationView } from '#contract/simulations.js';
+import type { JobStatus } from '#jobs/status.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { runService, type RunningService } from '../running-service.js';
+
+let service: RunningService;
+beforeAll(async () => {
+  service = await runService();
+  const folder = join(service.root, 'market');
+  await mkdir(folder, { recursive: true });
+  const random = counterRandom({ seed: 6, stream: 0 });
+  const days = Array.from({ length: 300 }, (_, i) => new Date(Date.UTC(2023, 0, 3 + i))).filter((date) => date.getUTCDay() % 6 !== 0).map((date) => date.toISOString().slice(0, 10));
+  const rows = ['AAA', 'BBB', 'CCC'].flatMap((name) => {
+    let level = 50;
+    return days.map((day) => `${name},${day},${(level = Math.round(level * (1 + 0.0005 + 0.012 * random.normal()) * 1e4) / 1e4)}`);
+  });
+  await writeFile(join(folder, 'market.csv'), `identifier,date,CLOSE\n${rows.join('\n')}\n`);
+  expect((await service.ask('POST', '/data/stores', { store_id: 'market', name: 'Market', kind: 'folder', location: folder, activate: true })).status).toBe(201);
+  const index = {
+    id: 'TRIO', name: 'Trio', calendar: 'XNYS', base_date: '2023-01-03', base_value: 100, currency: 'USD', universe: { kind: 'all' },
+    rebalance: { frequency: 'quarterly' }, pipeline: { selection: [], weighting: { type: 'EqualWeight', params: {} } },
+  };
+  expect((await service.ask('POST', '/indices', index)).status).toBe(200);
+  const run = await service.ask<JobStatus>('POST', '/analytics/TRIO/backtest');
+  expect(await service.finished(run.body.job_id)).toMatchObject({ status: 'succeeded' });
+});
+afterAll(() => service.close());
+
+async function simulated(body?: unknown): Promise<SimulationView> {
+  const { status, body: job } = await service.ask<JobStatus>('POST', '/analytics/TRIO/simulate', body);
+  expect(status, JSON.stringify(job)).toBe(202);
+  const done = await service.finished(job.job_id);
+  expect(done, JSON.stringify(done.error)).toMatchObject({ job_id: 'simulate:TRIO', status: 'succeeded', progress: 1 });
+  return done.result as SimulationView;
+}
+
+describe('rolling risk', () => {
+  test('is that of each window of returns of the run and its index', async () => {
+    const { body } = await service.ask<RollingRiskView>('GET', '/analytics/TRIO/rolling?window=20');
+    const { body: levels } = await service.ask<{ levels: { index: string[]; data: number[] } }>('GET', '/analytics/TRIO/levels');
+    const returns = levels.levels.data.slice(1).map((level, t) => level / levels.levels.data[t]! - 1);
+    expect(body).toMatchObject({ index_id: 'TRIO', window: 20, half_life: null });
+    expect(body.risk.index[0]).toBe(levels.levels.index[20]);
+    expect(body.risk.index.at(-1)).toBe(levels.levels.index.at(-1));
+    body.risk.data.forEach((row, k) => {
+      const window = returns.slice(k, k + 20);
+      const mean = window.reduce((a, b) => a + b, 0) / 20;
+      const volatility = Math.sqrt((252 * window.reduce((a, b) => a + (b - mean) ** 2, 0)) / 19);
+      expect(row[0]).toBeCloseTo(volatility, 10);
+      expect(row[1]).toBeCloseTo(volatility, 10); // free of costs, the run is its index
+      expect(row[2]).toBeCloseTo(0, 7);
+      expect(row.slice(3)).toEqual([expect.closeTo(1, 8), expect.closeTo(1, 8)]);
+    });
+  });
+
+  test('by a half-life begins with the twentieth return', async () => {
+    const { body } = await service.ask<RollingRiskView>('GET', '/analytics/TRIO/rolling?half_life=10');
+    const { body: levels } = await service.ask<{ levels: { index: string[] } }>('GET', '/analytics/TRIO/levels');
+    expect(body).toMatchObject({ window: null, half_life: 10 });
+    expect(body.risk.index[0]).toBe(levels.levels.index[20]);
+  });
+
+  test('is refused with both memories and without a run', async () => {
+    expect(await service.refusal('GET', '/analytics/TRIO/rolling?window=20&half_life=10')).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+    expect(await service.refusal('GET', '/analytics/NONE/rolling')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+    expect((await service.ask<RollingRiskView>('GET', '/analytics/TRIO/rolling?window=2000')).body.risk.index).toEqual([]);
+  });
+});
+
+describe('a simulation', () => {
+  test('looks ahead from the end of the run on the sessions of its calendar', async () => {
+    const view = await simulated({ horizon: 40, paths: 5000, percentiles: [0.1, 0.5, 0.9] });
+    expect(view).toMatchObject({ index_id: 'TRIO', method: 'block_bootstrap', horizon: 40, paths: 5000, seed: 0, factor_share: null, precision: 'float64' });
+    expect(view.levels.columns).toEqual(['0.1', '0.5', '0.9']);
+    expect(view.levels.index).toHaveLength(41);
+    expect(view.levels.index[0]).toBe(view.observed_end);
+    expect(view.levels.index).not.toContain('2023-11-23'); // Thanksgiving
+    expect(view.levels.data[0]).toEqual([100, 100, 100]);
+    expect(view.total_return.percentiles['0.1']! < view.total_return.percentiles['0.9']!).toBe(true);
+    expect(view.max_drawdown.maximum).toBeLessThanOrEqual(0);
+  });
+
+  test('has a column for each percentile once, in the order asked for', async () => {
+    const { levels, total_return: total } = await simulated({ horizon: 3, paths: 100, percentiles: [0.9, 0.1, 0.9] });
+    expect(levels.columns).toEqual(['0.9', '0.1']);
+    expect(levels.data.every((row) => row.length === 2)).toBe(true);
+    expect(Object.keys(total.percentiles).toSorted()).toEqual(['0.1', '0.9']);
+  });
+
+  test('has the volatility of the run', async () => {
+    const { body } = await service.ask<{ metrics: { volatility: number } }>('GET', '/analytics/TRIO/overview');
+    expect((await simulated({ horizon: 5, paths: 100 })).volatility).toBeCloseTo(body.metrics.volatility, 12);
+  });
+
+  test('is the same bytes when asked again and others with another seed', async () => {
+    const first = await simulated({ horizon: 20, paths: 3000, seed: 7 });
+    await simulated({ horizon: 20, paths: 3000, seed: 8 });
+    expect(await simulated({ horizon: 20, paths: 3000, seed: 7 })).toEqual(first);
+    expect((await simulated({ horizon: 20, paths: 3000, seed: 8 })).total_return).not.toEqual(first.total_return);
+  });
+
+  test('by a factor model has the variance that the model gives the weights', async () => {
+    const view = await simulated({ method: 'gaussian_factor', horizon: 21, paths: 20_000, factors: 2 });
+    expect(view.factor_share! > 0 && view.factor_share! <= 1).toBe(true);
+    const expected = view.volatility * Math.sqrt(21 / 252);
+    expect(Math.abs(view.total_return.deviation / expected - 1)).toBeLessThan(0.05);
+  });
+
+  test('without a body takes the defaults', async () => {
+    expect(await simulated()).toMatchObject({ horizon: 252, paths: 10_000, shortfall: { level: 1 } });
+  });
+
+  test('is refused without a run, beyond its limits, and past the knowledge of its calendar', async () => {
+    expect(await service.refusal('POST', '/analytics/NONE/simulate')).toMatchObject({ status: 404, code: 'INDEX_NOT_FOUND' });
+    expect(await service.refusal('POST', '/analytics/TRIO/simulate', { paths: 2_000_000 })).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+    const long = await service.ask<JobStatus>('POST', '/analytics/TRIO/simulate', { block: 400, horizon: 500 });
+    expect(await service.finished(long.body.job_id)).toMatchObject({ status: 'failed', error: { code: 'RISK_INSUFFICIENT_DATA' } });
+  });
+});

@@ -198,15 +198,15 @@ test('only files that have come or changed are read again, and tables of which n
     const files = await listed();
     const digests = labels(files).map((label) => ({ label, bytes: 1, sha256: '' }));
     const known = knownFiles(files, digests, Date.parse(AT));
-    expect(unreadFiles(files, known)).toMatchObject({ kept: ['reference', 'corporate_actions', 'universes'], files: { market: [], reference: [], corporate_actions: [], universes: [] } });
+    expect(unreadFiles(files, known)).toMatchObject({ kept: ['reference', 'corporate_actions', 'universes', 'series'], files: { market: [], reference: [], corporate_actions: [], universes: [] } });
 
     await write({ ...bars('2024-01-03', ['A,2024-01-03,10']), 'reference/2.csv': 'identifier\nC\n' });
     const later = unreadFiles(await listed(), known);
-    expect([labels(later.files), later.kept]).toEqual([['market/2024-01-03.csv', 'reference/1.csv', 'reference/2.csv'], ['corporate_actions', 'universes']]);
+    expect([labels(later.files), later.kept]).toEqual([['market/2024-01-03.csv', 'reference/1.csv', 'reference/2.csv'], ['corporate_actions', 'universes', 'series']]);
 
     // A file that was written the moment before it was read may have been written again in the same tick of the clock.
     const { changedAt } = files.market[0]!;
-    expect(unreadFiles(files, knownFiles(files, digests, changedAt + 1000))).toMatchObject({ files, unchanged: [], kept: ['universes'] });
+    expect(unreadFiles(files, knownFiles(files, digests, changedAt + 1000))).toMatchObject({ files, unchanged: [], kept: ['universes', 'series'] });
     expect(unreadFiles(files, knownFiles(files, digests, changedAt + 60_000)).unchanged).toHaveLength(4);
   }));
 

@@ -6,6 +6,7 @@ import { readIndex } from '#domain/documents/validate-index.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { withSeries } from '#domain/market/with-series.js';
 import { Refusal } from '#domain/refusal.js';
+import { equalWeight } from '#domain/rules/weighting/equal-weight.js';
 import { firstAtLeast } from '#domain/search.js';
 import type { ComparedWith } from '#jobs/tasks.js';
 import type { Engine } from '#kernels/engines/engine.js';
@@ -67,7 +68,7 @@ function heldAlone(market: MarketData, identifier: string, { calendar: code, cur
   const id = identifier.replaceAll(/[^\w-]/g, '-');
   const body = {
     id, name: identifier, calendar: code, currency, base_date: formatDay(base), universe: { kind: 'list', identifiers: [identifier] }, rebalance: { frequency: 'none' },
-    pipeline: { weighting: { type: 'EqualWeight' }, treatment: { ...treatment, dividends: variant } },
+    pipeline: { weighting: { type: equalWeight.type }, treatment: { ...treatment, dividends: variant } },
   };
   return readIndex(body)!; // one that satisfies its schema
 }

@@ -82,7 +82,7 @@ function sentence({ blas, blasName, wasm, sweep }: Limits): string {
 function keep(run: Kept): void {
   mkdirSync(results, { recursive: true });
   const file = `${results}${run.date}-node${run.node.slice(1).split('.')[0]}.json`;
-  const earlier = readKept(file)?.timings ?? [];
+  const earlier = readChecked(file)?.timings ?? [];
   const again = new Set(run.timings.map(keyOf));
   const merged = [...earlier.filter((timing) => !again.has(keyOf(timing))), ...run.timings];
   writeFileSync(file, `${JSON.stringify({ ...run, timings: merged }, null, 1)}\n`);
@@ -91,10 +91,10 @@ function keep(run: Kept): void {
 
 function latest(): Kept | undefined {
   const files = readdirSync(results, { encoding: 'utf8' }).filter((name) => name.endsWith('.json')).toSorted();
-  return files.length === 0 ? undefined : readKept(`${results}${files.at(-1)}`);
+  return files.length === 0 ? undefined : readChecked(`${results}${files.at(-1)}`);
 }
 
-function readKept(file: string): Kept | undefined {
+function readChecked(file: string): Kept | undefined {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as Kept; // written by `keep`
   } catch {

@@ -11,23 +11,23 @@ import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { formatDay } from '#domain/days.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
-import type { KeptRun, Task, TaskControl, TaskInput, TaskOutput } from '#jobs/tasks.js';
+import type { ResumableRun, Task, TaskControl, TaskInput, TaskOutput } from '#jobs/tasks.js';
 import type { RunStamp } from '#views/provenance-json.js';
 import { snapshotsText, writeOverview, writeResult } from '#views/run-json.js';
 import { outputBytes } from './hand-over.js';
-import { goOnFrom, keepState, snapshotsBehind } from './kept-run.js';
+import { resumeStored, checkpointBytes, snapshotsBehind } from './resume-run.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 
-/** A backtest: the stored run gone on with where that gives the same, else a whole one. The definition run, simulated, measured and serialised once; its record is written when it is read. */
+/** A backtest: the stored run extended where that gives the same, else a whole one. The definition run, simulated, measured and serialised once; its record is written when it is read. */
 export const backtest: Task<'backtest'> = (input, control) => onEngine((engine) => runOn(engine, input, control));
 
 function runOn(engine: Engine, input: TaskInput<'backtest'>, control: TaskControl): TaskOutput<'backtest'> {
-  const { kept = null } = input;
-  if (kept === null || typeof kept === 'string') return wholeRun(engine, input, control, kept);
+  const { stored = null } = input;
+  if (stored === null || typeof stored === 'string') return wholeRun(engine, input, control, stored);
   try {
-    return extendedRun(engine, { ...input, kept }, control);
+    return extendedRun(engine, { ...input, stored }, control);
   } catch (thrown) {
     if (thrown instanceof CannotResume) return wholeRun(engine, input, control, thrown.reason);
     throw thrown;
@@ -38,7 +38,7 @@ function wholeRun(engine: Engine, input: TaskInput<'backtest'>, control: TaskCon
   const { plan, engineVersion, market: handle } = input;
   const { outputs, run, written, runHash, storeContentHash, runAt, start, end } = runForStore(engine, { ...input, extension: { extendedFrom: null, fullRunReason } }, control);
   const { result, snapshots, overview, columns } = outputs;
-  const state = keepState({ plan, engineVersion, handle, market: openedMarket(handle), checkpoint: checkpointOf(run), snapshots: snapshotsBehind(written, snapshots.text.length) });
+  const state = checkpointBytes({ plan, engineVersion, handle, market: openedMarket(handle), checkpoint: checkpointOf(run), snapshots: snapshotsBehind(written, snapshots.text.length) });
   return {
     result: outputBytes(result),
     snapshots: { at: snapshots.at, text: outputBytes(snapshots.text) },
@@ -47,17 +47,17 @@ function wholeRun(engine: Engine, input: TaskInput<'backtest'>, control: TaskCon
     checkpoint: state && outputBytes(state),
     runAt, start, end, runHash, storeContentHash, fullRunReason,
     extendedFrom: null,
-    begun: 0,
+    earlierFiles: 0,
   };
 }
 
-function extendedRun(engine: Engine, { market: handle, plan, engineVersion, kept }: TaskInput<'backtest'> & { readonly kept: KeptRun }, control: TaskControl): TaskOutput<'backtest'> {
-  const run = goOnFrom({ engine, handle, plan, engineVersion, kept }, control);
+function extendedRun(engine: Engine, { market: handle, plan, engineVersion, stored }: TaskInput<'backtest'> & { readonly stored: ResumableRun }, control: TaskControl): TaskOutput<'backtest'> {
+  const run = resumeStored({ engine, handle, plan, engineVersion, run: stored }, control);
   const { summary, columns } = run;
   const extension = { extendedFrom: formatDay(run.extendedFrom), fullRunReason: null };
   const stamp = { ...stampOf({ plan, engineVersion, market: handle }), ...extension };
   const written = writeResult(summary, stamp, run.snapshots);
-  const state = run.keep(written);
+  const state = run.checkpointOf(written);
   return {
     result: outputBytes(written.bytes),
     snapshots: { at: written.snapshots.from, text: null },
@@ -69,13 +69,13 @@ function extendedRun(engine: Engine, { market: handle, plan, engineVersion, kept
     end: formatDay(summary.days.at(-1)!),
     runHash: stamp.runHash,
     storeContentHash: handle.contentHash,
-    begun: run.earlierFiles,
+    earlierFiles: run.earlierFiles,
     ...extension,
   };
 }
 
 /** A run to be made, stamped as new unless a stamp is given. */
-export type RunOrder = Omit<TaskInput<'backtest'>, 'kept'> & { readonly stamp?: RunStamp; readonly extension?: Pick<RunStamp, 'extendedFrom' | 'fullRunReason'> };
+export type RunOrder = Omit<TaskInput<'backtest'>, 'stored'> & { readonly stamp?: RunStamp; readonly extension?: Pick<RunStamp, 'extendedFrom' | 'fullRunReason'> };
 
 /** Runs a plan and serialises everything that is stored of it. */
 export function runForStore(engine: Engine, { market: handle, plan, engineVersion, stamp: given, extension = {} }: RunOrder, control: TaskControl) {

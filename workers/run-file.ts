@@ -6,7 +6,7 @@ import type { ReadRange } from '#domain/backtest/run-file/segments.js';
 import { Refusal } from '#domain/refusal.js';
 
 /**
- * Opens a column file, lets `use` read ranges of it, and of those beside it that it begins in, and closes all of them.
+ * Opens a column file, lets `use` read ranges of it, and of the earlier ones beside it, and closes all of them.
  * @throws Refusal DOCUMENT_UNREADABLE when a file is gone or is not that of a run
  */
 export function withRunFile<T>(path: string, use: (columns: RunColumns) => T): T {
@@ -17,7 +17,7 @@ export function withRunFile<T>(path: string, use: (columns: RunColumns) => T): T
     return (start, end, room) => readRange(file, start, end, room);
   };
   try {
-    return use(openColumns(reader(path), (begun) => reader(join(dirname(path), begun))));
+    return use(openColumns(reader(path), (earlier) => reader(join(dirname(path), earlier))));
   } finally {
     files.forEach((file) => closeSync(file));
   }
@@ -85,7 +85,7 @@ export function hashFile(path: string): string | null {
   try {
     file = openSync(path, 'r');
   } catch {
-    return null; // What has no hash is what a reconciliation tells.
+    return null; // What has no hash is what a reconciliation reports.
   }
   try {
     const hash = createHash('sha256');

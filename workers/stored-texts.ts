@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Refusal } from '#domain/refusal.js';
-import type { KeptFile, Task } from '#jobs/tasks.js';
+import type { HashedFile, Task } from '#jobs/tasks.js';
 import { upgradedResult } from '#views/run-json.js';
 import { answerBytes } from './hand-over.js';
 
@@ -9,7 +9,7 @@ import { answerBytes } from './hand-over.js';
 export const upgradeResult: Task<'upgrade-result'> = async (file) => answerBytes(JSON.stringify(upgradedResult(readJson(file))));
 
 /** The value of a stored text. @throws Refusal DOCUMENT_UNREADABLE when it is gone or has another content than was written */
-export function readJson({ path, sha256 }: KeptFile): unknown {
+export function readJson({ path, sha256 }: HashedFile): unknown {
   let bytes: Uint8Array;
   try {
     bytes = readFileSync(path);

@@ -9,7 +9,7 @@ import { formatDay } from '#domain/days.js';
 import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.js';
 import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
-import type { BacktestInput, BacktestOutput, KeptRun } from '#jobs/tasks.js';
+import type { BacktestInput, BacktestOutput, ResumableRun } from '#jobs/tasks.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { digestContent } from '#market/content/content.js';
 import { backtest } from '#workers/backtest.js';
@@ -73,16 +73,16 @@ async function measure({ title, market: whole, plan }: Case): Promise<void> {
   const times: Record<Sort, number[]> = { held: [], rebalanced: [], many: [] };
   const others: string[] = [];
   let bytes = 0;
-  let begun: readonly string[] = [];
+  let earlier: readonly string[] = [];
   const add = async (row: number, sort: Sort): Promise<void> => {
     const market = await versionOf(row + 1);
-    const kept = keep(stored!, row, begun);
-    const { output, milliseconds } = await timed({ market, plan, engineVersion: 'bench', kept });
+    const run = store(stored!, row, earlier);
+    const { output, milliseconds } = await timed({ market, plan, engineVersion: 'bench', stored: run });
     if (output.extendedFrom === null) others.push(`${output.fullRunReason} in ${milliseconds.toFixed(0)} ms`);
     else times[sort].push(milliseconds);
     bytes = [output.result, output.snapshots.text, output.overview, output.columns, output.checkpoint].reduce((sum, file) => sum + (file?.bytes.length ?? 0), 0);
     stored = output;
-    begun = kept.begunNames.slice(0, output.begun);
+    earlier = run.fileNames.slice(0, output.earlierFiles);
   };
   for (const row of rebalanced) {
     if (row - HELD - 1 > begin) await add(row - HELD - 1, 'many');
@@ -90,7 +90,7 @@ async function measure({ title, market: whole, plan }: Case): Promise<void> {
     await add(row, 'rebalanced');
   }
   const least = Math.min(...wholeTimes).toFixed(0);
-  console.log(`${NAMES} names x ${begin + 1} sessions, ${title}: ${(bytes / 1e6).toFixed(1)} MB written for one day, the whole in ${least} ms of the thread${others.length > 0 ? `; not gone on with: ${others.join(', ')}` : ''}`);
+  console.log(`${NAMES} names x ${begin + 1} sessions, ${title}: ${(bytes / 1e6).toFixed(1)} MB written for one day, the whole in ${least} ms of the thread${others.length > 0 ? `; not extended: ${others.join(', ')}` : ''}`);
   console.log(`  a day without a rebalance        ${sentence(times.held)}`);
   console.log(`  a day with one                   ${sentence(times.rebalanced)}`);
   console.log(`  the ${String(rebalanced[1]! - rebalanced[0]! - HELD - 1).padStart(2)} days between, at once     ${sentence(times.many)}`);
@@ -112,15 +112,15 @@ function rebalanceRows({ columns: { bytes } }: BacktestOutput): number[] {
   return rebalances.map(({ at }) => at).filter((at) => at > SESSIONS + HELD).slice(0, REBALANCES);
 }
 
-/** Files of a stored run as the service keeps them, with those that its columns begin in. */
-function keep(run: BacktestOutput, day: number, begun: readonly string[]): KeptRun {
+/** Files of a stored run as the service stores them, with the earlier ones of its columns. */
+function store(run: BacktestOutput, day: number, earlier: readonly string[]): ResumableRun {
   const write = (name: string, file: { readonly bytes: Uint8Array; readonly sha256: string }) => {
     const path = join(folder, `${name}-${day}`);
     writeFileSync(path, file.bytes);
     return { path, sha256: file.sha256 };
   };
   const columns = write('columns', run.columns);
-  return { columns: columns.path, checkpoint: write('checkpoint', run.checkpoint!), result: write('result', run.result).path, begunNames: [...begun, `columns-${day}`], planReason: 'definition_changed' };
+  return { columns: columns.path, checkpoint: write('checkpoint', run.checkpoint!), result: write('result', run.result).path, fileNames: [...earlier, `columns-${day}`], planReason: 'definition_changed' };
 }
 
 async function timed(input: BacktestInput): Promise<{ readonly output: BacktestOutput; readonly milliseconds: number }> {

@@ -109,11 +109,11 @@ const provenance = {
   extended_from: z
     .string()
     .nullable()
-    .meta({ description: 'Last date of the stored run that this one went on with; the same numbers as running the whole. Null for a run made whole.' }),
+    .meta({ description: 'Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole.' }),
   full_run_reason: z
     .enum(FULL_RUN_REASON_NAMES)
     .nullable()
-    .meta({ description: 'Why a run was stored but not gone on with. Null when it was, or nothing was stored.' }),
+    .meta({ description: 'Why a stored run was not extended. Null when it was, or nothing was stored.' }),
 };
 
 const gapsAndPricing = {

@@ -39,7 +39,7 @@ export interface Tasks {
   /** The same as a file of its own. */
   'write-record': { input: RunRecordInput & { readonly path: string }; output: WrittenFile };
   /** The result of a backtest that an earlier version stored, with the members of today. */
-  'upgrade-result': { input: KeptFile; output: AnswerBytes };
+  'upgrade-result': { input: HashedFile; output: AnswerBytes };
   /** Index levels of a stored run. */
   'run-levels': { input: { readonly columns: string }; output: RunLevels };
   /** What an index would consist of on a day: a PreviewResponse as JSON. */
@@ -289,38 +289,38 @@ export interface BacktestInput {
   readonly market: MarketHandle;
   readonly plan: BacktestPlan;
   readonly engineVersion: string;
-  /** The stored run to go on with where that gives the same, or why there is none. */
-  readonly kept?: KeptRun | FullRunReason | null;
+  /** The stored run to extend where that gives the same, or why there is none. */
+  readonly stored?: ResumableRun | FullRunReason | null;
 }
 
-/** A stored run as a task goes on with it: paths of its files, and the hash of the one that tells what the others have to be. Its snapshots are not read. */
-export interface KeptRun {
+/** A stored run as a task extends it: paths of its files, and the hash of the one that says what the others have to be. Its snapshots are not read. */
+export interface ResumableRun {
   readonly columns: string;
-  readonly checkpoint: KeptFile;
+  readonly checkpoint: HashedFile;
   readonly result: string;
-  /** Names that the files which its columns begin in, and at last that which they lie in, will have beside those of the new run. */
-  readonly begunNames: readonly string[];
+  /** Names that the earlier files of its columns, and at last the newest, will have beside those of the new run. */
+  readonly fileNames: readonly string[];
   /** Why it is not extended where it is of another plan. */
   readonly planReason: FullRunReason;
 }
 
-export interface KeptFile {
+export interface HashedFile {
   readonly path: string;
   readonly sha256: string;
 }
 
 export interface BacktestOutput {
-  /** What it takes to go on with the run; null where that is not known. */
+  /** What it takes to extend the run; null where that is not known. */
   readonly checkpoint: OutputBytes | null;
-  /** Last date of the stored run that was gone on with, YYYY-MM-DD. Null for a run made whole. */
+  /** Last date of the stored run that was extended, YYYY-MM-DD. Null for a run made whole. */
   readonly extendedFrom: string | null;
-  /** How many of the files of the stored run, in the order of their names, the columns begin in. */
-  readonly begun: number;
-  /** Why a stored run was not gone on with; null when it was, or there was none. */
+  /** How many of the files of the stored run, in the order of their names, hold segments of the columns. */
+  readonly earlierFiles: number;
+  /** Why a stored run was not extended; null when it was, or there was none. */
   readonly fullRunReason: FullRunReason | null;
-  /** BacktestRunResult as JSON, without the snapshots that are kept by themselves. */
+  /** BacktestRunResult as JSON, without the snapshots that are stored by themselves. */
   readonly result: OutputBytes;
-  readonly snapshots: KeptSnapshots;
+  readonly snapshots: InsetSnapshots;
   /** OverviewView as JSON. */
   readonly overview: OutputBytes;
   /** Columns that the views and the record are read from: see `#domain/backtest/run-file/read.js`. */
@@ -335,11 +335,11 @@ export interface BacktestOutput {
   readonly storeContentHash: string;
 }
 
-/** Snapshots that belong into the result, megabytes that a run gone on with has as it found them. */
-export interface KeptSnapshots {
+/** Snapshots that belong into the result, megabytes that an extended run shares with the stored one. */
+export interface InsetSnapshots {
   /** Position in the result that they come before. */
   readonly at: number;
-  /** Null where they are those of the stored run that was gone on with. */
+  /** Null where they are those of the stored run. */
   readonly text: OutputBytes | null;
 }
 
@@ -353,9 +353,9 @@ export interface RunRecordInput {
   /** Path of the columns. */
   readonly columns: string;
   /** The files they are in with the hashes recorded when they were written. */
-  readonly files: readonly KeptFile[];
+  readonly files: readonly HashedFile[];
   /** The record as JSON, of runs of 0.1.0, whose columns have none. */
-  readonly stored?: KeptFile;
+  readonly stored?: HashedFile;
   /** What stands beside the numbers of the run. */
   readonly stamp: RunProvenance & { readonly runAt: string };
 }

@@ -31,9 +31,9 @@ export function withInset(bytes: Uint8Array, { at, text }: { readonly at: number
   return whole;
 }
 
-/** The snapshots of a result: those that are kept by themselves, text that is there already, and what comes behind it. */
+/** The snapshots of a result: those that are stored by themselves, text that is there already, and what comes behind it. */
 export interface ResultSnapshots {
-  /** Bytes of those kept by themselves. */
+  /** Bytes of those stored by themselves. */
   readonly before: number;
   /** Text of those behind them, with its commas. */
   readonly behind: Uint8Array;
@@ -44,7 +44,7 @@ export interface ResultSnapshots {
   readonly identifiers: readonly string[];
 }
 
-/** Where snapshots lie in what is written of a result, without brackets: those kept by themselves belong before them. */
+/** Where snapshots lie in what is written of a result, without brackets: those stored by themselves belong before them. */
 export interface SnapshotsPlace {
   readonly from: number;
   readonly to: number;

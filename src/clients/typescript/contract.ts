@@ -267,9 +267,9 @@ export interface BacktestResultSummary {
   readonly store_content_hash: string;
   /** Version of the engine that computed it. */
   readonly engine_version: string;
-  /** Last date of the stored run that this one went on with; the same numbers as running the whole. Null for a run made whole. */
+  /** Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole. */
   readonly extended_from: string | null;
-  /** Why a run was stored but not gone on with. Null when it was, or nothing was stored. */
+  /** Why a stored run was not extended. Null when it was, or nothing was stored. */
   readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'parted' | 'rewritten' | null;
 }
 
@@ -308,9 +308,9 @@ export interface BacktestRunResult {
   readonly store_content_hash: string;
   /** Version of the engine that computed it. */
   readonly engine_version: string;
-  /** Last date of the stored run that this one went on with; the same numbers as running the whole. Null for a run made whole. */
+  /** Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole. */
   readonly extended_from: string | null;
-  /** Why a run was stored but not gone on with. Null when it was, or nothing was stored. */
+  /** Why a stored run was not extended. Null when it was, or nothing was stored. */
   readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'parted' | 'rewritten' | null;
 }
 

@@ -20,7 +20,7 @@ export interface BacktestPlan {
 /** The body of `POST /analytics/{index_id}/backtest`, with what was not given filled in from the strategy or the defaults. */
 export type BacktestRequest = Readonly<BacktestFields>;
 
-/** How a strategy trades, beside what every backtest is told. */
+/** How a strategy trades, beside what every backtest is given. */
 export type StrategyTerms = Readonly<Pick<StrategyDocument, 'rebalance' | 'drift_tolerance' | 'exposure'>> & {
   /** Rows of the constraint set that targets are solved under; absent without one. */
   readonly constraints?: readonly ConstraintRow[];

@@ -6,9 +6,9 @@ import { variantOn } from '../market/price-basis.js';
 import { formatDay, type Day } from '../days.js';
 import { Refusal } from '../refusal.js';
 
-/** What result and overview tell of a run beside its compositions: of one that was made whole, or gone on with. */
+/** What result and overview have of a run beside its compositions, made whole or extended. */
 export interface RunSummary extends Pick<Run, 'plan' | 'days' | 'level' | 'indexLevel' | 'returns' | 'drawdown' | 'annualReturns' | 'metrics' | 'totalCosts' | 'findings' | 'rebalancesWithin'> {
-  /** Return of its index, as the prices of the market tell it. */
+  /** Return of its index, as the prices of the market have it. */
   readonly variant: ReturnVariant;
   readonly benchmark: Pick<BenchmarkRun, 'reference' | 'variant' | 'relative'> | null;
   /** Whose positions the columns of the gaps are. */

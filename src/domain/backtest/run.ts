@@ -57,11 +57,11 @@ export interface Run {
   /** Trades of the portfolio at carried prices, by the session of each of its rebalances. */
   readonly staleFills: ReadonlyMap<number, StaleFills>;
   readonly findings: readonly Finding[];
-  /** Level of the index by return variant, on the dates of the index book; null where the prices of the market cannot tell it. */
+  /** Level of the index by return variant, on the dates of the index book; null where the prices of the market have another basis. */
   readonly variants: Readonly<Record<ReturnVariant, VariantLevel | null>>;
   /** Level of the index on its weights before capping, on the dates of the index book; null without a cap. */
   readonly uncapped: Float64Array | null;
-  /** What it takes to go on after its last date, beside the ends of its books. */
+  /** What it takes to resume it after its last date, beside the ends of its books. */
   readonly remains: RunRemains;
 }
 
@@ -71,7 +71,7 @@ export interface VariantLevel {
   readonly divisor: Float64Array;
 }
 
-/** What is left when a run ends, of what its results do not tell. */
+/** What is left when a run ends, of what its results do not have. */
 export interface RunRemains {
   /** Ends of the books that were simulated for their levels alone. */
   readonly variants: Readonly<Partial<Record<ReturnVariant, BriefEnd>>>;
@@ -82,7 +82,7 @@ export interface RunRemains {
   readonly solves: DecisionMemory | null;
 }
 
-/** Findings of a run by what found them, in the order in which they are told. */
+/** Findings of a run by what found them, in the order in which they are reported. */
 export interface FindingGroups {
   readonly decisions: readonly Finding[];
   readonly solves: readonly Finding[];
@@ -135,7 +135,7 @@ export function runBacktest(input: RunInput): Run {
     totalCosts: simulated.totalCosts,
     rebalancesWithin: rebalances.filter(({ session }) => session >= from).length,
     gaps: gapsWithin([index.book, portfolio], from),
-    findings: toldFindings(findings, [...assumptions, ...staleFindings(stale)]),
+    findings: reportedFindings(findings, [...assumptions, ...staleFindings(stale)]),
     variants,
     uncapped: uncapped && uncapped.value,
     remains: { variants: ends, uncapped: uncapped && briefEnd(uncapped), findings, stale, solves: simulated.solves },
@@ -340,8 +340,8 @@ export function findingGroups({ decisions, solves, index, portfolio }: FindingsI
   return { decisions, solves, indexExits: exits(index), portfolioExits: exits(portfolio), rights };
 }
 
-/** Findings as they are told: each once, and so many at most. @param assumptions of the market, told first */
-export function toldFindings({ decisions, solves, indexExits, portfolioExits, rights }: FindingGroups, assumptions: readonly Finding[]): Finding[] {
+/** Findings as they are reported: each once, and so many at most. @param assumptions of the market, reported first */
+export function reportedFindings({ decisions, solves, indexExits, portfolioExits, rights }: FindingGroups, assumptions: readonly Finding[]): Finding[] {
   const warnings = new Map<string, Finding>();
   for (const finding of [...assumptions, ...decisions, ...solves, ...indexExits, ...portfolioExits, ...rights]) warnings.set(`${finding.code} ${finding.path} ${finding.message}`, finding);
   const all = [...warnings.values()];

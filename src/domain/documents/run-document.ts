@@ -25,9 +25,9 @@ export const RunDocument = z.strictObject({
   /** Currency that the store declared; null where it declared none, absent in runs stored before it could. */
   declared_currency: CurrencyCode.nullable().optional(),
   engine_version: z.string(),
-  /** Last date of the stored run that it goes on with; null or absent for a run made whole. */
+  /** Last date of the stored run that it extends; null or absent for a run made whole. */
   extended_from: z.string().nullable().optional(),
-  /** Why a stored run was not gone on with; null or absent when it was, or there was none. */
+  /** Why a stored run was not extended; null or absent when it was, or there was none. */
   full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().optional(),
   request: z.unknown(),
   /** The request as it was sent, before a strategy filled it in; absent in runs of an index, and of strategies before it was remembered. */
@@ -39,11 +39,11 @@ export const RunDocument = z.strictObject({
     record: Artifact.optional(),
     overview: Artifact,
     columns: Artifact,
-    /** The files that the columns begin in, of a run that goes on with a stored one. */
+    /** Earlier files with segments of the columns, of an extended run. */
     begun: z.array(Artifact).optional(),
     /** The only one of them, in runs from before there could be several. */
     base: Artifact.optional(),
-    /** What it takes to go on with the run. */
+    /** What it takes to extend the run. */
     checkpoint: Artifact.optional(),
     /** The plan it was made from, so that it can be made again. */
     plan: Artifact.optional(),

@@ -14,7 +14,7 @@ import type { ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import type { RenderPayload } from './render-job.js';
-import { begunFiles, requireRun } from '../runs/run-documents.js';
+import { earlierFiles, requireRun } from '../runs/run-documents.js';
 
 export interface ReportsDependencies {
   readonly documents: DocumentStore;
@@ -103,7 +103,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         ident: renderId,
         payload: { render_id: renderId, template, index_id: isBuiltIn(template.template_id) ? request.index_id : null },
         request,
-        estimatedBytes: DRAWING_BYTES + runs.flatMap((run) => [run.artifacts.columns, ...begunFiles(run)]).reduce((sum, { bytes }) => sum + bytes, 0),
+        estimatedBytes: DRAWING_BYTES + runs.flatMap((run) => [run.artifacts.columns, ...earlierFiles(run)]).reduce((sum, { bytes }) => sum + bytes, 0),
         message: 'waiting to be drawn',
         origin,
       });

@@ -7,11 +7,11 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
-import type { KeptRun, TaskInput, TaskOutput } from '#jobs/tasks.js';
+import type { ResumableRun, TaskInput, TaskOutput } from '#jobs/tasks.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactInset, ArtifactRef, ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
-import { begunFiles, readRun } from './run-documents.js';
+import { earlierFiles, readRun } from './run-documents.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { storedPlan, withDefaults } from './stored-plans.js';
 
@@ -29,24 +29,24 @@ export interface BacktestJobDependencies {
   readonly markets: Markets;
 }
 
-/** A plan as it is kept beside its run. */
+/** A plan as it is stored beside its run. */
 function jsonBytes(plan: BacktestPlan): { readonly bytes: Uint8Array; readonly sha256: string } {
   const bytes = new TextEncoder().encode(canonicalJson(plan));
   return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** A stored run that can be gone on with. */
+/** A stored run that can be extended. */
 interface Continuable {
-  /** Files that the columns of a run which goes on may begin in, and the names they will have for it. */
+  /** Files with segments of its columns. */
   readonly columns: readonly ArtifactRef[];
-  /** Snapshots that its result shares with that of the run that goes on. */
+  /** Snapshots that its result shares with that of the extended run. */
   readonly snapshots: ArtifactInset;
-  readonly kept: KeptRun;
+  readonly run: ResumableRun;
 }
 
-/** Files that a run gone on with shares with the stored one, of its own. */
+/** Files that an extended run shares with the stored one, under names of its own. */
 interface SharedFiles {
-  readonly begun: readonly ArtifactRef[];
+  readonly earlier: readonly ArtifactRef[];
   readonly snapshots: ArtifactRef;
 }
 
@@ -54,69 +54,69 @@ interface ShareInput {
   readonly artifacts: ArtifactStore;
   readonly stored: Continuable;
   /** How many files of its columns are shared. */
-  readonly begun: number;
+  readonly earlierFiles: number;
 }
 
-/** Keeps the files that a run begins in for a run that goes on with it; undefined when one has gone. */
-async function shared(attempt: Attempt, { artifacts, stored: { columns, snapshots, kept }, begun }: ShareInput): Promise<SharedFiles | undefined> {
+/** Links the files that an extended run shares with the stored one; undefined when one has gone. */
+async function shared(attempt: Attempt, { artifacts, stored: { columns, snapshots, run }, earlierFiles: count }: ShareInput): Promise<SharedFiles | undefined> {
   const { name, bytes, sha256 } = snapshots;
   try {
     const [text, ...files] = await attempt.share([
       { ref: { name, bytes, sha256 }, name: artifacts.newName() },
-      ...columns.slice(0, begun).map((ref, i) => ({ ref, name: kept.begunNames[i]! })),
+      ...columns.slice(0, count).map((ref, i) => ({ ref, name: run.fileNames[i]! })),
     ]);
-    return { snapshots: text!, begun: files }; // As many as were asked for.
+    return { snapshots: text!, earlier: files }; // As many as were asked for.
   } catch (refusal) {
     if (refusal instanceof Refusal && refusal.code === 'DOCUMENT_UNREADABLE') return undefined;
     throw refusal;
   }
 }
 
-interface GoOnInput {
+interface ResumeStoredInput {
   readonly artifacts: ArtifactStore;
   readonly stored: Continuable;
-  readonly task: Omit<TaskInput<'backtest'>, 'kept'>;
+  readonly task: Omit<TaskInput<'backtest'>, 'stored'>;
 }
 
-interface GoneOn {
+interface ResumedRun {
   readonly output: TaskOutput<'backtest'>;
   /** Null where it was made whole all the same. */
   readonly before: SharedFiles | null;
 }
 
 /**
- * A stored run gone on with where that gives the same, else a whole one. Files of it are compared with their hashes meanwhile, by
+ * A stored run extended where that gives the same, else a whole one. Files of it are compared with their hashes meanwhile, by
  * other threads: what is copied of a damaged one would have a hash of its own, whatever it had become.
  */
-async function goneOn(attempt: Attempt, { artifacts, stored, task }: GoOnInput): Promise<GoneOn> {
-  const { snapshots, columns, kept } = stored;
+async function resumed(attempt: Attempt, { artifacts, stored, task }: ResumeStoredInput): Promise<ResumedRun> {
+  const { snapshots, columns, run } = stored;
   const intact = Promise.all([snapshots, columns.at(-1)!].map((file) => artifacts.isIntact(file)));
   const areIntact = async (): Promise<boolean> => (await intact).every((isIntact) => isIntact);
   let output: TaskOutput<'backtest'> | undefined;
   try {
-    output = await attempt.compute('backtest', { ...task, kept });
+    output = await attempt.compute('backtest', { ...task, stored: run });
   } catch (thrown) {
     if (await areIntact()) throw thrown; // Damaged bytes may lead anywhere.
   }
   if (output?.extendedFrom === null) return { output, before: null };
-  const before = output && (await areIntact()) ? await shared(attempt, { artifacts, stored, begun: output.begun }) : undefined;
-  // Who deleted or damaged the stored run took away what a run that goes on with it begins in.
-  return output && before ? { output, before } : { output: await attempt.compute('backtest', { ...task, kept: 'no_checkpoint' }, 0), before: null };
+  const before = output && (await areIntact()) ? await shared(attempt, { artifacts, stored, earlierFiles: output.earlierFiles }) : undefined;
+  // Who deleted or damaged the stored run took away what an extended one shares with it.
+  return output && before ? { output, before } : { output: await attempt.compute('backtest', { ...task, stored: 'no_checkpoint' }, 0), before: null };
 }
 
 /** The kind of job that runs backtests: results become the stored run in the transaction that ends the job. */
 export function createBacktestJob({ documents, artifacts, markets }: BacktestJobDependencies): JobKind<BacktestPayload> {
-  /** The stored run to go on with; a reason when it left nothing to go on from, null when there is none. */
+  /** The stored run to extend; a reason when it has no checkpoint, null when there is none. */
   async function storedRun(payload: BacktestPayload): Promise<Continuable | 'no_checkpoint' | null> {
     const found = await documents.get('run', payload.plan.runId);
     if (found === undefined) return null;
     const run = 'unreadable' in found ? undefined : readRun(found.body);
     if (run?.artifacts.checkpoint === undefined || run.artifacts.result.inset === undefined) return 'no_checkpoint';
     const { columns, checkpoint, result } = run.artifacts;
-    const files = [...begunFiles(run), columns];
-    const kept = { columns: artifacts.path(columns), checkpoint: { path: artifacts.path(checkpoint), sha256: checkpoint.sha256 }, result: artifacts.path(result) };
+    const files = [...earlierFiles(run), columns];
+    const paths = { columns: artifacts.path(columns), checkpoint: { path: artifacts.path(checkpoint), sha256: checkpoint.sha256 }, result: artifacts.path(result) };
     const planReason = await planReasonOf(run, payload);
-    return { columns: files, snapshots: run.artifacts.result.inset, kept: { ...kept, planReason, begunNames: files.map(() => artifacts.newName()) } };
+    return { columns: files, snapshots: run.artifacts.result.inset, run: { ...paths, planReason, fileNames: files.map(() => artifacts.newName()) } };
   }
 
   /** Why a stored run is not extended where it is of another plan or engine. */
@@ -147,18 +147,18 @@ export function createBacktestJob({ documents, artifacts, markets }: BacktestJob
       const task = { market: handle, plan, engineVersion };
       const stored = await storedRun(payload);
       const isContinuable = stored !== null && typeof stored !== 'string';
-      const { output, before } = isContinuable ? await goneOn(attempt, { artifacts, stored, task }) : { output: await attempt.compute('backtest', { ...task, kept: stored }), before: null };
+      const { output, before } = isContinuable ? await resumed(attempt, { artifacts, stored, task }) : { output: await attempt.compute('backtest', { ...task, stored }), before: null };
       const [result, overview, columns, snapshots] = await Promise.all([
         attempt.keep(output.result),
         attempt.keep(output.overview),
         attempt.keep(output.columns),
-        output.snapshots.text ? attempt.keep(output.snapshots.text) : before!.snapshots, // Those of the run that was gone on with.
+        output.snapshots.text ? attempt.keep(output.snapshots.text) : before!.snapshots, // Those of the stored run.
       ]);
       const files = {
         overview, columns,
         result: { ...result, inset: { ...snapshots, at: output.snapshots.at } },
         plan: await attempt.keep(jsonBytes(plan)),
-        ...(before && before.begun.length > 0 ? { begun: [...before.begun] } : {}),
+        ...(before && before.earlier.length > 0 ? { begun: [...before.earlier] } : {}),
         ...(output.checkpoint ? { checkpoint: await attempt.keep(output.checkpoint) } : {}),
       };
       const document: RunDocument = {

@@ -23,11 +23,11 @@ export async function requireRun(reader: Reader, runId: string): Promise<RunDocu
 }
 
 /** The files that the columns of a run begin in, in order. */
-export function begunFiles({ artifacts: { begun, base } }: RunDocument): readonly ArtifactRef[] {
+export function earlierFiles({ artifacts: { begun, base } }: RunDocument): readonly ArtifactRef[] {
   return begun ?? (base ? [base] : []);
 }
 
-/** What a run was made from, and how; runs stored before they could be gone on with were made whole. */
+/** What a run was made from, and how; runs stored before they could be extended were made whole. */
 export function provenanceOf({ run_hash: runHash, store_content_hash: storeContentHash, engine_version: engineVersion, extended_from: extendedFrom = null, full_run_reason: fullRunReason = null }: RunDocument): RunProvenance {
   return { runHash, storeContentHash, engineVersion, extendedFrom, fullRunReason };
 }

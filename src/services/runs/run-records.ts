@@ -5,7 +5,7 @@ import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ArtifactRef, ArtifactStore } from '#store/artifacts.js';
 import type { StoredBytes } from './stored-bytes.js';
-import { begunFiles, provenanceOf } from './run-documents.js';
+import { earlierFiles, provenanceOf } from './run-documents.js';
 
 export interface RunRecordsDependencies {
   readonly artifacts: ArtifactStore;
@@ -22,13 +22,13 @@ export interface RunRecords {
   read(run: RunDocument): Promise<StoredBytes>;
 }
 
-/** Records kept as files: so many, and of so many bytes together. */
-const KEPT_RECORDS_MAX = 32;
-const KEPT_BYTES_MAX = 2 ** 30;
+/** Records cached as files: so many, and of so many bytes together. */
+const CACHED_RECORDS_MAX = 32;
+const CACHED_BYTES_MAX = 2 ** 30;
 
 export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): RunRecords {
   /** Files by etag, the one read longest ago first. */
-  const kept = new Map<string, Promise<ArtifactRef>>();
+  const cached = new Map<string, Promise<ArtifactRef>>();
   const sizes = new Map<string, number>();
 
   function inputOf(run: RunDocument) {
@@ -36,7 +36,7 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
     const fileOf = (ref: ArtifactRef) => ({ path: artifacts.path(ref), sha256: ref.sha256 });
     return {
       columns: artifacts.path(columns),
-      files: [columns, ...begunFiles(run)].map(fileOf),
+      files: [columns, ...earlierFiles(run)].map(fileOf),
       stamp: { ...provenanceOf(run), runAt: run.run_at ?? '' },
       ...(record ? { stored: fileOf(record) } : {}),
     };
@@ -44,31 +44,31 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
 
   /** @throws Refusal STORAGE_FULL */
   async function write(run: RunDocument): Promise<ArtifactRef> {
-    const name = await artifacts.claim([run.artifacts.columns, ...begunFiles(run)].reduce((sum, { bytes }) => sum + bytes, 0));
+    const name = await artifacts.claim([run.artifacts.columns, ...earlierFiles(run)].reduce((sum, { bytes }) => sum + bytes, 0));
     return { name, ...(await jobs.query('write-record', { ...inputOf(run), path: artifacts.path({ name }) })) };
   }
 
   async function makeRoom(): Promise<void> {
     const total = (): number => [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
     const removed: string[] = [];
-    for (const [etag, file] of kept) {
-      if (kept.size <= KEPT_RECORDS_MAX && total() <= KEPT_BYTES_MAX) break;
+    for (const [etag, file] of cached) {
+      if (cached.size <= CACHED_RECORDS_MAX && total() <= CACHED_BYTES_MAX) break;
       if (!sizes.has(etag)) continue; // Not written yet.
-      kept.delete(etag);
+      cached.delete(etag);
       sizes.delete(etag);
       removed.push((await file).name);
     }
     await artifacts.remove(removed);
   }
 
-  async function keep(etag: string, run: RunDocument): Promise<ArtifactRef> {
-    const file = kept.get(etag) ?? write(run);
-    kept.delete(etag);
-    kept.set(etag, file);
+  async function cache(etag: string, run: RunDocument): Promise<ArtifactRef> {
+    const file = cached.get(etag) ?? write(run);
+    cached.delete(etag);
+    cached.set(etag, file);
     try {
       sizes.set(etag, (await file).bytes);
     } catch (thrown) {
-      if (kept.get(etag) === file) kept.delete(etag);
+      if (cached.get(etag) === file) cached.delete(etag);
       throw thrown;
     }
     return file;
@@ -76,13 +76,13 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
 
   /** An open file can be read to its end, whoever removes it meanwhile. */
   async function open(etag: string, run: RunDocument): Promise<{ readonly length: number; readonly stream: ReadableStream<Uint8Array> }> {
-    const file = await keep(etag, run);
+    const file = await cache(etag, run);
     try {
       return { length: file.bytes, stream: artifacts.stream(file) };
     } catch {
       // Somebody removed or cut it: it can be made again.
-      kept.delete(etag);
-      const again = await keep(etag, run);
+      cached.delete(etag);
+      const again = await cache(etag, run);
       return { length: again.bytes, stream: artifacts.stream(again) };
     }
   }
@@ -108,6 +108,6 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
 export function recordEtag(run: RunDocument): string {
   const { record, columns } = run.artifacts;
   if (record) return createHash('sha256').update(JSON.stringify([RECORD_FORMAT, record.sha256])).digest('hex');
-  const begun = begunFiles(run).map(({ sha256 }) => sha256);
-  return createHash('sha256').update(JSON.stringify([RECORD_FORMAT, columns.sha256, begun.length > 1 ? begun : (begun[0] ?? null), run.run_at, provenanceOf(run)])).digest('hex');
+  const earlier = earlierFiles(run).map(({ sha256 }) => sha256);
+  return createHash('sha256').update(JSON.stringify([RECORD_FORMAT, columns.sha256, earlier.length > 1 ? earlier : (earlier[0] ?? null), run.run_at, provenanceOf(run)])).digest('hex');
 }

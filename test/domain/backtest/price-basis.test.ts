@@ -62,7 +62,7 @@ describe('on prices without dividends', () => {
     expect(codesOf(runOf('none', 'total', [{ name: 'B', type: 'SPLIT', value: 2, ex: '2024-03-05' }]))).toEqual(['NO_DIVIDENDS']);
   });
 
-  test('the first dividend of a store ends the warning of a run that goes on with one from before it', () => {
+  test('the first dividend of a store ends the warning of a run that extends one from before it', () => {
     const document = indexOf('total');
     const before = cut(marketOf('none'), 3);
     const begun = run(before, document);

@@ -75,7 +75,7 @@ describe('the currency that a store declares', () => {
     expect(ran).toBeGreaterThan(RUNS / 8);
   });
 
-  test('belongs to what a market tells of its past: a run is not gone on with on another', async () => {
+  test('belongs to what a market tells of its past: a run is not extended on another', async () => {
     const { digests } = await digestContent(marketOf(null));
     const prefix = (currency: string | null) => prefixOf(marketOf(currency), digests, marketOf(null).dates[2]!);
     expect(prefixDiffers(prefix('EUR'), prefix('EUR'))).toBeNull();

@@ -55,7 +55,7 @@ describe('createRollingGram', () => {
     expect(count).toBe(100);
   });
 
-  test('gone on with from its history it has the same bits, wherever that is cut', () => {
+  test('resumed from its history it has the same bits, wherever that is cut', () => {
     const windows = Array.from({ length: 30 }, (_, step) => rowsFrom(step * 6 + (step === 17 ? 60 : 0), 100));
     const whole = createRollingGram(referenceEngine);
     const bits = windows.map((rows) => {

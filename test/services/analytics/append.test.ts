@@ -104,7 +104,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 describe('a backtest after the store has grown', () => {
-  test('goes on with the stored run, and every view tells what running the whole tells', async () => {
+  test('extends the stored run, and every view has what running the whole gives', async () => {
     expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: null });
     let from = 420;
     // A day, some days, and the days to the end with a rebalance among them, the service started again between.

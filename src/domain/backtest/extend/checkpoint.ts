@@ -4,31 +4,30 @@ import { markMarket } from '../../market/growth.js';
 import type { MarketMark } from '../../market/session-market.js';
 import { lastAtMost } from '../../search.js';
 import type { SeriesEnd } from '../simulate/benchmark.js';
-import type { Book, BriefEnd } from '../simulate/book.js';
+import type { Book, BriefEnd, FollowEnd } from '../simulate/book.js';
 import { inForce, type Composition, type Compositions } from '../simulate/compositions.js';
 import type { DecisionMemory } from '../simulate/decider.js';
-import type { FollowEnd } from '../simulate/follow-book.js';
 import { indexTerms } from '../simulate/index-run.js';
 import { briefEnd, type Run, type RunRemains } from '../run.js';
 
-/** All that the dates after the last one of a run depend on, besides its stored columns: what it takes to go on from there. */
+/** All that the dates after the last one of a run depend on, besides its stored columns: what it takes to resume it. */
 export interface RunCheckpoint {
   readonly format: typeof CHECKPOINT_FORMAT;
   /** Last date of the run. */
   readonly day: Day;
-  /** Earliest last session of its indices: what the market tells of the days up to it has been taken into account. */
+  /** Earliest last session of its indices: what the market has of the days up to it has been taken into account. */
   readonly since: Day;
   /** First session of the portfolio. */
   readonly from: number;
   /** Where the market stands, by calendar. */
   readonly marks: ReadonlyMap<string, MarketMark>;
-  readonly index: KeptBook;
+  readonly index: StoredBook;
   /** What a portfolio that follows the index has of its own, else the whole of it. */
-  readonly portfolio: KeptBook | FollowEnd;
+  readonly portfolio: StoredBook | FollowEnd;
   /** The index that a derived one was made from. */
-  readonly parent: KeptBook | null;
+  readonly parent: StoredBook | null;
   /** Of an external benchmark: an index, or a bare series. */
-  readonly benchmark: KeptBook | null;
+  readonly benchmark: StoredBook | null;
   readonly series: SeriesEnd | null;
   readonly remains: RunRemains;
   /** Weights of the latest rebalance. */
@@ -50,7 +49,7 @@ export interface RecentIndex {
 }
 
 /** A book as it is stored: with its first session and its columns. */
-export interface KeptBook extends BriefEnd {
+export interface StoredBook extends BriefEnd {
   readonly first: number;
   readonly columns: Int32Array;
 }
@@ -68,10 +67,10 @@ export function checkpointOf(run: Run): RunCheckpoint {
     since: sinceOf(known),
     from: portfolio.from,
     marks: marksOf(known, indices.map(({ compositions }) => compositions)),
-    index: keptBook(index.book),
-    portfolio: 'held' in portfolio.end ? keptBook(portfolio) : portfolio.end,
-    parent: parent && keptBook(parent.book),
-    benchmark: benchmarkIndex && keptBook(benchmarkIndex.book),
+    index: storedBook(index.book),
+    portfolio: 'held' in portfolio.end ? storedBook(portfolio) : portfolio.end,
+    parent: parent && storedBook(parent.book),
+    benchmark: benchmarkIndex && storedBook(benchmarkIndex.book),
     series: benchmark?.end ?? null,
     remains: run.remains,
     latest: rebalances.at(-1)!.weights,
@@ -79,7 +78,7 @@ export function checkpointOf(run: Run): RunCheckpoint {
   };
 }
 
-export function keptBook(book: Book): KeptBook {
+export function storedBook(book: Book): StoredBook {
   return { ...briefEnd(book), first: book.from, columns: book.columns };
 }
 
@@ -118,5 +117,5 @@ export function treatmentOf(documents: Readonly<Record<string, IndexDocument>>, 
   return pipeline?.treatment ?? treatmentOf(documents, derivation!.source_index_id);
 }
 
-/** An index of a run as its books are told: definition, treatment and market. */
-export type IndexTold = Pick<Compositions, 'document' | 'treatment' | 'sm'>;
+/** What the books of an index are simulated from: definition, treatment and market. */
+export type IndexContext = Pick<Compositions, 'document' | 'treatment' | 'sm'>;

@@ -6,7 +6,7 @@ import type { CorporateAction } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
 import { movedOrder, type Book, type BriefEnd, type Gap } from '../simulate/book.js';
 import { countStale, staleFillsOf, staleFindings, type StaleFills } from '../simulate/stale-fills.js';
-import { CHECKPOINT_FORMAT, keptBook, marksOf, recentOf, sinceOf, type KeptBook, type RunCheckpoint } from './checkpoint.js';
+import { CHECKPOINT_FORMAT, storedBook, marksOf, recentOf, sinceOf, type StoredBook, type RunCheckpoint } from './checkpoint.js';
 import { snapshotsOf, type Snapshot } from '../record/schema.js';
 import { exchangeRates } from '../../market/exchange-rates.js';
 import { isEqual } from '../numbers.js';
@@ -21,7 +21,7 @@ import { extendRecord, type ExtendedRecord } from './extend-record.js';
 import { CannotResume } from './reasons.js';
 import { resumeRun, type Continuation, type ResumeRunInput } from './resume.js';
 import type { RunSummary } from '../run-summary.js';
-import { findingGroups, gapsWithin, toldFindings, type FindingGroups, type RunRemains } from '../run.js';
+import { findingGroups, gapsWithin, reportedFindings, type FindingGroups, type RunRemains } from '../run.js';
 import { tradesOf } from '../simulate/trades.js';
 
 export interface ExtendInput extends ResumeRunInput {
@@ -72,7 +72,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const trades = tradesOf(portfolio);
   const metrics = backtestMetrics(series.level, series.relativeIndex);
   const assumptions = assumptionFindings({ document: index.document, treatment: index.treatment, market: input.market });
-  const findings = toldFindings(remains.findings, [...assumptions, ...staleFindings(remains.stale)]);
+  const findings = reportedFindings(remains.findings, [...assumptions, ...staleFindings(remains.stale)]);
   const record = extendRecord({
     stored: storedNumbers(stored),
     description: stored.u8('record'),
@@ -177,7 +177,7 @@ function joinedDays(before: Int32Array, added: Int32Array): Int32Array {
   return whole;
 }
 
-/** Columns of the names that the stored run tells, and of others that are held or asked for. */
+/** Columns of the names of the stored run, and of others that are held or asked for. */
 function namesHeld({ header }: RunColumns, { index, portfolio, rebalances }: Continuation): Pick<AddedSessions, 'names' | 'joined'> {
   const isHeld = new Uint8Array(index.sm.names);
   for (const { columns, everHeld } of [portfolio, ...(header.has_index_weights ? [index.book] : [])]) {
@@ -226,10 +226,10 @@ function checkpointAfter({ checkpoint }: ExtendInput, { index, portfolio, parent
     since: sinceOf(reached),
     from: checkpoint.from,
     marks: marksOf(reached, indices),
-    index: keptAfter(checkpoint.index, index.book),
-    portfolio: 'end' in checkpoint.portfolio ? keptAfter(checkpoint.portfolio, portfolio) : followEnd(portfolio),
-    parent: parent && keptAfter(checkpoint.parent!, parent.book),
-    benchmark: benchmark && keptAfter(checkpoint.benchmark!, benchmark.book),
+    index: storedAfter(checkpoint.index, index.book),
+    portfolio: 'end' in checkpoint.portfolio ? storedAfter(checkpoint.portfolio, portfolio) : followEnd(portfolio),
+    parent: parent && storedAfter(checkpoint.parent!, parent.book),
+    benchmark: benchmark && storedAfter(checkpoint.benchmark!, benchmark.book),
     series: series?.end ?? null,
     remains,
     latest: rebalances.at(-1)?.weights ?? checkpoint.latest,
@@ -237,15 +237,15 @@ function checkpointAfter({ checkpoint }: ExtendInput, { index, portfolio, parent
   };
 }
 
-/** A kept book with the sessions that came after it. */
-function keptAfter(before: KeptBook, book: Book): KeptBook {
+/** A stored book with the sessions that came after it. */
+function storedAfter(before: StoredBook, book: Book): StoredBook {
   const shift = book.from - before.first;
-  const { orders, ...kept } = keptBook(book);
-  return { ...kept, first: before.first, orders: orders.map((order) => movedOrder(order, shift)) };
+  const { orders, ...end } = storedBook(book);
+  return { ...end, first: before.first, orders: orders.map((order) => movedOrder(order, shift)) };
 }
 
-function briefAfter(before: KeptBook, book: Book): BriefEnd {
-  const { end, orders } = keptAfter(before, book);
+function briefAfter(before: StoredBook, book: Book): BriefEnd {
+  const { end, orders } = storedAfter(before, book);
   return { end, orders };
 }
 
@@ -254,7 +254,7 @@ function followEnd({ end }: Book) {
   return end;
 }
 
-/** The orders of a kept portfolio as a book has them. */
-function ordersOf({ first, columns, orders }: KeptBook, { sm }: Book): Pick<Book, 'sm' | 'columns' | 'from' | 'unfilled'> {
+/** The orders of a stored portfolio as a book has them. */
+function ordersOf({ first, columns, orders }: StoredBook, { sm }: Book): Pick<Book, 'sm' | 'columns' | 'from' | 'unfilled'> {
   return { sm, columns, from: first, unfilled: orders.map((order) => ({ ...order, slot: columns.indexOf(order.slot) })) };
 }

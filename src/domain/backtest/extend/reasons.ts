@@ -2,14 +2,14 @@
 export const FULL_RUN_REASONS = {
   definition_changed: 'the index, a document it reaches or the engine is not that of the stored run',
   request_changed: 'the request differs from that of the stored run in more than a later end',
-  no_checkpoint: 'what the stored run left to go on from is not there or cannot be read',
+  no_checkpoint: 'the checkpoint of the stored run is not there or cannot be read',
   names_changed: 'the store holds other names or fields than it did',
-  history_changed: 'something that the store tells of the days up to the last one of the stored run has changed',
+  history_changed: 'the data of the days up to the last one of the stored run has changed',
   no_new_session: 'the stored run reaches as far already',
   rebalance: 'a rebalance on the new sessions is priced from a session before them',
-  new_name: 'the run comes to hold a name that it never held (of runs before this was gone on with)',
+  new_name: 'the run comes to hold a name that it never held (of runs before this could be extended)',
   parted: 'portfolio and index begin or cease to hold the same',
-  rewritten: 'the stored run has been gone on with so often that it is written anew',
+  rewritten: 'the stored run has been extended so often that it is written anew',
 } as const;
 export type FullRunReason = keyof typeof FULL_RUN_REASONS;
 

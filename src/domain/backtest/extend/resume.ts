@@ -14,9 +14,9 @@ import { laterRebalances } from '../../strategies/own-rebalances.js';
 import { bareSeries, type BenchmarkRun, type SeriesEnd } from '../simulate/benchmark.js';
 import { movedOrder, type Book, type BookInput, type BookResume, type Targets } from '../simulate/book.js';
 import type { DatedSeries } from '../../analytics/relative.js';
-import { treatmentOf, type IndexTold, type KeptBook, type KnownIndex, type RunCheckpoint } from './checkpoint.js';
+import { treatmentOf, type IndexContext, type StoredBook, type KnownIndex, type RunCheckpoint } from './checkpoint.js';
 import type { DecisionMemory } from '../simulate/decider.js';
-import { createComposer, dueAfter, type BegunIndex, type Composer, type Composition, type Compositions, type DeciderFactory, type DueRebalance } from '../simulate/compositions.js';
+import { createComposer, dueAfter, type ResumedIndex, type Composer, type Composition, type Compositions, type DeciderFactory, type DueRebalance } from '../simulate/compositions.js';
 import { followBook } from '../simulate/follow-book.js';
 import { CannotResume } from './reasons.js';
 import { indexTerms } from '../simulate/index-run.js';
@@ -60,7 +60,7 @@ export interface Continuation {
 }
 
 /** An index over the sessions that its book has more. */
-export interface IndexContinuation extends IndexTold {
+export interface IndexContinuation extends IndexContext {
   /** Session that the stored book ended on, and the last one. */
   readonly from: number;
   readonly to: number;
@@ -90,7 +90,7 @@ export function resumeRun(input: ResumeRunInput): Continuation {
   const variants: Partial<Record<ReturnVariant, Book>> = {};
   for (const variant of RETURN_VARIANTS) {
     const brief = checkpoint.remains.variants[variant];
-    if (brief) variants[variant] = resumeBook(index, { kept: { ...checkpoint.index, ...brief }, variant });
+    if (brief) variants[variant] = resumeBook(index, { stored: { ...checkpoint.index, ...brief }, variant });
   }
   const { uncapped } = checkpoint.remains;
   return {
@@ -100,14 +100,14 @@ export function resumeRun(input: ResumeRunInput): Continuation {
     parent: parentId === null ? null : resumeIndex(seen, checkpoint.parent!, parentId),
     benchmark: benchmarkId === null ? null : resumeIndex(seen, checkpoint.benchmark!, benchmarkId),
     series: series && { added: series.series, end: series.end, variant: series.variant },
-    uncapped: uncapped && resumeBook(index, { kept: { ...checkpoint.index, ...uncapped }, isUncapped: true }),
+    uncapped: uncapped && resumeBook(index, { stored: { ...checkpoint.index, ...uncapped }, isUncapped: true }),
   };
 }
 
 /** The market as the indices of a run see it from their last sessions on, and what they decide there. */
 interface View {
   readonly range: RequestedRange;
-  told(indexId: string): IndexTold;
+  contextOf(indexId: string): IndexContext;
   spanOf(indexId: string): Span;
   decided(indexId: string): Pick<IndexContinuation, 'composed' | 'findings'>;
   /** Does work with a composer on as much of the market as is looked back on, on the whole where that is not enough. */
@@ -141,22 +141,22 @@ function view(input: ResumeRunInput): View {
   if (to <= from) throw new CannotResume('no_new_session');
   const day = main.sessions[to]!;
   const spanOf = (id: string): Span => ({ from: smOf(id).mark!.session, to: lastAtMost(smOf(id).sessions, day) });
-  const begun = new Map(ids.map((id) => {
+  const resumed = new Map(ids.map((id) => {
     const { first, list, memory } = checkpoint.recent.get(id)!;
     return [id, { first, before: list, memory, due: dueOf(documents[id]!, smOf(id), { first, ...spanOf(id) }) }];
   }));
-  const due: DueInput = { marked, begun, day };
+  const due: DueInput = { marked, resumed, day };
   const composed = decideDue(input, due);
   return {
     range, spanOf,
     composing: (looks, work) => composingOn(input, due, { looks, work }),
-    told: (id) => ({ document: documents[id]!, treatment: treatmentOf(documents, id), sm: smOf(id) }),
+    contextOf: (id) => ({ document: documents[id]!, treatment: treatmentOf(documents, id), sm: smOf(id) }),
     decided(id) {
       const found = composed.get(id);
       return found === undefined ? NOTHING : { composed: found.list, findings: found.findings };
     },
     reached: ids.map((id) => {
-      const { first, before, memory } = begun.get(id)!;
+      const { first, before, memory } = resumed.get(id)!;
       const found = composed.get(id) ?? { list: [], memory };
       return { document: documents[id]!, sm: smOf(id), first, list: [...before, ...found.list], memory: found.memory, to: spanOf(id).to };
     }),
@@ -175,14 +175,14 @@ function dueOf(document: IndexDocument, sm: SessionMarket, { first, from, to }: 
 interface DueInput {
   /** By calendar, the market from the last sessions on. */
   readonly marked: ReadonlyMap<string, SessionMarket>;
-  readonly begun: ReadonlyMap<string, BegunIndex>;
+  readonly resumed: ReadonlyMap<string, ResumedIndex>;
   readonly day: Day;
 }
 
 /** What indices decide on rebalances that are due. */
 function decideDue(input: ResumeRunInput, due: DueInput): ReadonlyMap<string, Compositions> {
-  const ids = [...due.begun.keys()];
-  if ([...due.begun.values()].every((index) => index.due.length === 0)) return new Map();
+  const ids = [...due.resumed.keys()];
+  if ([...due.resumed.values()].every((index) => index.due.length === 0)) return new Map();
   return composingOn(input, due, { looks: looksOf(input, due), work: (composer) => new Map(ids.map((id) => [id, composer.compositions(id)])) });
 }
 
@@ -193,13 +193,13 @@ interface Look {
 }
 
 /** How far back the decisions that are due look. */
-function looksOf({ plan: { documents } }: ResumeRunInput, { marked, begun }: DueInput): Look[] {
-  return [...begun].flatMap(([id, { due, memory }]) => due.flatMap(({ decision }): Look[] => {
+function looksOf({ plan: { documents } }: ResumeRunInput, { marked, resumed }: DueInput): Look[] {
+  return [...resumed].flatMap(([id, { due, memory }]) => due.flatMap(({ decision }): Look[] => {
     const document = documents[id]!;
     if (isRuleDocument(document)) return [{ code: document.calendar, lookBack: lookBackOf({ document, sessions: marked.get(document.calendar)!.sessions, decision }) }];
     if (!isDerivedDocument(document)) return [];
     const { source_index_id: parentId } = document.derivation;
-    return [solveLook({ documents, marked, document, decision, parents: begun.get(parentId)!.before, memory })];
+    return [solveLook({ documents, marked, document, decision, parents: resumed.get(parentId)!.before, memory })];
   }));
 }
 
@@ -224,11 +224,11 @@ interface ComposingWork<T> {
 }
 
 /** Work on as much of the market as it looks back on; on the whole where that is more than it says. */
-function composingOn<T>(input: ResumeRunInput, { marked, begun, day }: DueInput, { looks, work }: ComposingWork<T>): T {
+function composingOn<T>(input: ResumeRunInput, { marked, resumed, day }: DueInput, { looks, work }: ComposingWork<T>): T {
   const { plan: { documents }, calendars, createDecider, report } = input;
   const on = (market: MarketData, aligned?: ReadonlyMap<string, SessionMarket>): T => {
     const tick = (fraction: number): void => report(0.2 * fraction, 'deciding compositions');
-    return work(createComposer({ market, calendars, documents, until: day, createDecider, begun, tick, ...(aligned ? { aligned } : {}) }));
+    return work(createComposer({ market, calendars, documents, until: day, createDecider, resumed, tick, ...(aligned ? { aligned } : {}) }));
   };
   const seen = marketOver(input, { marked, looks });
   if (seen !== null) {
@@ -255,21 +255,21 @@ function marketOver({ calendars, checkpoint, marketSince }: ResumeRunInput, { ma
   return { market, aligned };
 }
 
-function resumeIndex(seen: View, kept: KeptBook, indexId: string): IndexContinuation {
-  const index = { ...seen.told(indexId), ...seen.decided(indexId), ...seen.spanOf(indexId) };
-  return { ...index, book: resumeBook(index, { kept }) };
+function resumeIndex(seen: View, stored: StoredBook, indexId: string): IndexContinuation {
+  const index = { ...seen.contextOf(indexId), ...seen.decided(indexId), ...seen.spanOf(indexId) };
+  return { ...index, book: resumeBook(index, { stored }) };
 }
 
 interface ResumeBook {
-  readonly kept: KeptBook;
+  readonly stored: StoredBook;
   /** Another variant than the index's own, for its levels alone. */
   readonly variant?: ReturnVariant;
   /** On the weights before capping, for its levels alone. */
   readonly isUncapped?: boolean;
 }
 
-/** The book of an index gone on with, on the terms that `indexBook` begins it on. */
-function resumeBook(index: Omit<IndexContinuation, 'book'>, { kept, variant, isUncapped = false }: ResumeBook): Book {
+/** The book of an index resumed, on the terms that `indexBook` begins it on. */
+function resumeBook(index: Omit<IndexContinuation, 'book'>, { stored, variant, isUncapped = false }: ResumeBook): Book {
   const { sm, treatment, document, composed, from, to } = index;
   return simulateBook({
     title: `The index ${document.id}`,
@@ -281,12 +281,12 @@ function resumeBook(index: Omit<IndexContinuation, 'book'>, { kept, variant, isU
     initialValue: document.base_value,
     costRate: 0,
     fills: 'all',
-    resume: resumeOf(kept, from),
+    resume: resumeOf(stored, from),
   });
 }
 
-/** A kept book as one is gone on with from a session, which its orders are placed from. */
-function resumeOf({ end, first, columns, orders }: KeptBook, from: number): BookResume {
+/** A stored book as it is resumed from a session, which its orders are placed from. */
+function resumeOf({ end, first, columns, orders }: StoredBook, from: number): BookResume {
   const shift = from - first;
   return { end, first, columns, orders: orders.map((order) => movedOrder(order, -shift)) };
 }

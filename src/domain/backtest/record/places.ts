@@ -63,8 +63,8 @@ export interface Pools {
   add(numbers: Numbers): Reference;
   /** The place of an array with more behind it. An array that is a block of the file grows there. */
   grow(place: Place, more: Numbers): Place;
-  /** The same with at most `keep` of the elements before. */
-  slide(place: Place, keep: number, more: Numbers): Place;
+  /** The same with at most `stay` of the elements before. */
+  slide(place: Place, stay: number, more: Numbers): Place;
   /** The array of a place: stored, added, or both. */
   read(place: Place): Numbers;
 }
@@ -104,7 +104,7 @@ export function poolsBehind(stored: StoredNumbers): Pools {
       if ('block' in place && place.block !== POOLS[place.kind]) return { ...place, to: place.to + more.length };
       return join(partsOf(place), more);
     },
-    slide: (place, keep, more) => join(lastOf(partsOf(place), keep), more),
+    slide: (place, stay, more) => join(lastOf(partsOf(place), stay), more),
     read: (place) => concatenated(partsOf(place).map((part) => (isAdded(part) ? addedNumbers(part) : numbersIn(stored, part)))),
   };
 }

@@ -42,7 +42,7 @@ export function openColumns(read: ReadRange, openEarlier: (name: string) => Read
 }
 
 function notThere(): never {
-  throw unreadable('a file it begins in is not there');
+  throw unreadable('one of its earlier files is not there');
 }
 
 /** Elements of a block. */

@@ -49,7 +49,7 @@ export interface BookState extends EventTerms {
   readonly places: Int32Array;
   /** Whether what is held lies side by side in the market and in the rows of weights. */
   isOneRun: boolean;
-  /** Weights asked for and held, and the slots with either, of the targets being taken; kept between rebalances for their memory, [H]. */
+  /** Weights asked for and held, and the slots with either, of the targets being taken; reused between rebalances for their memory, [H]. */
   readonly asked: Float64Array;
   readonly before: Float64Array;
   readonly slots: Int32Array;
@@ -127,12 +127,12 @@ export function openBook(input: BookInput): BookState {
     renamed: new Map(),
     today: undefined,
   };
-  if (resume) goOn(state, resume);
+  if (resume) resumeFrom(state, resume);
   return state;
 }
 
-/** Stands where the book stood that is gone on with. */
-function goOn(state: BookState, { end, orders }: BookResume): void {
+/** Stands where the book stood that is resumed. */
+function resumeFrom(state: BookState, { end, orders }: BookResume): void {
   const { input, slotOf, columns, weights, held, heldColumns, places, units, isHeld, everHeld } = state;
   state.count = end.held.length;
   for (let k = 0; k < end.held.length; k++) {

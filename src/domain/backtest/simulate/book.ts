@@ -1,7 +1,6 @@
 import type { TreatmentSpec } from '../../documents/index-document.js';
 import type { GrowthTerms } from '../../market/growth.js';
 import type { SessionMarket } from '../../market/session-market.js';
-import type { FollowEnd } from './follow-book.js';
 
 /** Weights that a book takes at the close of a session. */
 export interface Targets {
@@ -32,7 +31,7 @@ export interface BookInput {
   readonly fills: 'all' | 'priceable';
   /** After the first session a name is traded only when its weight is further than this from its target. */
   readonly tolerance?: number;
-  /** Only the level is wanted: weights are kept of the last session alone, and nothing of what was traded. */
+  /** Only the level is wanted: weights are there of the last session alone, and nothing of what was traded. */
   readonly isBrief?: boolean;
   /** Terms of the value index to read when they differ from `growth` in cash alone: one panel then serves every variant. */
   readonly indexTerms?: GrowthTerms;
@@ -48,7 +47,7 @@ export interface BookInput {
   readonly tick?: (fraction: number) => void;
 }
 
-/** A book that is gone on with. */
+/** A book that is resumed. */
 export interface BookResume {
   readonly end: BookEnd;
   /** First session of the whole book. */
@@ -80,6 +79,12 @@ export interface PendingNames {
   readonly children: readonly { readonly column: number; readonly since: number; readonly units: number }[];
   /** Held names whose ticker has changed, and into which. */
   readonly renamed: readonly (readonly [column: number, into: number])[];
+}
+
+/** Where a portfolio that follows a book stands: its value, and that which its stretch began with. */
+export interface FollowEnd {
+  readonly stretchValue: number;
+  readonly value: number;
 }
 
 /** Where a book stands that was simulated for its levels alone. Orders are by column, placed from its first session. */

@@ -73,7 +73,7 @@ export interface Composer {
 }
 
 /** An index of which some compositions are known: only those due after them are decided. */
-export interface BegunIndex {
+export interface ResumedIndex {
   /** Session of the first composition of all. */
   readonly first: number;
   readonly before: readonly Composition[];
@@ -93,7 +93,7 @@ export interface ComposerInput {
   /** By calendar, the market as it is aligned where that is not what `marketOn` gives. */
   readonly aligned?: ReadonlyMap<string, SessionMarket>;
   /** By index, what is not to be decided again. */
-  readonly begun?: ReadonlyMap<string, BegunIndex>;
+  readonly resumed?: ReadonlyMap<string, ResumedIndex>;
   /** Called between decisions; stops the work by throwing. */
   readonly tick?: (fraction: number) => void;
 }
@@ -116,7 +116,7 @@ export function marketOn({ market, calendars, code }: { readonly market: MarketD
   return sm;
 }
 
-export function createComposer({ market, calendars, documents, until, createDecider, aligned: given, begun, tick }: ComposerInput): Composer {
+export function createComposer({ market, calendars, documents, until, createDecider, aligned: given, resumed, tick }: ComposerInput): Composer {
   const byId = new Map(Object.entries(documents));
   const deciders = new Map<string, Decider>();
   const composed = new Map<string, Compositions>();
@@ -149,7 +149,7 @@ export function createComposer({ market, calendars, documents, until, createDeci
       if (result) return result;
       if (running.has(indexId)) throw new Refusal('VALIDATION_FAILED', `The index ${indexId} reaches itself through its universe or derivation.`);
       running.add(indexId);
-      const known = begun?.get(indexId);
+      const known = resumed?.get(indexId);
       result = known === undefined ? compose(composer, { indexId, until, tick }) : composeOn(composer, { indexId, known, tick });
       running.delete(indexId);
       composed.set(indexId, result);
@@ -157,14 +157,14 @@ export function createComposer({ market, calendars, documents, until, createDeci
     },
     inForce(indexId, session) {
       const { list } = composer.compositions(indexId);
-      return inForce(list, session) ?? inForce(begun?.get(indexId)?.before ?? [], session);
+      return inForce(list, session) ?? inForce(resumed?.get(indexId)?.before ?? [], session);
     },
     decidedOn(indexId, session) {
       const { list } = composer.compositions(indexId);
       const isDecided = ({ decision }: Composition): boolean => decision <= session;
-      return list.findLast(isDecided) ?? begun?.get(indexId)?.before.findLast(isDecided);
+      return list.findLast(isDecided) ?? resumed?.get(indexId)?.before.findLast(isDecided);
     },
-    memory: (indexId) => begun?.get(indexId)?.memory ?? null,
+    memory: (indexId) => resumed?.get(indexId)?.memory ?? null,
     incumbents: (indexId, session) => composer.inForce(indexId, session - 1)?.columns ?? null,
     composed: () => [...composed.values()],
   };
@@ -244,16 +244,16 @@ function compose(composer: Composer, { indexId, until, tick }: ComposeInput): Co
 
 interface ComposeOnInput {
   readonly indexId: string;
-  readonly known: BegunIndex;
+  readonly known: ResumedIndex;
   readonly tick: ((fraction: number) => void) | undefined;
 }
 
 /** The compositions that come after those known. */
 function composeOn(composer: Composer, { indexId, known: { first, before, due, memory }, tick }: ComposeOnInput): Compositions {
   const { list, findings } = decideAll(composer, { indexId, due, before, tick });
-  const told = { document: composer.document(indexId), treatment: composer.treatment(indexId), sm: composer.market(indexId) };
+  const context = { document: composer.document(indexId), treatment: composer.treatment(indexId), sm: composer.market(indexId) };
   // A decider that is not asked is not made.
-  return { ...told, first, list, findings, memory: due.length === 0 ? memory : (composer.decider(indexId).memory?.() ?? null) };
+  return { ...context, first, list, findings, memory: due.length === 0 ? memory : (composer.decider(indexId).memory?.() ?? null) };
 }
 
 interface DueInput {
@@ -385,10 +385,10 @@ function takeEffect(sm: SessionMarket, timing: DueRebalance, decided: Decided): 
   if (staying.length === columns.length) return { ...timing, columns, weights, uncapped, cap, capped, redistributed };
   const stays = new Set(staying);
   const isStaying = (_: number, k: number): boolean => stays.has(columns[k]!);
-  const keep = (values: Float64Array): Float64Array =>
+  const rescaled = (values: Float64Array): Float64Array =>
     takeOver(values.filter(isStaying), values.filter((value, k) => !isStaying(value, k)));
-  const applied = keep(weights);
-  const raw = keep(uncapped);
+  const applied = rescaled(weights);
+  const raw = rescaled(uncapped);
   const appliedSum = weights.reduce((total, value, k) => (stays.has(columns[k]!) ? total + value : total), 0);
   return {
     ...timing,

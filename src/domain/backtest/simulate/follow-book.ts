@@ -1,4 +1,4 @@
-import type { Book, BookEvent, BookInput } from './book.js';
+import type { Book, BookEvent, BookInput, FollowEnd } from './book.js';
 import { exitSides } from './book-close.js';
 import { frozenSlots } from './book-orders.js';
 import { assertAffordable } from './book-state.js';
@@ -56,12 +56,6 @@ export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Bo
     gaps: like.gaps.filter(({ session }) => session >= from),
     silent: like.silent.filter(({ session }) => session >= from),
   };
-}
-
-/** Where a portfolio that follows a book stands: its value, and that which its stretch began with. */
-export interface FollowEnd {
-  readonly stretchValue: number;
-  readonly value: number;
 }
 
 /** The first purchase. */

@@ -123,7 +123,7 @@ interface Growing {
   readonly datesMax?: number;
 }
 
-/** Goes on with a run again and again, as long as that is possible, and compares everything that is kept with the whole run. */
+/** Extends a run again and again, as long as that is possible, and compares everything that is kept with the whole run. */
 function expectGoesOn({ market, document, request, rows, steps, tally, calendars = CALENDARS, datesMax = 0 }: Growing): void {
   const begun = outcomeOf(() => runOn(calendars, cut(market, rows), document, request));
   if (typeof begun === 'string') return;
@@ -165,7 +165,7 @@ function expectGoesOn({ market, document, request, rows, steps, tally, calendars
 
 const randomSteps = fc.array(fc.constantFrom(1, 1, 1, 2, 5), { minLength: 3, maxLength: 5 });
 
-test('a run gone on with day by day across its rebalances decides what the whole run decides, on no more of the market than its rules look back to', () => {
+test('an extended run day by day across its rebalances decides what the whole run decides, on no more of the market than its rules look back to', () => {
   const tally = newTally();
   fc.assert(
     fc.property(randomMarket, randomDefinition, randomSteps, fc.constantFrom(0, 3, 1000), ({ market: priced }, { document, parent, adjusted, isMeasured }, steps, datesMax) => {
@@ -235,7 +235,7 @@ const randomDerivation = fc
     document: IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: '2024-02-08', rebalance: { frequency, effective_lag: lag }, derivation: { source_index_id: 'P', objective: 'min_tracking_error', constraints } }),
   }));
 
-test('an optimised index goes on with what its solves left', () => {
+test('an optimised index resumes with what its solves left', () => {
   const tally = newTally();
   fc.assert(
     fc.property(randomMarket, randomDerivation, randomSteps, ({ market: priced }, { document, parent }, steps) => {
@@ -268,7 +268,7 @@ const randomConstraints = fc.record({
   ).filter((rows) => !['few', 'calm'].every((id) => rows.some((row) => row.id === id))), // Together they are searched for long.
 });
 
-test('a strategy under a constraint set goes on with what its solves left', () => {
+test('a strategy under a constraint set resumes with what its solves left', () => {
   const tally = newTally();
   fc.assert(
     fc.property(randomMarket, randomConstraints, randomSteps, ({ market: priced }, { cadence, tolerance, indexFrequency, lag, constraints }, steps) => {

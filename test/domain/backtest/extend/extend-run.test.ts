@@ -46,7 +46,7 @@ const randomTerms = fc.record({
 });
 
 describe('on random markets', () => {
-  test('a run gone on with is the whole run, bit for bit, again and again', () => {
+  test('an extended run is the whole run, bit for bit, again and again', () => {
     const extended = { index: 0, strategy: 0, cadence: 0 };
     fc.assert(
       fc.property(randomMarket, randomDocument, fc.tuple(randomRequest, randomDecider), randomTerms, fc.integer({ min: 12, max: 23 }), fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 4 }), fc.constantFrom(0, 0, 4, 1000), ({ market }, document, [given, createDecider], { benchmark, strategy }, rows, steps, datesMax) => {

@@ -45,7 +45,7 @@ export interface ExtendTerms {
   readonly datesMax?: number;
 }
 
-/** A stored run gone on with, or why it is not. */
+/** A stored run extended, or why it is not. */
 export function extend(plan: BacktestPlan, market: MarketData, { columns, checkpoint }: StoredRun, { createDecider = plainDecider, calendars = CALENDARS, onWhole = () => {}, datesMax = 0 }: ExtendTerms = {}): ExtendedRun | FullRunReason {
   const handle = shareMarket(market);
   const after = Math.min(checkpoint.since, settledDay(market, checkpoint.day));
@@ -72,7 +72,7 @@ export function extend(plan: BacktestPlan, market: MarketData, { columns, checkp
   }
 }
 
-/** The result of a run as it is kept: its text, and the snapshots that stay as they are when it is gone on with. */
+/** The result of a run as it is stored: its text, and the snapshots that stay as they are when it is extended. */
 export interface KeptResult {
   readonly snapshots: Uint8Array;
   readonly written: WrittenResult;
@@ -97,7 +97,7 @@ export function opened(bytes: Uint8Array, files: readonly Uint8Array[] = []): Ru
   return openColumns((start, end) => bytes.slice(start, end), (name) => (start, end) => files[Number(name)]!.slice(start, end));
 }
 
-/** The files of a run gone on with: those that it begins in, and its own. */
+/** The files of an extended run: the earlier ones, and its own. */
 export function filesAfter(files: readonly Uint8Array[], { columns, earlierFiles }: ExtendedRun): Uint8Array[] {
   return [...files.slice(0, earlierFiles), columns];
 }

@@ -19,7 +19,7 @@ const MARKET = buildMarket({ dates: DATES, close: { A: prices(3), B: prices(5), 
 const terms = (datesMax: number) => ({ calendars: CALENDARS, datesMax });
 const whole = (rows: number) => runOn(CALENDARS, cut(MARKET, rows), DOCUMENT, { transaction_cost_bps: 10 });
 
-/** A run of the first rows gone on with day by day. */
+/** A run of the first rows extended day by day. */
 function daily({ rows, to, datesMax }: { readonly rows: number; readonly to: number; readonly datesMax: number }) {
   const begun = whole(rows);
   let files: Uint8Array[] = [runToColumns(begun, { contentHash: 's' })];
@@ -33,7 +33,7 @@ function daily({ rows, to, datesMax }: { readonly rows: number; readonly to: num
   return { files, stored, reason: null };
 }
 
-describe('the files of a run gone on with', () => {
+describe('the files of an extended run', () => {
   test('take as many dates each as they may, the first as many as were run', () => {
     const { files, stored: { columns } } = daily({ rows: 20, to: 60, datesMax: 8 });
     expect(files).toHaveLength(6); // 20, and 40 in five times 8.
@@ -43,7 +43,7 @@ describe('the files of a run gone on with', () => {
     expectSameReads(columns, run);
   });
 
-  test('are one where the run that was gone on with had room for more', () => {
+  test('are one where the stored run had room for more', () => {
     const { files, stored: { columns } } = daily({ rows: 20, to: 27, datesMax: 30 });
     expect([files.length, columns.header.begun]).toEqual([1, []]);
     expect(told(columns)).toEqual(told(opened(runToColumns(whole(27), { contentHash: 's' }))));

@@ -11,7 +11,7 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import { actionsOf, actionsSince, openMarketSince, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
-import type { KeptRun, TaskControl } from '#jobs/tasks.js';
+import type { ResumableRun, TaskControl } from '#jobs/tasks.js';
 import { prefixDiffers, prefixOf, reachesBack, settledDay, type MarketPrefix } from '#market/content/prefix.js';
 import { SNAPSHOT_CELLS_MAX, cellsOf, type ResultSnapshots, type SnapshotsPlace, type WrittenResult } from '#views/run-json.js';
 import type { Engine } from '#kernels/engines/engine.js';
@@ -19,26 +19,26 @@ import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 import { readStretch, withRunFile } from './run-file.js';
 
-/** What is kept beside the columns of a run, so that it can be gone on with. */
-export interface KeptState {
+/** What is stored beside the columns of a run, so that it can be extended. */
+export interface CheckpointFile {
   readonly format: number;
   /** SHA-256 over plan and engine version, whatever the end of the request. */
   readonly identity: string;
-  /** What the market told up to the last date of the run. */
+  /** What the market had up to the last date of the run. */
   readonly prefix: MarketPrefix;
   readonly checkpoint: RunCheckpoint;
-  /** Where the result has those snapshots that are not kept by themselves. */
+  /** Where the result has those snapshots that are not stored by themselves. */
   readonly snapshots: SnapshotsBehind;
 }
 
-/** Where a result has snapshots that are not kept by themselves, and the CRC-32 of their text. */
+/** Where a result has snapshots that are not stored by themselves, and the CRC-32 of their text. */
 export interface SnapshotsBehind extends SnapshotsPlace {
-  /** Bytes of those kept by themselves. */
+  /** Bytes of those stored by themselves. */
   readonly before: number;
   readonly checksum: number;
 }
 
-/** Where a result has its snapshots, as it is told to the run that goes on with it. */
+/** Where a result has its snapshots, for the run that extends it. */
 export function snapshotsBehind({ bytes, snapshots }: WrittenResult, before: number): SnapshotsBehind {
   return { ...snapshots, before, checksum: crc32(bytes.subarray(snapshots.from, snapshots.to)) };
 }
@@ -58,10 +58,10 @@ export interface StateInput {
   readonly snapshots: SnapshotsBehind;
 }
 
-/** The state of a run as bytes; null on a market whose content cannot be told apart by its parts. */
-export function keepState({ plan, engineVersion, handle, market, checkpoint, snapshots }: StateInput): Uint8Array | null {
+/** The state of a run as bytes; null on a market whose content has no hashes of its parts. */
+export function checkpointBytes({ plan, engineVersion, handle, market, checkpoint, snapshots }: StateInput): Uint8Array | null {
   if (handle.digests === undefined) return null;
-  const state: KeptState = {
+  const state: CheckpointFile = {
     format: CHECKPOINT_FORMAT,
     identity: identityOf(plan, engineVersion),
     prefix: prefixOf(market, handle.digests, checkpoint.day),
@@ -70,18 +70,18 @@ export function keepState({ plan, engineVersion, handle, market, checkpoint, sna
   return serialize(state);
 }
 
-export interface GoneOn extends ExtendedRun {
+export interface ResumedRun extends ExtendedRun {
   readonly snapshots: ResultSnapshots;
-  /** What it takes to go on with it again, once its result is written. */
-  keep(written: WrittenResult): Uint8Array | null;
+  /** Its checkpoint, once its result is written. */
+  checkpointOf(written: WrittenResult): Uint8Array | null;
 }
 
-export interface GoOnOrder {
+export interface ResumeOrder {
   readonly engine: Engine;
   readonly handle: MarketHandle;
   readonly plan: BacktestPlan;
   readonly engineVersion: string;
-  readonly kept: KeptRun;
+  readonly run: ResumableRun;
 }
 
 /**
@@ -89,9 +89,9 @@ export interface GoOnOrder {
  * @throws CannotResume
  * @throws Refusal as the whole run would
  */
-export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrder, control: TaskControl): GoneOn {
-  const state = readState(kept);
-  if (state.identity !== identityOf(plan, engineVersion)) throw new CannotResume(kept.planReason);
+export function resumeStored({ engine, handle, plan, engineVersion, run }: ResumeOrder, control: TaskControl): ResumedRun {
+  const state = readState(run);
+  if (state.identity !== identityOf(plan, engineVersion)) throw new CannotResume(run.planReason);
   if (handle.digests === undefined) throw new CannotResume('no_checkpoint');
   const { checkpoint } = state;
   const after = Math.min(checkpoint.since, settledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));
@@ -100,8 +100,8 @@ export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrde
   if (changed !== null) throw new CannotResume(changed === 'names' ? 'names_changed' : 'history_changed');
   if (reachesBack(market, checkpoint.day)) throw new CannotResume('history_changed');
   return reading(() =>
-    withRunFile(kept.columns, (stored) => {
-      const run = extendRun({
+    withRunFile(run.columns, (stored) => {
+      const extended = extendRun({
         plan, checkpoint, stored, market,
         calendars: openedCalendars(),
         marketSince: (day) => (day >= after ? market : { ...market, actions: actionsSince(handle, day), settledTo: day }),
@@ -109,30 +109,33 @@ export function goOnFrom({ engine, handle, plan, engineVersion, kept }: GoOnOrde
         createDecider: indexDeciders(engine),
         engine,
         report: (fraction, message) => control.report(0.8 * fraction, message),
-        fileNames: kept.begunNames,
+        fileNames: run.fileNames,
         actionsOf: (columns) => actionsOf(handle, columns),
         contentHash: handle.contentHash,
       });
       const { cells } = state.snapshots;
-      if (cells + cellsOf(run.rebalances) > SNAPSHOT_CELLS_MAX) throw new CannotResume('rewritten');
+      if (cells + cellsOf(extended.rebalances) > SNAPSHOT_CELLS_MAX) throw new CannotResume('rewritten');
       return {
-        ...run,
-        snapshots: { ...state.snapshots, behind: textBehind(kept, state.snapshots), added: run.rebalances, identifiers: run.market },
-        keep: (written) => keepState({ plan, engineVersion, handle, market, checkpoint: run.checkpoint, snapshots: snapshotsBehind(written, state.snapshots.before) }),
+        ...extended,
+        snapshots: { ...state.snapshots, behind: textBehind(run, state.snapshots), added: extended.rebalances, identifiers: extended.market },
+        checkpointOf(written) {
+          const snapshots = snapshotsBehind(written, state.snapshots.before);
+          return checkpointBytes({ plan, engineVersion, handle, market, checkpoint: extended.checkpoint, snapshots });
+        },
       };
     }),
   );
 }
 
-/** Text of the snapshots that a stored result has behind those kept by themselves. @throws CannotResume when it is not what was written */
-function textBehind({ result }: KeptRun, { from, to, checksum }: SnapshotsBehind): Uint8Array {
+/** Text of the snapshots that a stored result has behind those stored by themselves. @throws CannotResume when it is not what was written */
+function textBehind({ result }: ResumableRun, { from, to, checksum }: SnapshotsBehind): Uint8Array {
   const text = new Uint8Array(to - from);
   if (text.length > 0) readStretch(result, from, text);
   if (crc32(text) !== checksum) throw new CannotResume('no_checkpoint');
   return text;
 }
 
-/** A stored file that cannot be read does not keep a run from being made whole. */
+/** Where a stored file cannot be read the whole is run. */
 function reading<T>(work: () => T): T {
   try {
     return work();
@@ -141,10 +144,10 @@ function reading<T>(work: () => T): T {
   }
 }
 
-function readState({ checkpoint }: KeptRun): KeptState {
-  const bytes = readKept(checkpoint);
+function readState({ checkpoint }: ResumableRun): CheckpointFile {
+  const bytes = readChecked(checkpoint);
   try {
-    const state = deserialize(bytes) as KeptState; // Written by keepState, which its hash has shown.
+    const state = deserialize(bytes) as CheckpointFile; // Written by checkpointBytes, which its hash has shown.
     if (state.format === CHECKPOINT_FORMAT) return state;
   } catch {
     // A newer runtime wrote it.
@@ -153,7 +156,7 @@ function readState({ checkpoint }: KeptRun): KeptState {
 }
 
 /** @throws CannotResume when a file is gone or has another content than was written */
-function readKept({ path, sha256 }: KeptRun['checkpoint']): Uint8Array {
+function readChecked({ path, sha256 }: ResumableRun['checkpoint']): Uint8Array {
   let bytes: Uint8Array;
   try {
     bytes = readFileSync(path);

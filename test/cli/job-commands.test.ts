@@ -56,6 +56,14 @@ describe('on a pipe and a home', () => {
     expect(result.metrics.total_return).toBeCloseTo(result.level.data.at(-1)! / result.level.data[0]! - 1, 12);
   });
 
+  test('a backtest that need not run has the stored result at once', async () => {
+    const { status, out, err } = await onHome(['backtest', 'EVEN', '--cost-bps', '5', '--if-stale']);
+    expect([status, err]).toEqual([0, '']);
+    expect(linesOf(out)).toMatchObject([{ event: 'result', result: { metrics: expect.anything() } }]);
+    const again = await onHome(['backtest', 'EVEN', '--cost-bps', '6', '--if-stale']);
+    expect(linesOf(again.out).some(({ event }) => event === 'status')).toBe(true);
+  });
+
   test('a document may come on standard input', () => {
     const { status, stdout } = spawnSync(process.execPath, ['dist/src/main.js', 'backtest', 'PIPED', '--document', '-', '--home', home], {
       input: JSON.stringify({ ...INDEX, id: 'PIPED' }),

@@ -65,6 +65,15 @@ print(json.dumps([run["metrics"], len(run["level"]), run["level"].last, seen[-1]
     expect(said).toEqual([overview.metrics, overview.level.data.length, overview.level.data.at(-1), ['succeeded', 1]]);
   });
 
+  test('has the result of a current run at once', async () => {
+    const said = await told(`
+seen = []
+run = d.backtest("PY", progress=lambda job: seen.append(job["status"]), transaction_cost_bps=5, if_stale=True)
+print(json.dumps([run["metrics"]["total_return"], seen]))`);
+    const overview = await service.ok<{ metrics: { total_return: number } }>('GET', '/analytics/PY/overview');
+    expect(said).toEqual([overview.metrics.total_return, []]);
+  });
+
   test('reads prices, reference data and weights', async () => {
     const said = await told(`
 name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]

@@ -44,10 +44,16 @@ describe('against a running service', () => {
     const { index } = await client.call('putIndex', { params: { index_id: 'CLIENT' }, body: INDEX });
     expect(index.base_value.toFixed(2)).toBe('100.00');
     const run = await client.run('startBacktest', { params: { index_id: 'CLIENT' }, body: { transaction_cost_bps: 5 } });
-    const { level } = await client.call('getOverview', { params: { index_id: 'CLIENT' } });
+    const again = await client.run('startBacktest', { params: { index_id: 'CLIENT' }, body: { transaction_cost_bps: 5, if_stale: true } });
+    expect(again.run_hash).toBe(run.run_hash);
+    const { level, stale } = await client.call('getOverview', { params: { index_id: 'CLIENT' } });
+    expect(stale).toBeNull();
     expect(level.data).toEqual(run.level.data);
     const window = await client.call('getAttribution', { params: { index_id: 'CLIENT' }, query: { start: '2020-03-02', end: '2020-03-31' } });
     expect(window.contributions.reduce((sum, { contribution }) => sum + contribution, 0)).toBeCloseTo(window.total_return, 12);
+    const answer = await client.call('startBacktest', { params: { index_id: 'CLIENT' }, body: { transaction_cost_bps: 6, if_stale: true } });
+    if (!('job_id' in answer)) throw new Error('a run of another request is no job');
+    expect((await client.waitForJob(answer)).total_costs).toBeCloseTo(1.2 * run.total_costs, -1);
   });
 
   test('lists go into a query, an absent answer is null, another type comes as bytes', async () => {

@@ -65,6 +65,19 @@ describe.each(BUILT_IN_IDS)('%s', (id) => {
     assertSound(builtIn(id, sampleRun(options)), id.endsWith('LETTER') ? 42 : 48);
   });
 
+  test('prints under the date that its run is not current, with the reasons, on as many pages', () => {
+    const reasons = ['The index SAMPLE is not that of the run: base_value, pipeline.', 'The run was made on the store desk; other is active.', 'The run was made by engine 0.1.0; 0.2.0 may give other bits.'];
+    const stale = { definition: true, data: true, engine: true, reasons };
+    const pdf = builtIn(id, { ...sample, figures: { ...sample.figures, stale } });
+    assertSound(pdf, id.endsWith('LETTER') ? 42 : 48);
+    expect(pdf.text.replaceAll('\n', ' ')).toContain(`Not current. ${reasons.join(' ')}`);
+    expect(pdf.text).toContain('Not current: definition, data, engine');
+    for (const { texts } of pdf.pages) expect(texts.some(({ text, isArtifact }) => isArtifact && text.includes('  |  Not current  |  '))).toBe(true);
+    const current = builtIn(id, sample);
+    expect(current.text).not.toContain('Not current');
+    expect(pdf.pages.length).toBe(current.pages.length);
+  });
+
   test('has the size of its name, a title and a language, and is tagged', () => {
     const { source, pages } = builtIn(id, sample);
     const [, , width, height] = pages[0]!.mediaBox;

@@ -103,7 +103,7 @@ describe('a stored run', () => {
   });
 
   test('that tells nothing of its definition is not said to be current', async () => {
-    expect(await staleOf({ plan: null })).toMatchObject({ definition: true });
+    expect(await staleOf({ plan: null })).toMatchObject({ definition: true, reasons: ['The run was stored without the definition that it was made from: a change of it cannot be told.'] });
   });
 
   test('is stale by every cause at once', async () => {

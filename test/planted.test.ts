@@ -61,6 +61,8 @@ const manners: Plant[] = [
   { file: 'src/domain/any.ts', text: 'export const seen = (thing: any) => thing;\n' },
   { file: 'src/domain/cycle-a.ts', text: `import { b } from './cycle-b.js';\nexport const a = () => b;\n` },
   { file: 'src/domain/cycle-b.ts', text: `import { a } from './cycle-a.js';\nexport const b = () => a;\n` },
+  { file: 'src/domain/type-cycle-a.ts', text: `import type { B } from './type-cycle-b.js';\nexport interface A { readonly b: B }\n` },
+  { file: 'src/domain/type-cycle-b.ts', text: `import type { A } from './type-cycle-a.js';\nexport interface B { readonly a: A | null }\n` },
 ];
 
 /** Rules of the design in its own words, so that the table itself cannot drift from them unseen. */

@@ -80,7 +80,7 @@ const config = {
   plugins: ['import', 'typescript', 'unicorn', 'oxc'],
   categories: { correctness: 'error', suspicious: 'error' },
   rules: {
-    'import/no-cycle': 'error',
+    'import/no-cycle': ['error', { ignoreTypes: false }],
     'import/no-default-export': 'error',
     'typescript/no-explicit-any': 'error',
     'no-await-in-loop': 'off',

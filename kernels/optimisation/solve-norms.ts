@@ -2,7 +2,7 @@ import { IDLE, UPPER } from './active-state.js';
 import type { PathStart } from './follow-path.js';
 import { metricTimes } from './metric.js';
 import type { Norm, Program } from './program.js';
-import type { ProgramAnswer } from './solve-program.js';
+import type { ProgramAnswer } from './program-answer.js';
 
 /** Price evaluations in the search for that at which a norm has its radius; four to eight are usual. */
 const PRICES_MAX = 60;

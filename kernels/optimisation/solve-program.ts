@@ -11,6 +11,7 @@ import { solveWithNorms } from './solve-norms.js';
 import { checkKkt, isOptimal, type KktReport } from './kkt.js';
 import { metricDiagonal } from './metric.js';
 import { assertProgram, type Point, type Program } from './program.js';
+import type { ProgramAnswer } from './program-answer.js';
 
 /** A solver with the arrays it works in: kept by whoever solves a sequence of programmes. */
 export interface Solver {
@@ -24,17 +25,6 @@ export interface SolveOptions {
   readonly follow?: PathStart | undefined;
   /** `thorough` tries other units of the names where the first attempts fail; `quick` gives up. */
   readonly effort?: 'quick' | 'thorough';
-}
-
-export interface ProgramAnswer {
-  /** `solved` means that the conditions of optimality hold; `failed` leaves open whether there is an answer. */
-  readonly status: 'solved' | 'failed';
-  readonly point: Point;
-  readonly state: ActiveState;
-  readonly kkt: KktReport;
-  readonly iterations: number;
-  /** How it was found. */
-  readonly route: 'centre' | 'active-set' | 'interior-point' | 'interior-point-unpolished';
 }
 
 /** Iterations of block pivoting; three to six are usual, about a dozen with a limit on kinks that binds. */

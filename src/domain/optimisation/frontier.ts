@@ -1,7 +1,8 @@
 import { EQUAL } from '#kernels/optimisation/active-state.js';
 import { metricSquare } from '#kernels/optimisation/metric.js';
 import type { Program } from '#kernels/optimisation/program.js';
-import type { ProgramAnswer, Solver } from '#kernels/optimisation/solve-program.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, type Restriction } from './assemble.js';
 import type { Problem } from './problem.js';
 

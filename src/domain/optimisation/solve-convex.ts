@@ -1,7 +1,8 @@
 import type { ActiveState } from '#kernels/optimisation/active-state.js';
 import { metricSquare } from '#kernels/optimisation/metric.js';
 import { kinkSum, type Program } from '#kernels/optimisation/program.js';
-import type { ProgramAnswer, Solver } from '#kernels/optimisation/solve-program.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { NormRow } from '../constraints/program-row.js';
 import { assembleProgram, isTracking, movedRadius, type Assembled, type Assembly } from './assemble.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';

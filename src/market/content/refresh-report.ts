@@ -4,8 +4,8 @@ import type { MarketContent } from './market-content.js';
 import type { Dataset } from './datasets.js';
 import { compareBars, holdsAny, newColumns, type MarketChanges } from './market-changes.js';
 import type { Panels } from '../serving/panels.js';
-import { RESTATEMENTS_MAX, type Restatement, type RowCounts } from './restatements.js';
-import { compareTables, type TableChanges, type TableDataset } from './table-changes.js';
+import { RESTATEMENTS_MAX, type Restatement, type RowCounts, type TableChanges } from './restatements.js';
+import { compareTables, type TableDataset } from './table-changes.js';
 
 export interface RefreshOptions {
   /** Last day to bring in; later days that are held stay as they are. Null: whatever there is. */

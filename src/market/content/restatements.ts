@@ -44,3 +44,9 @@ export function createRestatements(): { add(make: () => Restatement): void; made
     made: () => ({ restatements, total }),
   };
 }
+
+/** What parts two versions of a table. */
+export interface TableChanges extends RowChanges {
+  /** Rows among them that tell of days up to the last one held. */
+  readonly history: RowCounts;
+}

@@ -1,8 +1,7 @@
 import { formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
-import { createRestatements } from './restatements.js';
-import type { TableChanges } from './table-changes.js';
+import { createRestatements, type TableChanges } from './restatements.js';
 
 /**
  * One version of the series against another. Values behind the last day of a series, and those of a new one, are no history.

@@ -3,16 +3,10 @@ import { compareText } from '#domain/findings.js';
 import type { CorporateAction, Membership, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
 import type { ContentTables } from './market-content.js';
 import type { Dataset } from './datasets.js';
-import { createRestatements, type RowChanges, type RowCounts } from './restatements.js';
+import { createRestatements, type RowCounts, type TableChanges } from './restatements.js';
 import { compareSeries } from './series-changes.js';
 
 export type TableDataset = Exclude<Dataset, 'market'>;
-
-/** What parts two versions of a table. */
-export interface TableChanges extends RowChanges {
-  /** Rows among them that tell of days up to the last one held. */
-  readonly history: RowCounts;
-}
 
 /** A row of a table, apart from what it is found by. */
 interface TableRow {

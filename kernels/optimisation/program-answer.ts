@@ -1,0 +1,15 @@
+import type { ActiveState } from './active-state.js';
+import type { KktReport } from './kkt.js';
+import type { Point } from './program.js';
+
+/** What a solver answers for a programme. */
+export interface ProgramAnswer {
+  /** `solved` means that the conditions of optimality hold; `failed` leaves open whether there is an answer. */
+  readonly status: 'solved' | 'failed';
+  readonly point: Point;
+  readonly state: ActiveState;
+  readonly kkt: KktReport;
+  readonly iterations: number;
+  /** How it was found. */
+  readonly route: 'centre' | 'active-set' | 'interior-point' | 'interior-point-unpolished';
+}

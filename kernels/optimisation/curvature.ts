@@ -1,5 +1,6 @@
 import type { DenseAlgebra } from './algebra.js';
 import type { DenseMetric, FactorMetric, Metric } from './metric.js';
+import { backward, forward } from './triangular-passes.js';
 
 /**
  * The curvature H = scale P + diag(diagonal) on a free subset of the names, factored and ready to solve with.
@@ -215,34 +216,10 @@ function scaleRows(b: Float64Array, factors: Float64Array, rows: number, columns
 /** A single right-hand side is a pass over the factor: cheaper here than a call across an engine's boundary. */
 function solveWith(algebra: DenseAlgebra, l: Float64Array, n: number, b: Float64Array, columns: number): void {
   if (columns === 1) {
-    forward(l, n, b);
-    backward(l, n, b);
+    forward(l, b, { n, stride: n });
+    backward(l, b, { n, stride: n });
     return;
   }
   algebra.solveLower(l, n, b);
   algebra.solveLowerTransposed(l, n, b);
-}
-
-function forward(l: Float64Array, n: number, b: Float64Array): void {
-  for (let i = 0; i < n; i++) {
-    const row = i * n;
-    let first = b[i]!;
-    let second = 0;
-    let j = 0;
-    for (; j + 1 < i; j += 2) {
-      first -= l[row + j]! * b[j]!;
-      second -= l[row + j + 1]! * b[j + 1]!;
-    }
-    if (j < i) first -= l[row + j]! * b[j]!;
-    b[i] = (first + second) / l[row + i]!;
-  }
-}
-
-function backward(l: Float64Array, n: number, b: Float64Array): void {
-  for (let i = n - 1; i >= 0; i--) {
-    const row = i * n;
-    const value = b[i]! / l[row + i]!;
-    b[i] = value;
-    for (let j = 0; j < i; j++) b[j]! -= l[row + j]! * value;
-  }
 }

@@ -1,5 +1,6 @@
 import { metricTimes } from './metric.js';
-import { kinkSum, type Kink, type Norm, type Point, type Program } from './program.js';
+import { normLength } from './norm-length.js';
+import { kinkSum, type Kink, type Point, type Program } from './program.js';
 import type { Solver } from './solve-program.js';
 
 /** Multipliers that prove a programme infeasible: see `infeasibilityGap`. */
@@ -131,15 +132,6 @@ function totalViolation({ n, rows, kinks }: Program, x: Float64Array): number {
   }
   for (const kink of kinks) if (kink.limit !== null) total += Math.max(0, kinkSum(kink, x) - kink.limit);
   return total;
-}
-
-function normLength({ n, metric }: Program, { centre, metric: kind }: Norm, x: Float64Array): number {
-  const offset = x.map((value, i) => value - centre[i]!);
-  const product = offset.slice();
-  if (kind === 'metric') metricTimes(metric!, offset, product);
-  let square = 0;
-  for (let i = 0; i < n; i++) square += offset[i]! * product[i]!;
-  return Math.sqrt(Math.max(square, 0));
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { DenseAlgebra } from './algebra.js';
 import { metricTimes, type Metric } from './metric.js';
 import type { Program } from './program.js';
+import { backward, forward } from './triangular-passes.js';
 
 /**
  * The Cholesky factor of the curvature on a list of free names that grows and shrinks by one name at a time.
@@ -143,31 +144,14 @@ function createPathFactor({ n, metric, curvature, ridge }: Pick<Program, 'n' | '
     f--;
   }
 
-  function forward(b: Float64Array): void {
-    for (let p = 0; p < f; p++) {
-      const row = p * stride;
-      let first = b[p]!;
-      let second = 0;
-      let q = 0;
-      for (; q + 1 < p; q += 2) {
-        first -= l[row + q]! * b[q]!;
-        second -= l[row + q + 1]! * b[q + 1]!;
-      }
-      if (q < p) first -= l[row + q]! * b[q]!;
-      b[p] = (first + second) / l[row + p]!;
-    }
-  }
-
-  function backward(b: Float64Array): void {
-    for (let p = f - 1; p >= 0; p--) {
-      const row = p * stride;
-      const value = b[p]! / l[row + p]!;
-      b[p] = value;
-      for (let q = 0; q < p; q++) b[q]! -= l[row + q]! * value;
-    }
-  }
-
-  return { order, count: () => f, placeOf: (name) => places[name]!, begin, add, remove, forward, backward };
+  return {
+    order,
+    count: () => f,
+    placeOf: (name) => places[name]!,
+    begin, add, remove,
+    forward: (b) => forward(l, b, { n: f, stride }),
+    backward: (b) => backward(l, b, { n: f, stride }),
+  };
 }
 
 /** Writes curvature P + ridge I of a name against some others, and returns its own entry. */

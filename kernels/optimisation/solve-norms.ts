@@ -1,6 +1,7 @@
 import { IDLE, UPPER } from './active-state.js';
 import type { PathStart } from './follow-path.js';
 import { metricTimes } from './metric.js';
+import { normLength } from './norm-length.js';
 import type { Norm, Program } from './program.js';
 import type { ProgramAnswer } from './program-answer.js';
 
@@ -58,7 +59,7 @@ export function solveWithNorms(program: Program, follow: PathStart | undefined, 
     const answer = solve(priced, last);
     if (answer.status !== 'solved') return undefined;
     last = { program: priced, point: answer.point, state: answer.state };
-    return { price, answer, excess: 1 - norm.radius / lengthOf(program, norm, answer.point.x) };
+    return { price, answer, excess: 1 - norm.radius / normLength(program, norm, answer.point.x) };
   };
   const found = rootOf(at, first > 0 ? first : scaleOf(program, norm));
   if (found === undefined) return undefined;
@@ -100,7 +101,7 @@ function mostExceeded(program: Program, x: Float64Array): number {
   let found = -1;
   let worst = 0;
   program.norms.forEach((norm, q) => {
-    const length = lengthOf(program, norm, x);
+    const length = normLength(program, norm, x);
     if (length - norm.radius <= HELD * (1 + norm.radius)) return;
     const excess = length / norm.radius;
     if (excess > worst) {
@@ -109,15 +110,6 @@ function mostExceeded(program: Program, x: Float64Array): number {
     }
   });
   return found;
-}
-
-function lengthOf({ n, metric }: Program, { centre, metric: kind }: Norm, x: Float64Array): number {
-  const offset = x.map((value, i) => value - centre[i]!);
-  const product = offset.slice();
-  if (kind === 'metric') metricTimes(metric!, offset, product);
-  let square = 0;
-  for (let i = 0; i < n; i++) square += offset[i]! * product[i]!;
-  return Math.sqrt(Math.max(square, 0));
 }
 
 /** A price of the size of the objective's own curvature; of a linear one that at which it reaches the radius. */

@@ -211,7 +211,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const analytics = createAnalytics({
     documents: store.documents, artifacts: store.artifacts, jobs, kind: backtestJob, markets, calendars, views, states, engineVersion: version,
   });
-  const replayJob = createReplayJob({ documents: store.documents, artifacts: store.artifacts, markets, planOf: states.planNow });
+  const replayJob = createReplayJob({ documents: store.documents, artifacts: store.artifacts, markets, states });
   const sweepJob = createSweepJob({ markets, workers: settings.workers });
   const simulationJob = createSimulationJob({ documents: store.documents, artifacts: store.artifacts, markets, states });
   const riskModelJob = createRiskModelJob({ documents: store.documents, artifacts: store.artifacts, markets });

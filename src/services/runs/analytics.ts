@@ -6,6 +6,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { LIMITS } from '#domain/limits.js';
+import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import { marketKey } from '#domain/market/handle.js';
@@ -21,7 +22,7 @@ import type { DocumentStore } from '#store/documents.js';
 import type { BacktestPayload } from './backtest-job.js';
 import { assertOrder, assertRunnable, createBacktestPlans, estimatedBytes } from './backtest-plans.js';
 import type { Precondition } from '../shared/preconditions.js';
-import { assertSubject, readRun, requireRun } from './run-documents.js';
+import { assertSubject, findRun, readRun, requireRun } from './run-documents.js';
 import type { StoredBytes } from './stored-bytes.js';
 import { createRunRecords, recordEtag } from './run-records.js';
 import type { RunStates } from './run-states.js';
@@ -144,6 +145,15 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
   /** A market for a view that tells less without it: none where it is of another store than the run. */
   const ownMarket = async (run: RunDocument, market: ServedMarket | undefined): Promise<ServedMarket | undefined> => ((await states.isOtherStore(run, market)) ? undefined : market);
 
+  /** What a request comes to, after every check that needs no run. */
+  async function runnable(runId: string, given: BacktestRequest): Promise<{ readonly plan: BacktestPlan; readonly market: MarketData }> {
+    await assertSubject(documents, runId);
+    const plan = await plans.planOf(runId, given);
+    const { market } = markets.require();
+    assertRunnable(plan, { market, calendars });
+    return { plan, market };
+  }
+
   /** Rows of a listing. After a change of definitions those of many runs are compared again: others have their turn in between. */
   async function rowsOf(runs: readonly RunDocument[]): Promise<BacktestRecordCollection['backtests']> {
     const rows: BacktestRecordCollection['backtests'] = [];
@@ -164,10 +174,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     assertSubject: (runId) => assertSubject(documents, runId),
 
     async start(runId, given, origin) {
-      await assertSubject(documents, runId);
-      const plan = await plans.planOf(runId, given);
-      const { market } = markets.require();
-      assertRunnable(plan, { market, calendars });
+      const { plan, market } = await runnable(runId, given);
       return jobs.submit({
         kind,
         ident: runId,
@@ -180,11 +187,8 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     },
 
     async currentResult(runId, given) {
-      await assertSubject(documents, runId);
-      const plan = await plans.planOf(runId, given);
-      assertRunnable(plan, { market: markets.require().market, calendars });
-      const found = await documents.get('run', runId);
-      const run = found === undefined || 'unreadable' in found ? undefined : readRun(found.body);
+      const { plan } = await runnable(runId, given);
+      const run = await findRun(documents, runId);
       // Results of earlier versions, whose store is not known, may lack what a result has today.
       if (run?.store_id === undefined || (await states.staleOf(run)) !== null) return undefined;
       const { inset, ...result } = run.artifacts.result;

@@ -1,7 +1,3 @@
-import type { BacktestPlan } from '#domain/backtest/plan.js';
-import { canonicalJson } from '#domain/canonical-json.js';
-import type { RunDocument } from '#domain/documents/run-document.js';
-import { Refusal } from '#domain/refusal.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
@@ -10,7 +6,8 @@ import type { ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { provenanceOf, requireRun } from './run-documents.js';
-import { storedPlan, withDefaults } from './stored-plans.js';
+import type { RunStates } from './run-states.js';
+import { storedPlan } from './stored-plans.js';
 
 /** Everything a replay depends on besides the stored run and the market. */
 export interface ReplayPayload {
@@ -24,8 +21,7 @@ export interface ReplayJobDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly markets: Markets;
-  /** What would be run today by the request of a stored run. @throws Refusal when it cannot be run any more */
-  readonly planOf: (run: RunDocument) => Promise<BacktestPlan>;
+  readonly states: Pick<RunStates, 'staleOf'>;
 }
 
 export interface Replays {
@@ -36,7 +32,7 @@ export interface Replays {
 }
 
 /** The kind of job that runs a stored run again and lays both beside each other. */
-export function createReplayJob({ documents, artifacts, markets, planOf }: ReplayJobDependencies): JobKind<ReplayPayload> {
+export function createReplayJob({ documents, artifacts, markets, states }: ReplayJobDependencies): JobKind<ReplayPayload> {
   return {
     kind: 'replay',
     async run({ run_id: runId, engine_version: engineVersion }, attempt) {
@@ -50,7 +46,7 @@ export function createReplayJob({ documents, artifacts, markets, planOf }: Repla
         market: handle,
         plan,
         engineVersion,
-        definitionChanged: !await isRunToday(plan, run),
+        definitionChanged: (await states.staleOf(run))?.definition ?? false,
         stored: { ...provenanceOf(run), runAt: run.run_at },
         paths: {
           result: artifacts.path(result),
@@ -62,16 +58,6 @@ export function createReplayJob({ documents, artifacts, markets, planOf }: Repla
       return { result: { artifact: await attempt.keep(view) }, effect: (tx) => assertNotDeleted(tx, runId, 'replay') };
     },
   };
-
-  async function isRunToday(plan: BacktestPlan, run: RunDocument): Promise<boolean> {
-    try {
-      const today = canonicalJson(await planOf(run));
-      return today === canonicalJson(plan) || today === canonicalJson(withDefaults(plan));
-    } catch (refusal) {
-      if (refusal instanceof Refusal) return false;
-      throw refusal;
-    }
-  }
 }
 
 export interface ReplaysDependencies {

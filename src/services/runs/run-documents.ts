@@ -12,6 +12,12 @@ export function readRun(body: unknown): RunDocument | undefined {
   return parsed.success ? parsed.data : undefined;
 }
 
+/** A stored run, undefined when there is none that can be read. */
+export async function findRun(reader: Reader, runId: string): Promise<RunDocument | undefined> {
+  const stored = await reader.get('run', runId);
+  return stored === undefined || 'unreadable' in stored ? undefined : readRun(stored.body);
+}
+
 /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
 export async function requireRun(reader: Reader, runId: string): Promise<RunDocument> {
   await assertSubject(reader, runId);

@@ -151,7 +151,6 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
     return markets.served()?.handle ?? (await knownStores()).contents.find(({ isActive }) => isActive);
   }
 
-
   async function assertSameStore(run: RunDocument, served: ServedMarket | undefined): Promise<void> {
     const servedStore = served?.handle.storeId;
     const runStore = await storeOf(run);

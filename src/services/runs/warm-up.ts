@@ -11,7 +11,7 @@ import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { ArtifactStore } from '#store/artifacts.js';
 import type { DocumentStore } from '#store/documents.js';
 import { reachedBy } from '../indices/index-questions.js';
-import { readRun } from './run-documents.js';
+import { findRun } from './run-documents.js';
 import { findIndex } from '../indices/stored-indices.js';
 
 /**
@@ -181,10 +181,7 @@ export function createWarmUp({ documents, artifacts, markets, pool, workers, clo
     return id === undefined ? undefined : await indexOf(id);
   }
 
-  async function runOf(id: string): Promise<RunDocument | undefined> {
-    const stored = await documents.get('run', id);
-    return stored === undefined || 'unreadable' in stored ? undefined : readRun(stored.body);
-  }
+  const runOf = (id: string): Promise<RunDocument | undefined> => findRun(documents, id);
 
   /** The run that was stored last, as far as is known. */
   async function readLatestRun(): Promise<RunDocument | undefined> {

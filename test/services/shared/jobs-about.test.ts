@@ -28,7 +28,7 @@ function worldWith(isThere: () => boolean) {
   const attempt = { jobId: 'j', compute: async (task: string) => answers[task], keep: async () => REF, report: () => undefined, signal: new AbortController().signal } as unknown as Attempt;
   const kinds: Readonly<Record<string, { readonly kind: JobKind<never>; readonly payload: unknown }>> = {
     backtest: { kind: createBacktestJob({ documents, artifacts, markets }), payload: { plan: { runId: 'I', indexId: 'I', name: 'I', request: {} }, engine_version: '' } },
-    replay: { kind: createReplayJob({ documents, artifacts, markets, planOf: () => ({}) as never }), payload: { run_id: 'I', run_hash: '', engine_version: '' } },
+    replay: { kind: createReplayJob({ documents, artifacts, markets, states: { staleOf: async () => null } }), payload: { run_id: 'I', run_hash: '', engine_version: '' } },
     simulation: { kind: createSimulationJob({ documents, artifacts, markets, states: { requireMarket: async () => market } }), payload: { run_id: 'I', request: { method: 'bootstrap' }, calendar: 'XNYS', dates: [] } },
     sweep: { kind: createSweepJob({ markets, workers: 1 }), payload: { sweep_id: 's', stored_id: 'I', base: { document: { id: 'I' } }, patches: [], documents: {} } },
   };
